@@ -47,14 +47,17 @@ class DiscrepancyFigures(Callback):
         folder = trainer.log_dir  # asks all ranks
         if not trainer.is_global_zero or folder is None or typed(trainer).fast_dev_run:
             return
-        found = pl_module.discrepancies.cpu().numpy()
+        discrepancies = pl_module.discrepancies.cpu().numpy()
         labels = pl_module.labels.cpu().numpy()
-        figures = {"heat_map": heat_map(found, labels), "tsne": layout_figure(found, labels)}
+        figures = {
+            "heat_map": heat_map(discrepancies, labels),
+            "tsne": layout_figure(discrepancies, labels),
+        }
         prefix = ["nonprivate"] if pl_module.ledger.reasons else []
         for name, figure in figures.items():
-            named = [*prefix, "discrepancies", name]
-            path = Path(folder) / "figures" / f"{'-'.join(named)}.png"
-            save_figure(figure, path, trainer.loggers, "/".join(named))
+            parts = [*prefix, "discrepancies", name]
+            path = Path(folder) / "figures" / f"{'-'.join(parts)}.png"
+            save_figure(figure, path, trainer.loggers, "/".join(parts))
 
 
 def heat_map(discrepancies: Matrix, labels: NDArray[np.int64]) -> "Figure":

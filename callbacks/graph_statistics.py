@@ -83,7 +83,7 @@ class GraphStatistics(Callback):
             self._report(trainer, pl_module, is_last=True)
 
     def state_dict(self) -> dict[str, int]:
-        """Return the number of batches, so that a resumed run keeps its steps."""
+        """Return the number of batches, from which a resumed run counts on."""
         return {"batches": self._batches}
 
     def load_state_dict(self, state_dict: dict[str, int]) -> None:

@@ -18,9 +18,8 @@ _UPLOADS = ("log_model", "log_model_checkpoints")
 def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
     """Keep curves and pictures with the prefix ``nonprivate/`` from the loggers of a run.
 
-    Lightning, the methods and the callbacks all hand them to ``log_metrics``, to which the other
-    functions of a logger come down, so that they are dropped there. Trackers that work offline are
-    no exception: their files are made to be uploaded.
+    They are dropped in ``log_metrics``, through which Lightning, the methods and the callbacks
+    all log. Trackers that work offline are no exception: their files are made to be uploaded.
 
     Args:
         trainer: Trainer of the run. With ``GraphStatistics(nonprivate=False)`` among its callbacks
@@ -33,9 +32,9 @@ def withhold_nonprivate(trainer: Trainer, *, upload: bool) -> None:
     if not upload:
         _refuse_uploads(trainer.loggers)
     statistics = (each for each in typed(trainer).callbacks if isinstance(each, GraphStatistics))
-    wanted = all(each.nonprivate for each in statistics)
+    shows_nonprivate = all(each.nonprivate for each in statistics)
     for logger in trainer.loggers:
-        if not wanted or not (upload or isinstance(logger, CSVLogger)):
+        if not shows_nonprivate or not (upload or isinstance(logger, CSVLogger)):
             _withhold(logger)
 
 

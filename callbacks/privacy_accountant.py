@@ -35,7 +35,7 @@ class PrivacyAccountant(Callback):
     """Log the privacy spent and stop before delta at epsilon would exceed the budget.
 
     Each release is also written to ``ledger.jsonl`` in the run folder before it happens. A resumed
-    run continues that file, so that steps after the last checkpoint stay booked.
+    run continues that file: steps after the last checkpoint stay booked.
 
     Args:
         epsilon: Budget; ``inf`` trains without a limit, for baselines that are not private.
@@ -44,8 +44,8 @@ class PrivacyAccountant(Callback):
         lost_steps: Steps that a resumed run has made after its checkpoint was written, at most;
             they are booked when it goes on. None takes the number from the journal beside the
             checkpoint.
-        upload_nonprivate: Whether trackers such as Weights & Biases get what has the prefix
-            ``nonprivate/``. It reads the private graph and no guarantee covers it.
+        upload_nonprivate: Whether trackers such as Weights & Biases get curves with the prefix
+            ``nonprivate/``, which read the private graph without a guarantee.
         book: URL of the budget book of the data, which adds up all runs on them, such as
             ``sqlite:///book.db``; by default that of the environment variable
             ``LIGHTNING_DPG_BOOK``. ``none``, on the command line also ``--no-book``, leaves both
@@ -108,7 +108,7 @@ class PrivacyAccountant(Callback):
         return LEFT_OUT if self.book == NO_BOOK else NOT_ADDED_UP
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
-        """Pass the preflight; keep what reads the private graph from trackers."""
+        """Pass the preflight; keep curves of the private graph from trackers."""
         withhold_nonprivate(trainer, upload=self.upload_nonprivate)
         check_setup(trainer, pl_module, self, stage)
 
@@ -118,8 +118,8 @@ class PrivacyAccountant(Callback):
         """Refuse to resume from a checkpoint whose later steps are unknown.
 
         Args:
-            checkpoint: What the run goes on from, if anything.
-            ledger: That of the checkpoint.
+            checkpoint: Checkpoint of the resumed run, if any.
+            ledger: Ledger of the checkpoint.
             shown: State of the ledger of the journal beside it, None without one.
         """
         if self.lost_steps is not None:
@@ -167,7 +167,7 @@ class PrivacyAccountant(Callback):
         self._reserve(trainer, pl_module, previous)
 
     def on_predict_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Reserve the releases of graphs to predict, for which the ledger is a new one."""
+        """Reserve the releases of graphs to predict, which have a new ledger."""
         if pl_module.is_inductive:
             self._reserve(trainer, pl_module, None)
 
@@ -197,7 +197,7 @@ class PrivacyAccountant(Callback):
             raise BookError(refused)
 
     def _lost(self, method: Released) -> list[LedgerEntry]:
-        """Steps that a resumed run has lost."""
+        """Return the number of steps that a resumed run has lost."""
         if not self.lost_steps:
             return []
         return [replace(entry, steps=self.lost_steps) for entry in method.step_entries()]
@@ -205,13 +205,13 @@ class PrivacyAccountant(Callback):
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        """Give back to the budget book what a stopped run has not released."""
+        """Return unused budget of a stopped run to the budget book."""
         if self._booked is not None:
             with contextlib.suppress(BookError):  # a later run finds it open, and its process ended
                 self._booked.close("stopped")
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Give back what the run has not released, and say what is left for others."""
+        """Return unused budget to the book, and print the remaining budget of the data."""
         folder = trainer.log_dir if stage == "fit" else None  # asks all ranks
         if self._booked is not None:
             sums = None if folder is None else release_in(Path(folder)) / SUMS
@@ -243,7 +243,7 @@ class PrivacyAccountant(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log what is spent, and stop if the budget cannot pay another step."""
+        """Log the spent budget, and stop if it cannot pay another step."""
         ledger: PrivacyLedger = pl_module.ledger
         budget = self.budget
         pl_module.log_dict(
@@ -270,7 +270,7 @@ class PrivacyAccountant(Callback):
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
     def statement(self, method: Released) -> dict[str, Any]:
-        """Statement of a run that has ended; all ranks ask for it together."""
+        """Return the statement of a run that has ended; all ranks call this together."""
         if self._statement is None:
             self._statement = privacy_statement(method)
         return self._statement

@@ -49,17 +49,17 @@ class PrivacyProgressBar(TQDMProgressBar):
         metrics.pop("v_num", None)  # the run folder is named in full at the end
         budget = pl_module.ledger.budget
         if budget is not None and math.isfinite(budget.epsilon):
-            spent = digits_up(pl_module.ledger.epsilon(budget.delta), 3)
-            metrics["eps"] = f"{spent}/{budget.epsilon:g}"
+            epsilon = digits_up(pl_module.ledger.epsilon(budget.delta), 3)
+            metrics["eps"] = f"{epsilon}/{budget.epsilon:g}"
         return metrics
 
 
 def announce(trainer: Trainer, text: str) -> None:
-    """Say on a terminal what follows a full bar: with a large graph it takes many seconds.
+    """Announce the work after a full bar, which takes many seconds for a large graph.
 
     Args:
         trainer: Trainer of the run; nothing is said without a bar of :class:`PrivacyProgressBar`.
-        text: What follows.
+        text: Work that follows.
     """
     bar = trainer.progress_bar_callback
     if isinstance(bar, PrivacyProgressBar) and bar.is_enabled and sys.stderr.isatty():

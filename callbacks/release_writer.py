@@ -88,7 +88,7 @@ class ReleaseWriter(Callback):
         self._found = Findings({}, [])
 
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Refuse what the release could not hold in the end, before anything is spent."""
+        """Refuse a run whose release could not be written, before anything is spent."""
         check_settings(pl_module)
         if "parquet" in (self.formats or ()):
             check_parquet()
@@ -124,14 +124,14 @@ class ReleaseWriter(Callback):
         facts = self._facts(pl_module, records, configuration)
         if accountant is not None:
             facts = facts._replace(other_runs=accountant.other_runs)
-        found = self._found
-        content = statement | with_texts(topics(statement, facts), self.card, found.topic)
+        results = self._found
+        content = statement | with_texts(topics(statement, facts), self.card, results.topic)
         announce(trainer, f"writing {release}")
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         for name in {RELEASE, NOT_PRIVATE} - {release.name}:  # of an earlier run in this folder
             shutil.rmtree(Path(folder) / name, ignore_errors=True)
         print(f"run folder: {folder}\n{release.name.replace('_', ' ')}: {release}")
-        write_nonprivate_card(content, found, Path(folder))
+        write_nonprivate_card(content, results, Path(folder))
 
     def on_predict_batch_end(
         self,
@@ -154,10 +154,10 @@ class ReleaseWriter(Callback):
         elif isinstance(outputs, dict):
             statement = with_version(privacy_statement(pl_module))
 
-            def fill(made: Path) -> None:
-                np.savez_compressed(made / FEATURES, **outputs)
-                np.savetxt(made / "labels.txt", outputs["labels"], fmt="%d")
-                write_statement(statement, made)
+            def fill(scratch: Path) -> None:
+                np.savez_compressed(scratch / FEATURES, **outputs)
+                np.savetxt(scratch / "labels.txt", outputs["labels"], fmt="%d")
+                write_statement(statement, scratch)
 
             write_folder(place, fill)
             print(f"predictions: {place}\nguarantee: {full_sentence(statement)}")
@@ -192,7 +192,7 @@ class ReleaseWriter(Callback):
 
 
 def _accountant(trainer: Trainer) -> PrivacyAccountant | None:
-    """Accountant of the run, unless a callback has removed it."""
+    """Return the accountant of the run, unless a callback has removed it."""
     return next(
         (each for each in typed(trainer).callbacks if isinstance(each, PrivacyAccountant)), None
     )

@@ -120,7 +120,7 @@ class GraphDataModule(pl.LightningDataModule):
         return self._graph
 
     def identity(self) -> Identity:
-        """Canonical content of the whole graph under its own names (private)."""
+        """Return the canonical content of the whole graph under its own names (private)."""
         if self._whole is None:
             _ = self.graph
         assert self._whole is not None  # read with the graph
@@ -225,12 +225,12 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions.append(
             "that the nodes are numbered in a secret random order (the release holds no name)"
         )
-        made = space.graph(number[space.edges(graph)])
+        numbered = space.graph(number[space.edges(graph)])
         attributes = attributes_of(graph)
         if attributes is not None:
-            attach(made, attributes.of_nodes(torch.tensor(self._numbering)))
+            attach(numbered, attributes.of_nodes(torch.tensor(self._numbering)))
             self.assumptions.append(NAMED_BY_ATTRIBUTES)
-        return made
+        return numbered
 
     def write_key(self, path: Path) -> bool:
         """Write the key file of numbers and names, for the owner only (private).

@@ -122,11 +122,11 @@ def check_enough_steps(
     Raises:
         MisconfigurationException: If they make fewer steps than the method asks for.
     """
-    asked = request.steps_per_epoch
-    if asked is None or steps_per_epoch is None or max_epochs is None or max_epochs == -1:
+    steps = request.steps_per_epoch
+    if steps is None or steps_per_epoch is None or max_epochs is None or max_epochs == -1:
         return
-    if steps_per_epoch * max_epochs < asked:
+    if steps_per_epoch * max_epochs < steps:
         raise MisconfigurationException(
-            f"the method makes {asked} steps, and data.init_args.steps_per_epoch "
+            f"the method makes {steps} steps, and data.init_args.steps_per_epoch "
             f"{steps_per_epoch} would cut them\nleave it out, and set the number in the method"
         )

@@ -20,16 +20,16 @@ _FEWEST, _MOST = 20, 500
 
 
 def graph_atlas() -> list[Data]:
-    """The 992 connected graphs of four to seven nodes, each once and without labels."""
+    """Return the 992 connected graphs of four to seven nodes, each once and without labels."""
     atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
     return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
 
 
 def planted_sets() -> list[Data]:
-    """100 pairs of graphs of 12 to 30 nodes: three communities (label 1) and uniform (label 0).
+    """Draw 100 pairs of graphs of 12 to 30 nodes: three communities (label 1), uniform (label 0).
 
-    Both graphs of a pair have equal numbers of nodes and of edges, so that only their structure
-    predicts the label.
+    Both graphs of a pair have equal numbers of nodes and of edges: only their structure predicts
+    the label.
     """
     graphs = []
     for number in range(100):
@@ -42,7 +42,7 @@ def planted_sets() -> list[Data]:
 
 
 def road_sets() -> list[Data]:
-    """50 pairs of road maps of 320 to 480 crossings: many avenues (label 1) and few (label 0).
+    """Draw 50 pairs of road maps of 320 to 480 crossings: many avenues (label 1), few (label 0).
 
     Avenues run across the blocks of a grid of streets. Both maps of a pair have equal numbers of
     nodes and of edges: four thirds as many edges as nodes, as in the set ROADS of the paper, 200
@@ -62,13 +62,13 @@ def road_sets() -> list[Data]:
 
 
 def ego_sets() -> list[Data]:
-    """71 pairs of ego graphs from real data: of Facebook (label 1) and of Twitter (label 0).
+    """Return 71 pairs of real ego graphs: of Facebook (label 1) and of Twitter (label 0).
 
     They correspond to the set SOCIAL of the paper, 262 ego graphs of Twitter and Google+ with 1,072
     nodes on average; the folder of real data has no Google+, and these have 36. No node is in two
-    graphs, so that an edge is in at most one: centers of Facebook come in a public random order,
-    each with the 20 to 500 neighbors that are in no earlier graph. The other graph of a pair is
-    that of the first center of Twitter with its number of nodes, or the nearest number.
+    graphs, and therefore no edge. Centers of Facebook come in a public random order, each with the
+    20 to 500 neighbors that are in no earlier graph. The other graph of a pair is that of the first
+    center of Twitter with its number of nodes, or the nearest number.
 
     * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
       2015.
@@ -117,8 +117,8 @@ def _roads(rows: int, columns: int, spacing: int, seed: int) -> Data:
     weights = 1 - np.random.default_rng(seed).random(len(ends))  # none is 0
     size = crossings.size
     tree = minimum_spanning_tree(csr_array((weights, tuple(ends.T)), shape=(size, size)))
-    kept = np.lexsort((weights, ~np.isin(weights, tree.data)))[: 4 * size // 3]
-    return make_graph(torch.from_numpy(ends[kept]), size)
+    chosen = np.lexsort((weights, ~np.isin(weights, tree.data)))[: 4 * size // 3]
+    return make_graph(torch.from_numpy(ends[chosen]), size)
 
 
 class _Ego(NamedTuple):

@@ -70,7 +70,7 @@ class DuckDBEngine(TableEngine):
         self._name_own(name)
 
     def tables(self) -> list[str]:
-        """Names of the tables."""
+        """Return the names of the tables."""
         rows = self._connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2"
         ).fetchall()

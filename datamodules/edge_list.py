@@ -147,7 +147,7 @@ class EdgeListDataModule(GraphDataModule):
             and self.trainer is not None
             and self.trainer.world_size > 1
         ):
-            _ = self.graph  # drawn now, so that all processes share one numbering
+            _ = self.graph  # drawn now, for one numbering in all processes
             self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
         if not self._is_set_up:
             self._split_edges()
@@ -214,7 +214,7 @@ class EdgeListDataModule(GraphDataModule):
         check_enough_steps(request, self.steps_per_epoch, max_epochs)
 
     def train_dataloader(self) -> TrainBatches:
-        """The requested batches; each process gets its share of every batch of edges or walks."""
+        """Return the requested batches; each process gets its share of every batch."""
         request = self.request
         steps = number_of_steps(request, self.steps_per_epoch)
         if request.kind == "all":

@@ -148,7 +148,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         return table
 
     def _node_columns(self) -> list[ColumnOfIds]:
-        """Columns of the public ids, as the settings name them."""
+        """Return the columns of the public ids, as the settings name them."""
         nodes = self.nodes
         if other := [name for name in _OF_FILES if getattr(nodes, name) is not None]:
             raise GraphFormatError(
@@ -165,7 +165,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         ]
 
     def _stays_there(self) -> bool:
-        """Whether the edges may stay in the table."""
+        """Return whether the edges may stay in the table."""
         return self.nodes.names == "keep" and not (self.val_fraction or self.test_fraction)
 
     @property
@@ -243,13 +243,13 @@ _QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'
 def _column_of_ids(ids: object) -> ColumnOfIds:
     """Read ``table(column)``, where both names may stand in quotes."""
     text = str(ids)
-    found = re.fullmatch(rf"\s*((?:{_QUOTED}|[^()])+?)\s*\(\s*({_QUOTED}|[^()]+?)\s*\)\s*", text)
-    if found is None:
+    match = re.fullmatch(rf"\s*((?:{_QUOTED}|[^()])+?)\s*\(\s*({_QUOTED}|[^()]+?)\s*\)\s*", text)
+    if match is None:
         raise GraphFormatError(
             f"nodes {text!r}\nexpected a table and its column of ids, such as customers(id) or "
             'customers("Customer Id")'
         )
-    column = found[2]
+    column = match[2]
     if re.fullmatch(_QUOTED, column):
         column = column[1:-1].replace('""', '"') if column[0] == '"' else column[1:-1]
-    return ColumnOfIds(found[1], column)
+    return ColumnOfIds(match[1], column)

@@ -158,7 +158,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         )
 
     def identity(self) -> Identity:
-        """Canonical content of all graphs (private), after ``setup``."""
+        """Return the canonical content of all graphs (private), after ``setup``."""
         return identity_of(self.graphs)
 
     @property
@@ -189,7 +189,7 @@ class GraphSetDataModule(pl.LightningDataModule):
         check_enough_steps(request, self.steps_per_epoch, max_epochs)
 
     def train_dataloader(self) -> TrainBatches:
-        """The requested batches; each process gets its share of every Poisson sample."""
+        """Return the requested batches; each process gets its share of every Poisson sample."""
         request = self.request
         steps = number_of_steps(request, self.steps_per_epoch)
         if request.kind == "all":

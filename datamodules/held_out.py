@@ -43,7 +43,7 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def numbers_in_file(node_names: Sequence[str], file_order: Sequence[str] | None) -> Tensor:
-    """Return the nodes of a graph in the order of its file, by which published splits number them.
+    """Return the nodes of a graph in the order of its file, which is that of published splits.
 
     Args:
         node_names: Names of the N nodes in their order.
@@ -65,8 +65,8 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
     """
     path = user_path(split)
     root = data_root()
-    if root is not None and (named := root / "npz" / f"{split}.npz").is_file():
-        path = named
+    if root is not None and (archive_path := root / "npz" / f"{split}.npz").is_file():
+        path = archive_path
     if not path.is_file():
         raise Refusal(
             f"split {split!r} is neither a file nor the name of an archive in "
@@ -75,8 +75,8 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
     keys = ("train_ones", "val_ones", "val_zeros", "test_ones", "test_zeros")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            if missing := [key for key in keys if key not in archive.files]:
-                raise Refusal(f"{path} holds no {', '.join(missing)}; a split needs {keys}")
+            if missing_keys := [key for key in keys if key not in archive.files]:
+                raise Refusal(f"{path} holds no {', '.join(missing_keys)}; a split needs {keys}")
             pairs = {key: torch.from_numpy(archive[key].astype(np.int64)) for key in keys}
         in_file = {key: undirected_edges(make_graph(pairs[key], len(nodes))) for key in keys}
     except Refusal:

@@ -1,4 +1,4 @@
-"""Canonical content of graphs: the same for the same edges in any file, order and orientation."""
+"""Canonical content of graphs: equal for equal edges in any file, order and orientation."""
 
 import json
 from collections.abc import Sequence
@@ -11,10 +11,9 @@ from lightning_dpg.interfaces import Identity
 
 
 def identity_of(graphs: Sequence[Data]) -> Identity:
-    """Canonical content of one graph, or of a list of graphs (private).
+    """Return the canonical content of one graph, or of a list of graphs (private).
 
-    Edges are those between names, so that neither the numbers of nodes nor nodes without an edge
-    change them.
+    Edges link names: neither the numbers of nodes nor nodes without an edge change them.
 
     Args:
         graphs: Graphs with the attribute ``node_names``; their places are part of the content.
@@ -25,12 +24,12 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
 
 
 def _is_numbered(graph: Data) -> bool:
-    """Whether the names are the numbers from 0 to N - 1, which are no names of people."""
+    """Return whether the names are the numbers from 0 to N - 1, which name no people."""
     return set(graph.node_names) == {str(number) for number in range(len(graph.node_names))}
 
 
 def _canonical(graph: Data) -> tuple[bytes, bytes]:
-    """Edges and nodes of one graph; directions and sides are part of its edges."""
+    """Return the edges and nodes of one graph; directions and sides are part of its edges."""
     space = space_of(graph)
     names, edges = graph.node_names, space.edges(graph).numpy()
     linked = sorted(np.unique(edges).tolist(), key=names.__getitem__)

@@ -32,7 +32,7 @@ FROM_EDGES = "from_edges"
 
 
 def _planted_words() -> nx.Graph:
-    """The graph ``planted_partition`` with 32 public words that its nodes hold or not.
+    """Draw the graph ``planted_partition`` with 32 public words that its nodes hold or not.
 
     Each community prefers eight words. Words are drawn apart from the edges, given the communities.
     """
@@ -214,15 +214,17 @@ def _read_named(
     """Read a graph by its name, or from a file."""
     root, path, pair = data_root(), user_path(source), columns.pair
     is_name = path.name == source
-    known = root / "graphs" / f"{source}.edges.gz" if root is not None and is_name else None
+    edge_list = root / "graphs" / f"{source}.edges.gz" if root is not None and is_name else None
     archive = root / "npz" / f"{source}.npz" if root is not None and is_name else None
     if source in BUILT_IN:
         reading = read_networkx(BUILT_IN[source](), origin=source, form="built in")
         return reading._replace(node_set=NodeSet.BUILT_IN)
-    if known is not None and known.is_file():
+    if edge_list is not None and edge_list.is_file():
         # The ids of these files are 0 to n - 1, including nodes without an edge.
         keep_gaps = nodes is None
-        return read(known, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=pair)
+        return read(
+            edge_list, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=pair
+        )
     if archive is not None and archive.is_file():
         return read(archive, undirected=undirected, nodes=names, columns=pair)
     if path.exists() or path.suffix or not is_name:
@@ -261,7 +263,7 @@ def _holds_matrix(path: Path) -> bool:
 
 
 def _unknown(name: str, root: Path | None) -> str:
-    by_folded = {known.casefold(): known for known in known_graphs()}
+    by_folded = {graph.casefold(): graph for graph in known_graphs()}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=3)
     where = (
         f"{DATA_VARIABLE} is not set"

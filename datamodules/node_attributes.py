@@ -55,8 +55,8 @@ def attribute_table(
 def own_attributes(reading: GraphReading, kind: Kind) -> AttributeTable:
     """Read the attributes of the nodes that a graph holds itself.
 
-    They are used when the owner says so, and not unasked: files of other programs often hold
-    degrees, communities or positions of nodes that were computed from the private edges.
+    They are used only if the owner asks for them: files of other programs often hold degrees,
+    communities or positions of nodes that were computed from the private edges.
 
     Args:
         reading: The graph as it was read.

@@ -1,4 +1,4 @@
-"""Settings of data modules: which nodes a graph has, and which columns hold its relation."""
+"""Settings of data modules: the nodes of a graph, and the columns of its relation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from lightning_dpg.graph.attributes import Policy
 
 @dataclass(frozen=True)
 class Nodes:
-    """Which nodes there are, and what is public about them.
+    """Nodes of a graph, and the public facts about them.
 
     Attributes:
         ids: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
@@ -52,16 +52,16 @@ class Nodes:
             raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
 
     @classmethod
-    def of(cls, given: "NodesGiven") -> "Nodes":
-        """Take ids alone, or the settings of a configuration, for nodes."""
-        if isinstance(given, Nodes):
-            return given
-        return cls(**given) if isinstance(given, Mapping) else cls(given)
+    def of(cls, settings: "NodesGiven") -> "Nodes":
+        """Build nodes from ids alone, or from the settings of a configuration."""
+        if isinstance(settings, Nodes):
+            return settings
+        return cls(**settings) if isinstance(settings, Mapping) else cls(settings)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of an edge list or a table hold the relation.
+    """Columns of an edge list or a table that hold the relation.
 
     Attributes:
         source: Column of the first id of each edge, by name or by number from 1 on. By default the
@@ -81,9 +81,9 @@ class Columns:
             raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
 
     @classmethod
-    def of(cls, given: "ColumnsGiven") -> "Columns":
-        """Take the settings of a configuration for columns."""
-        return cls(**given) if isinstance(given, Mapping) else given
+    def of(cls, settings: "ColumnsGiven") -> "Columns":
+        """Build columns from the settings of a configuration."""
+        return cls(**settings) if isinstance(settings, Mapping) else settings
 
     @property
     def pair(self) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""Earlier name of the data module that serves random walks, for one more version."""
+"""Earlier name of the data module that serves random walks; the next version removes it."""
 
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException

@@ -110,8 +110,8 @@ class AttributedGraph(OneGraph):
     @property
     def attributes(self) -> Tensor:
         """Attributes of the N nodes, shape ``(N, F)`` (public)."""
-        found: Tensor = self.graph.x
-        return found
+        rows: Tensor = self.graph.x
+        return rows
 
     @property
     def attribute_names(self) -> list[str]:

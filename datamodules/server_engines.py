@@ -86,15 +86,15 @@ class PostgresEngine(TableEngine):
             super().define(name, sql)
             return
         # A name of its own: a temporary table would hide one of the user with an equal name.
-        kept = self._own_name(name)
+        table_name = self._own_name(name)
         try:
             with self._may_write():
                 self._execute(
-                    f"CREATE TEMPORARY TABLE {kept} AS {self.complete(sql)}",
-                    f"ANALYZE pg_temp.{kept}",  # temporary tables get no statistics otherwise
+                    f"CREATE TEMPORARY TABLE {table_name} AS {self.complete(sql)}",
+                    f"ANALYZE pg_temp.{table_name}",  # temporary tables get no statistics otherwise
                 )
-            self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
-        except GraphFormatError:  # without the right to make a table, each count asks anew
+            self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{table_name})"
+        except GraphFormatError:  # without the right to make a table, each count runs the query
             super().define(name, sql)
             self._hold_snapshot()
 
@@ -114,15 +114,15 @@ class PostgresEngine(TableEngine):
 
         if self._holds_snapshot:
             self._refuse(PermissionError("permission denied to create temporary tables"))
-        kept, table = self._own_name(name), pyarrow.table(dict(columns))
+        table_name, table = self._own_name(name), pyarrow.table(dict(columns))
         with self._may_write():
             with self._explained(), self._connection.cursor() as cursor:
-                cursor.adbc_ingest(kept, table, mode="replace", temporary=True)
-            self._execute(f"ANALYZE pg_temp.{kept}")
-        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
+                cursor.adbc_ingest(table_name, table, mode="replace", temporary=True)
+            self._execute(f"ANALYZE pg_temp.{table_name}")
+        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{table_name})"
 
     def tables(self) -> list[str]:
-        """Names of the tables, with their schema where a query needs it."""
+        """Return the names of the tables, with their schema where a query needs it."""
         sql = (
             "SELECT table_schema::text, table_name::text, "
             "coalesce(table_schema::name = ANY(current_schemas(false)), false) "
@@ -139,7 +139,7 @@ class PostgresEngine(TableEngine):
 def _reason(text: str) -> str:
     """Return why a server refused the connection, which libpq says last."""
     text = " ".join(text.split())
-    found = re.search(
+    match = re.search(
         r"Connection refused|timeout expired|could not translate host name|"
         r"password authentication failed|no password supplied|"
         r"server does not support SSL|"
@@ -147,7 +147,7 @@ def _reason(text: str) -> str:
         text,
     )
     last = re.split(r"failed: |Failed to connect: ", text)[-1].removeprefix("FATAL: ")
-    reason = found[0] if found else last[:120]
+    reason = match[0] if match else last[:120]
     return (reason[:1].lower() + reason[1:]).strip()
 
 
@@ -177,17 +177,17 @@ class IbisPostgresEngine(PostgresEngine):
 
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
         """Return the columns of a relation and their types in Arrow, or of PostgreSQL for others."""
-        known = {"int2": "int16", "int4": "int32", "int8": "int64", "numeric": "decimal128"}
-        known |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
+        arrow_names = {"int2": "int16", "int4": "int32", "int8": "int64", "numeric": "decimal128"}
+        arrow_names |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
         types = self._connection.adapters.types
         with self._explained(), self._connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {relation} LIMIT 0")
-            found = {
+            types_by_column = {
                 column.name: getattr(types.get(column.type_code), "name", "another type")
                 for column in cursor.description
             }
-        self.known_columns += found
-        return {column: known.get(type_, type_) for column, type_ in found.items()}
+        self.known_columns += types_by_column
+        return {column: arrow_names.get(type_, type_) for column, type_ in types_by_column.items()}
 
     def _batches(self, sql: str) -> Iterator[Any]:
         import pyarrow
@@ -199,19 +199,20 @@ class IbisPostgresEngine(PostgresEngine):
             with self._connection.cursor(self._own_name("cursor")) as rows:
                 rows.execute(sql)
                 names = [column.name for column in rows.description]
-                while found := rows.fetchmany(_ROWS):
-                    columns = [pyarrow.array(column) for column in zip(*found, strict=True)]
+                while block := rows.fetchmany(_ROWS):
+                    columns = [pyarrow.array(column) for column in zip(*block, strict=True)]
                     yield pyarrow.record_batch(columns, names=names)
 
     def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
         """Put numbers into a temporary table, which ends with the connection."""
-        kept = self._own_name(name)
+        table_name = self._own_name(name)
         types = ", ".join(f'"{column}" BIGINT' for column in columns)
         self._execute(
-            f"DROP TABLE IF EXISTS pg_temp.{kept}", f"CREATE TEMPORARY TABLE {kept} ({types})"
+            f"DROP TABLE IF EXISTS pg_temp.{table_name}",
+            f"CREATE TEMPORARY TABLE {table_name} ({types})",
         )
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        to_table = f"COPY pg_temp.{kept} FROM STDIN"
+        to_table = f"COPY pg_temp.{table_name} FROM STDIN"
         with (
             self._explained(),
             self._connection.cursor() as cursor,
@@ -219,8 +220,8 @@ class IbisPostgresEngine(PostgresEngine):
         ):
             for row in rows:
                 copy.write_row(row)
-        self._execute(f"ANALYZE pg_temp.{kept}")
-        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{kept})"
+        self._execute(f"ANALYZE pg_temp.{table_name}")
+        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{table_name})"
 
 
 class SparkEngine(TableEngine):
@@ -268,7 +269,7 @@ class SparkEngine(TableEngine):
         self._queries[name] = f"(SELECT * FROM {self._own_name(name)})"
 
     def tables(self) -> list[str]:
-        """Names of the tables."""
+        """Return the names of the tables."""
         return [row.tableName for row in self._session.sql("SHOW TABLES").collect()]
 
 

@@ -98,7 +98,7 @@ class SubgraphDataModule(GraphSetDataModule):
         self.seed = seed
 
     def identity(self) -> Identity:
-        """Canonical content of the whole graph (private), after ``setup``."""
+        """Return the canonical content of the whole graph (private), after ``setup``."""
         return identity_of([self._whole])
 
     def read_graphs(self) -> list[Data]:
@@ -117,9 +117,9 @@ class SubgraphDataModule(GraphSetDataModule):
                 "looking at the private edges)"
             )
         centers, node_sets = self._node_sets(whole)
-        kept = occurrences(whole, node_sets, self.max_occurrences, self.seed)
+        edge_sets = occurrences(whole, node_sets, self.max_occurrences, self.seed)
         graphs = []
-        for nodes, edges in zip(node_sets, kept, strict=True):
+        for nodes, edges in zip(node_sets, edge_sets, strict=True):
             names = [whole.node_names[node] for node in nodes]
             graph = make_graph(torch.from_numpy(np.searchsorted(nodes, edges)), len(nodes), names)
             if whole.x is not None:
@@ -226,7 +226,7 @@ def _ego_assumption(num_centers: int, hops: int) -> str:
 def occurrences(
     graph: Data, node_sets: list[NDArray[np.int64]], most: int, seed: int
 ) -> list[NDArray[np.int64]]:
-    """Choose the edges of each subgraph so that an edge affects no other edge.
+    """Choose the edges of each subgraph without letting an edge affect another one.
 
     An edge belongs to the subgraphs that hold both its ends. It is kept in ``most`` consecutive
     ones, from a number on that a coin chooses, which depends on the seed and on the names of the
@@ -264,11 +264,11 @@ def _load(source: GraphSource, *, undirected: bool) -> GraphReading:
     root, classes = data_root(), None
     if root is not None and isinstance(source, str) and Path(source).name == source:
         raw = root / "planetoid" / source / "raw"
-        known = root / "graphs" / f"{source}.labels.txt.gz"
+        labels = root / "graphs" / f"{source}.labels.txt.gz"
         if raw.is_dir():
             source = read_planetoid_data(str(raw), source)
-        elif known.is_file():
-            classes = torch.from_numpy(np.loadtxt(known, dtype=np.int64))
+        elif labels.is_file():
+            classes = torch.from_numpy(np.loadtxt(labels, dtype=np.int64))
     reading = load_reading(source, undirected=undirected)
     if classes is not None and classes.shape == (reading.graph.num_nodes,):
         reading.graph.y = classes

@@ -92,7 +92,7 @@ class TableEngine(ABC):
 
     @abstractmethod
     def tables(self) -> list[str]:
-        """Names of the tables."""
+        """Return the names of the tables."""
 
     def _own_name(self, name: str) -> str:
         """Return a name that neither the user nor another engine gives."""
@@ -120,8 +120,8 @@ class TableEngine(ABC):
 
     def row(self, sql: str) -> list[Any]:
         """Return the only row of a query."""
-        (found,) = (row for batch in self.batches(sql) for row in batch.to_pylist())
-        return list(found.values())
+        (only_row,) = (row for batch in self.batches(sql) for row in batch.to_pylist())
+        return list(only_row.values())
 
     def numbers(self, sql: str, count: int) -> NDArray[np.int64]:
         """Return ``count`` rows of whole numbers of a query, shape ``(count, columns)``."""
@@ -150,8 +150,8 @@ class TableEngine(ABC):
     def _refuse(self, error: Exception) -> NoReturn:
         text = " ".join(str(error).split())
         if re.search(r"permission denied|not authorized", text, re.IGNORECASE):
-            found = re.search(r"permission denied[\w ]*", text, re.IGNORECASE)
-            reason = found[0] if found else "permission denied"
+            match = re.search(r"permission denied[\w ]*", text, re.IGNORECASE)
+            reason = match[0] if match else "permission denied"
             right = "make temporary tables (GRANT TEMPORARY)"
             if "temporary" not in reason:
                 right = "read (GRANT SELECT)"
@@ -193,8 +193,8 @@ class TableEngine(ABC):
         return {field.name: str(field.type) for field in schema}
 
     def _unknown_table(self, name: str) -> str:
-        known = self.tables()
-        near = difflib.get_close_matches(name, known, n=3) or known[:5]
+        tables = self.tables()
+        near = difflib.get_close_matches(name, tables, n=3) or tables[:5]
         hint = (
             f"did you mean {' or '.join(near)}?" if near else "it holds no table that you may read"
         )
@@ -222,7 +222,7 @@ class TableEngine(ABC):
         return sqlglot.exp.column(name, quoted=True).sql(self._grammar)
 
     def predicate(self, text: str, relation: str) -> str:
-        """Check that a condition is one expression, and decides on each row by this row alone.
+        """Check that a condition is one expression that decides on each row by this row alone.
 
         One edge would otherwise decide on others, and the sensitivities of all counts would be
         larger than those that are booked.
@@ -252,11 +252,11 @@ class TableEngine(ABC):
                 "for other functions of one row make a view, and read the view"
             )
         # Engines have columns of their own, such as rowid, that count the rows before a row.
-        known = {name.casefold() for name in self.known_columns}
+        columns = {name.casefold() for name in self.known_columns}
         tables = _names_of(relation, self._grammar)
         for column in where.find_all(exp.Column):
             names = [part.name.casefold() for part in column.parts]
-            if not _is_column(names, known, tables):
+            if not _is_column(names, columns, tables):
                 raise GraphFormatError(
                     f"{self.origin}: no column {column.name!r}\n"
                     f"{nearest(column.name, self.known_columns)}"
@@ -276,20 +276,20 @@ def _names_of(relation: str, grammar: str) -> list[str]:
     return [name.casefold() for name in names]
 
 
-def _is_column(names: Sequence[str], known: Iterable[str], tables: Sequence[str]) -> bool:
+def _is_column(names: Sequence[str], columns: Iterable[str], tables: Sequence[str]) -> bool:
     """Return whether a dotted name can only be a known column, or a field of one.
 
     The first part is the relation in all engines if it can be, and a column only if it cannot.
 
     Args:
         names: Parts of the name, such as table and column, or column and field.
-        known: Names of the columns.
+        columns: Names of the columns.
         tables: Names of the relation, such as schema and table.
     """
     if len(names) == 1 or tables[-1] not in names[:-1]:
-        return names[0] in known and (len(names) == 1 or names[0] not in tables)
+        return names[0] in columns and (len(names) == 1 or names[0] not in tables)
     behind = [k + 1 for k, name in enumerate(names[:-1]) if name == tables[-1]]
-    return all(names[place] in known for place in behind)
+    return all(names[place] in columns for place in behind)
 
 
 def written(name: str) -> str:
@@ -297,8 +297,8 @@ def written(name: str) -> str:
     return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, names: Sequence[str]) -> str:
     """Return the nearest of known names, or all of them, for an error."""
-    near = [other for other in known if other.casefold() == name.casefold()]
-    near = near or difflib.get_close_matches(name, known, n=3)
-    return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}"
+    near = [other for other in names if other.casefold() == name.casefold()]
+    near = near or difflib.get_close_matches(name, names, n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(names)}"

@@ -38,10 +38,10 @@ class ColumnOfIds(NamedTuple):
 
 
 class TableCounts(NamedTuple):
-    """What an engine counted in a table (private)."""
+    """Counts of a table by its engine (private)."""
 
     rows: int
-    missing: int
+    num_missing: int
     edges: int
     links: int
     """Different ordered pairs of two nodes."""
@@ -85,9 +85,9 @@ class EdgeTable:
         """Define ``edge_rows``: both ids of each row, as whole numbers or as text."""
         engine = self.engine
         if table is None and engine.relation is None:
-            known = engine.tables()
+            tables = engine.tables()
             raise GraphFormatError(
-                f"{engine.origin}: table is not set\nit holds {', '.join(known[:8]) or 'none'}"
+                f"{engine.origin}: table is not set\nit holds {', '.join(tables[:8]) or 'none'}"
             )
         if table is not None and engine.relation is not None:
             raise GraphFormatError(
@@ -157,17 +157,17 @@ class EdgeTable:
             return column.isnull()
         return column.isnull() | column.lower().isin(sorted(MISSING_NAMES))
 
-    def _define_nodes(self, given: Sequence[ColumnOfIds]) -> None:
+    def _define_nodes(self, id_columns: Sequence[ColumnOfIds]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
         ibis, rows = _ibis_module(), self._rows("edge_ids")
-        self._given = given
-        lists = [self.engine.table(ids.table) for ids in given]
+        self._id_columns = id_columns
+        lists = [self.engine.table(ids.table) for ids in id_columns]
         self.node_set = _origin_of_nodes(self._edges, lists)
         ends = [rows.select(id=rows.source), rows.select(id=rows.target)]
-        if given:
-            for place, ids in enumerate(given):
+        if id_columns:
+            for place, ids in enumerate(id_columns):
                 self._define_ids(f"node_ids_{place}", ids)
-            names = [f"node_ids_{k}" for k in range(len(given))]
+            names = [f"node_ids_{k}" for k in range(len(id_columns))]
             tables = [ibis.table({"id": self._kind_of_ids}, name=name) for name in names]
         elif self.kind == "bipartite":
             tables = ends
@@ -178,14 +178,16 @@ class EdgeTable:
         ]
         ids = sides[0] if len(sides) == 1 else ibis.union(*sides)
         self._define("node_set", ids, keep=True)
-        found = ibis.table({"id": self._kind_of_ids, "side": "int64"}, name="node_set")
-        order = [found.side, *self._natural_order(found)]
+        node_set = ibis.table({"id": self._kind_of_ids, "side": "int64"}, name="node_set")
+        order = [node_set.side, *self._natural_order(node_set)]
         number = ibis.row_number().over(order_by=order).cast("int32")
-        self._define("nodes", found.mutate(number=number), keep=True)
+        self._define("nodes", node_set.mutate(number=number), keep=True)
         nodes = self._nodes()
-        total, left = self._row(nodes.aggregate(total=nodes.count(), left=(1 - nodes.side).sum()))
+        total, num_left = self._row(
+            nodes.aggregate(total=nodes.count(), left=(1 - nodes.side).sum())
+        )
         self.num_nodes = int(total)
-        self.num_left = int(left or 0) if self.kind == "bipartite" else None
+        self.num_left = int(num_left or 0) if self.kind == "bipartite" else None
         if self.num_nodes < 2 or self.num_left in (0, self.num_nodes):
             raise GraphFormatError(
                 f"{self.engine.origin}: {self.num_nodes} node(s)\nexpected two nodes or more"
@@ -212,10 +214,10 @@ class EdgeTable:
             )
         column = self._id(ids.column)
         engine.define(name, f"SELECT DISTINCT {column} AS id FROM {relation}")
-        found = _ibis_module().table({"id": self._kind_of_ids}, name=name)
-        is_bad = self._is_missing(found.id)
-        (missing,) = self._row(found.aggregate(bad=is_bad.sum()))
-        if int(missing or 0):  # PostgreSQL hands over sums as text
+        table = _ibis_module().table({"id": self._kind_of_ids}, name=name)
+        is_bad = self._is_missing(table.id)
+        (num_missing,) = self._row(table.aggregate(bad=is_bad.sum()))
+        if int(num_missing or 0):  # PostgreSQL hands over sums as text
             raise GraphFormatError(
                 f"nodes: an id of {ids.table}.{ids.column} is missing (NULL or empty)\n"
                 "expected ids only"
@@ -255,7 +257,7 @@ class EdgeTable:
     def _define_edges(self) -> None:
         """Define ``edge_pairs``: each record once, with its number of rows and of directions."""
         rows, ends = self._rows("edge_ids"), _numbered_ends(self._nodes(), self.kind)
-        if self._given:
+        if self._id_columns:
             self._refuse_outside(_outside_ids(rows, ends))
         self._define("edge_pairs", _canonical_pairs(rows, ends, self.kind), keep=True)
 
@@ -270,7 +272,7 @@ class EdgeTable:
             )
 
     def _check_edges(self) -> None:
-        """Count edges; refuse none, and an undirected table that looks directed."""
+        """Count edges; refuse a table without edges."""
         pairs = self.pairs()
         edges, repeats, links = (
             int(count or 0)
@@ -280,8 +282,8 @@ class EdgeTable:
                 )
             )
         )
-        kept = self._rows_total - self._missing
-        self.counts = TableCounts(self._rows_total, self._missing, edges, links, kept - repeats)
+        num_rows = self._rows_total - self._missing
+        self.counts = TableCounts(self._rows_total, self._missing, edges, links, num_rows - repeats)
         if not edges:
             raise GraphFormatError(
                 f"{self.engine.origin}: no edges\nexpected an edge between two different nodes"
@@ -296,16 +298,16 @@ class EdgeTable:
     def summary(self) -> str:
         """Summarize for the owner what was read, with exact counts (private)."""
         counts = self.counts
-        repeated = counts.rows - counts.missing - counts.loops - counts.links
+        repeated = counts.rows - counts.num_missing - counts.loops - counts.links
         dropped = (counts.links - counts.edges) % counts.edges
         names = self.node_names
         shown_kind = "" if self.kind == "undirected" else f"{self.kind}; "
-        missing = f", {counts.missing:,} without an id" if counts.missing else ""
+        note = f", {counts.num_missing:,} without an id" if counts.num_missing else ""
         table = "table" if self.table is None else f"table {self.table}"
         line = (
             f"read {Path(self.engine.origin).name}: {self.num_nodes:,} nodes, {counts.edges:,} edges "
             f"({shown_kind}{table}; columns {self.columns[0]!r} and {self.columns[1]!r}; "
-            f"{repeated:,} repeated, {counts.loops:,} loops{missing}, direction dropped in "
+            f"{repeated:,} repeated, {counts.loops:,} loops{note}, direction dropped in "
             f"{dropped:,}); e.g. {names[0]}, {names[1]}, ..."
         )
         return line + (
@@ -432,7 +434,7 @@ def _numbered_ends(nodes: Any, kind: Kind) -> dict[str, Any]:
 
 def _outside_ids(rows: Any, ends: dict[str, Any]) -> Any:
     """Return the ids of rows that no node has."""
-    ids = [rows.anti_join(found, name).select(id=rows[name]) for name, found in ends.items()]
+    ids = [rows.anti_join(nodes, name).select(id=rows[name]) for name, nodes in ends.items()]
     return _ibis_module().union(*ids, distinct=True)
 
 

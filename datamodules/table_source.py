@@ -114,9 +114,9 @@ def _check_ends(files: Sequence[str]) -> None:
 
 def _require(*modules: str, extra: str = "tables") -> None:
     """Refuse a source whose libraries are not installed."""
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
-    if missing:
+    missing_modules = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing_modules:
         raise GraphFormatError(
-            f"tables need libraries that are not installed: {', '.join(missing)}\n"
+            f"tables need libraries that are not installed: {', '.join(missing_modules)}\n"
             f"pip install 'lightning_dpg[{extra}]'"
         )

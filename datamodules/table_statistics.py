@@ -39,10 +39,10 @@ class TableStatistics:
         table, space = self._table, self._table.space
         # The second ends of ordered pairs have entries of their own, behind the first ones.
         shift = int(space.ends(torch.zeros(1, 2, dtype=torch.long))[0, 1])
-        found = np.zeros(space.num_ends, dtype=np.int64)
+        counts = np.zeros(space.num_ends, dtype=np.int64)
         nodes, degrees = table.rows(_degrees(table.pairs(), shift)).T
-        found[nodes] = degrees
-        return torch.from_numpy(found)
+        counts[nodes] = degrees
+        return torch.from_numpy(counts)
 
     def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count edges by the classes of their ends: shape ``(K, K)``."""
@@ -62,10 +62,10 @@ class TableStatistics:
         )
         grouped = ends.group_by(["first", "second"]).aggregate(edges=ends.count())
         size = int(classes.max()) + 1
-        found = np.zeros((size, size), dtype=np.int64)
+        counts = np.zeros((size, size), dtype=np.int64)
         for first, second, edges in self._table.rows(grouped):
-            found[first, second] = edges
-        return found
+            counts[first, second] = edges
+        return counts
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends: shape ``(C,)``."""
@@ -101,16 +101,16 @@ class TableStatistics:
         table, hashing = self._table, WedgeHash(slots, seed)
         table.engine.upload(_NODES, {"class": classes, **hashing.columns()})
         chosen = _wedges(table.pairs())
-        found = np.zeros((2, int(classes.max()) + 1), dtype=np.int64)
-        counted = chosen.group_by("class").aggregate(wedges=chosen.count())
-        for group, wedges in table.rows(counted):
-            found[0, group] = wedges
+        counts = np.zeros((2, int(classes.max()) + 1), dtype=np.int64)
+        per_class = chosen.group_by("class").aggregate(wedges=chosen.count())
+        for group, wedges in table.rows(per_class):
+            counts[0, group] = wedges
         closed = chosen.join(table.pairs(), ["low", "high"]).select("slot", "class", "low", "high")
         rows = table.rows(closed)
         links = rows[:, 2] * table.num_nodes + rows[:, 3]
         is_counted = count_closed(rows[:, 0], links, hashing.order, closures_per_edge)
-        found[1] = np.bincount(rows[is_counted, 1], minlength=found.shape[1])
-        return found
+        counts[1] = np.bincount(rows[is_counted, 1], minlength=counts.shape[1])
+        return counts
 
 
 def _degrees(pairs: Any, shift: int) -> Any:

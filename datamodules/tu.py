@@ -1,8 +1,8 @@
 """Graph sets in the text format of TU Dortmund: MUTAG, PROTEINS, IMDB-BINARY, DD, ENZYMES, ...
 
-This reader is faster and stricter than PyTorch Geometric's, which takes 15 times as long, accepts
-links of one direction as they are, and loses the last nodes of a set without features if they have
-no link.
+This reader is faster and stricter than PyTorch Geometric's, which takes 15 times as long and accepts
+links of one direction as they are. In a set without features, that reader loses the last nodes if they
+have no link.
 """
 
 import re
@@ -72,8 +72,8 @@ def known_sets() -> list[str]:
 def _find_folder(name: str) -> Path:
     """Find the folder with the text files of a set."""
     root, path = data_root(), user_path(name)
-    named = [] if root is None or Path(name).name != name else [root / "tu" / name]
-    for folder in (*named, path):
+    candidates = [] if root is None or Path(name).name != name else [root / "tu" / name]
+    for folder in (*candidates, path):
         if folder.is_dir():
             return folder / "raw" if (folder / "raw").is_dir() else folder
     if path.is_file():
@@ -127,14 +127,14 @@ def read_tu_folder(folder: Path, *, undirected: bool = False) -> list[Data]:
 
 
 def _only_file(folder: Path, part: str) -> Path:
-    found = sorted(folder.glob(f"*_{part}.txt"))
-    if len(found) != 1:
-        what = f"{len(found)} files" if found else "no file"
+    files = sorted(folder.glob(f"*_{part}.txt"))
+    if len(files) != 1:
+        what = f"{len(files)} files" if files else "no file"
         raise GraphFormatError(
             f"{folder}: {what} named NAME_{part}.txt\n"
             "expected one, as in a folder of the TU data sets"
         )
-    return found[0]
+    return files[0]
 
 
 def _read_columns(path: Path, dtype: DTypeLike) -> NDArray[Any]:

@@ -47,8 +47,13 @@ class WalkBatches(Dataset[Tensor]):
         """Draw new walks, shape ``(B, L)``."""
         if index >= len(self):
             raise IndexError(index)
-        asked = self.request
+        request = self.request
         walks = random_walks(
-            self.adjacency, asked.num_walks, asked.walk_length, self.rng, p=asked.p, q=asked.q
+            self.adjacency,
+            request.num_walks,
+            request.walk_length,
+            self.rng,
+            p=request.p,
+            q=request.q,
         )
         return torch.from_numpy(walks)

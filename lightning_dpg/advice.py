@@ -82,7 +82,7 @@ class Recommendation(NamedTuple):
     least_degree: float = 0.0
 
     def __str__(self) -> str:
-        """Name of the method with its setting."""
+        """Return the name of the method with its setting."""
         return f"{self.method} with denoise: {self.denoise}" if self.denoise else self.method
 
 
@@ -115,26 +115,26 @@ def hint(facts: Facts) -> str:
 
 
 def cases(facts: Facts) -> list[Recommendation]:
-    """Recommendations by descending least mean degree; the last one is for any degree."""
+    """Return the recommendations by descending least mean degree; the last is for any degree."""
     if facts.goal == "links":
         return _links(facts)
     return [_without_degree(facts)]
 
 
 def choices(goal: Goal) -> list[str]:
-    """All methods that :func:`recommend` may name for a goal, from the largest epsilon on.
+    """Return all methods that :func:`recommend` may name for a goal, from the largest epsilon on.
 
     Args:
         goal: What the release is for.
     """
     kind: Kind = "set" if goal in OF_SETS else "undirected"
-    found = {
+    methods = {
         str(case): None
         for has_attributes in (True, False)
         for epsilon in (2 * _REPORTS_EPSILON, 0.1)
         for case in cases(Facts(goal, epsilon, kind=kind, has_attributes=has_attributes))
     }
-    return list(found)
+    return list(methods)
 
 
 _ENCODER = Recommendation(
@@ -146,7 +146,7 @@ _PRIVGRAPH = Recommendation(
     "nodes of this degree choose their communities reliably, and these rank links",
 )
 _REPORTS = Recommendation(
-    "RandomizedResponse", "few reports are false, so that their eigenvectors rank links", "spectral"
+    "RandomizedResponse", "few reports are false, and their eigenvectors rank links", "spectral"
 )
 _CHUNG_LU = Recommendation("ChungLu", "degrees are all that such a budget keeps of links")
 
@@ -203,7 +203,7 @@ def _without_degree(facts: Facts) -> Recommendation:
 
 
 def false_reports(num_nodes: int, epsilon: float) -> float:
-    r"""Expected number of false reports of a graph without edges, the most of any graph.
+    r"""Return the expected number of false reports of a graph without edges, the most of any graph.
 
     Each of the N (N - 1) / 2 pairs reports falsely with probability :math:`1 / (1 + e^\epsilon)`.
 
@@ -215,12 +215,12 @@ def false_reports(num_nodes: int, epsilon: float) -> float:
 
 
 def least_report_epsilon(num_nodes: int) -> float:
-    """Smallest epsilon of reports whose false ones are at most :data:`MAX_REPORTS`; 0 if any is."""
+    """Return the smallest epsilon with at most :data:`MAX_REPORTS` false reports; 0 if all have."""
     return math.log(max(num_nodes * (num_nodes - 1) / 2 / MAX_REPORTS - 1, 1.0))
 
 
 def excess_of_reports(num_nodes: int, epsilon: float, share: float) -> str | None:
-    """Say that a release has too many false reports, and from which epsilon on it has not.
+    """Say that a release has too many false reports, and name the smallest epsilon that avoids it.
 
     The number follows from public facts: a refusal by it tells nothing of the edges.
 

@@ -13,11 +13,11 @@ def find_class(path: str) -> type:
         Refusal: If the path names no module.
     """
     module, _, name = path.rpartition(".")
-    found: type = getattr(importlib.import_module(module), name)
-    return found
+    cls: type = getattr(importlib.import_module(module), name)
+    return cls
 
 
 def is_abstract(cls: type) -> bool:
-    """Whether a class has abstract methods left; Lightning's classes lack the metaclass."""
+    """Return whether a class has abstract methods left; Lightning's classes lack the metaclass."""
     members = (inspect.getattr_static(cls, name) for name in dir(cls))
     return any(getattr(member, "__isabstractmethod__", False) for member in members)

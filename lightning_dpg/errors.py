@@ -30,7 +30,7 @@ _OTHER_PLACE = {
 
 
 class Refusal(ValueError):
-    """What the program says to its users: the message names the fault and the way out.
+    """An error for users, whose message names the fault and the way out.
 
     Every other error is a fault of the program, and keeps its traceback.
     """
@@ -45,7 +45,7 @@ class BookError(CommandError):
 
 
 def explain(error: Exception) -> str | None:
-    """Text for the user, or None for a fault of the program, for which a traceback helps more."""
+    """Return a text for the user; None for a fault of the program, which needs a traceback."""
     if isinstance(error, OSError):
         return shorten(_of_system(error))
     if isinstance(error, Refusal) or _is_misconfiguration(error):
@@ -58,7 +58,7 @@ def explain(error: Exception) -> str | None:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C caused the error; Lightning then exits with code 1."""
+    """Return whether Ctrl-C caused the error; Lightning then exits with code 1."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -67,7 +67,7 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 def shorten(message: str) -> str:
-    """The first lines of a message, marked as an error."""
+    """Return the first lines of a message, marked as an error."""
     marked = f"error: {message.strip().removeprefix('error: ')}"
     lines = [line for line in marked.splitlines() if line.strip()][:MAX_LINES]
     return "\n".join(
@@ -75,9 +75,9 @@ def shorten(message: str) -> str:
     )
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``, did you mean ...?``, or an empty string if no known name is near."""
-    by_folded = {candidate.casefold(): candidate for candidate in known}
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return ``, did you mean ...?``, or an empty string if no name is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in names}
     folded = name.casefold()
     # The option of a group may have been one word, such as left_nodes of nodes.left.
     inside = [each for each in by_folded if "." in each and _words(folded) <= _words(each)]
@@ -90,23 +90,23 @@ def _words(option: str) -> set[str]:
 
 
 def _is_misconfiguration(error: Exception) -> bool:
-    """Whether Lightning or the package refuses a combination; False before Lightning's import."""
+    """Return whether an error refuses a combination of settings; False before Lightning's import."""
     module = sys.modules.get("pytorch_lightning.utilities.exceptions")
     return module is not None and isinstance(error, module.MisconfigurationException)
 
 
 def _of_system(error: OSError) -> str:
-    """Say the file, what the system refuses, and the way out."""
+    """Name the file, the refusal of the system, and the way out."""
     place = None if error.filename is None else str(error.filename)
     if error.errno is None or error.strerror is None:  # a message of our own, or of a library
         return str(error)
-    said = error.strerror if place is None else f"{place[:100]}: {error.strerror}"
+    message = error.strerror if place is None else f"{place[:100]}: {error.strerror}"
     way = _room(place) if error.errno in _FULL else _OTHER_PLACE.get(error.errno, "")
-    return f"{said}\n{way}"
+    return f"{message}\n{way}"
 
 
 def _room(place: str | None) -> str:
-    """Say how much room there is, on the disk of a file or of all folders that are written to."""
+    """State the free space on the disk of a file, or of all folders that are written to."""
     folders = (
         [Path(place).absolute().parent] if place else [Path.cwd(), Path(tempfile.gettempdir())]
     )
@@ -119,5 +119,5 @@ def _room(place: str | None) -> str:
 
 
 def _first_mismatch(message: str) -> str:
-    """First mismatch in an error of ``load_state_dict``, whose first line only names the class."""
+    """Return the first mismatch in an error of ``load_state_dict``, which follows a title line."""
     return next((line.strip() for line in message.splitlines()[1:] if line.strip()), message)

@@ -1,6 +1,6 @@
-"""What methods, data modules and callbacks may ask of one another, typed.
+"""Protocols between methods, data modules and callbacks.
 
-Methods import no data module, callbacks import neither: they meet here. At run time the module imports torch only.
+Methods import no data module, and callbacks import neither. At run time the module imports torch only.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class HoldsPrivateAttributes(Protocol):
 
 @runtime_checkable
 class KindOfRecords(Protocol):
-    """Records of one graph that say which pairs of nodes may be linked; without, all pairs i < j.
+    """Records of one graph that name its kind; other records are of an undirected graph.
 
     Attributes:
         kind: Kind of the graph (public). Records of a directed graph are ordered pairs ``(i, j)`` of
@@ -101,11 +101,11 @@ class GraphSetRecords(Protocol):
         sizes: Number of nodes of each graph (public), shape ``(G,)``.
         graph_of: Number of each node's graph (public), shape ``(N,)``.
         labels: Label of each graph (public), shape ``(G,)``; None without labels.
-        max_occurrences: How many rows of ``edges`` are one edge of the private data at most
+        max_occurrences: Largest number of rows of ``edges`` that are one edge of the private data
             (public): they change together.
         graphs: The graphs (private), with node features ``x`` (public) where there are any.
         assumptions: What a guarantee takes as public.
-        preparation: The part of that which comes of how the data were prepared.
+        preparation: The assumptions because of the preparation of the data.
     """
 
     edges: Tensor
@@ -128,7 +128,7 @@ class Identity(NamedTuple):
     Attributes:
         edges: All edges by the names of their nodes.
         nodes: Names of all nodes.
-        record: What is one edge, in the words of its kind (public).
+        record: One edge in the words of its kind (public).
         names: Names of all nodes, which may be those of people; empty where the nodes are only
             numbered from 0 on.
     """
@@ -144,7 +144,7 @@ class HasIdentity(Protocol):
     """A data module whose data a budget book can recognize."""
 
     def identity(self) -> Identity:
-        """Canonical content (private), of the data as they were read."""
+        """Return the canonical content of the data as they were read (private)."""
 
 
 class BatchRequest(NamedTuple):
@@ -179,7 +179,7 @@ class RequestsBatches(Protocol):
     """A method that says which batches it needs."""
 
     def batch_request(self) -> BatchRequest:
-        """The batches, by the settings of the method alone."""
+        """Return the batches that the settings of the method ask for."""
 
 
 @runtime_checkable
@@ -208,14 +208,14 @@ class LearnsRecords(Protocol):
 
 
 class Released(RequestsBatches, LearnsRecords, Protocol):
-    """A method as a callback sees it: what it books, what it claims and what leaves the machine.
+    """A method as a callback sees it: its entries, its claims and its published values.
 
     Attributes:
         ledger: Releases so far.
         assumptions: What the guarantee takes as public, phrases to follow "Assumed public:".
         is_pure: Whether a delta of 0 suffices.
         adds_noise: Whether it protects anything at all.
-        is_trained: Whether steps change what the releases before them have made.
+        is_trained: Whether training steps change the released tensors.
         is_inductive: Whether ``predict`` reads graphs.
         relation: Neighboring relation of the guarantee.
     """
@@ -230,7 +230,7 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
 
     @classmethod
     def public_path(cls) -> str:
-        """Dotted path under which the class is exported."""
+        """Return the dotted path under which the class is exported."""
 
     @property
     def hparams(self) -> MutableMapping[str, Any]:
@@ -238,28 +238,28 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
 
     @property
     def noise(self) -> NoiseSource:
-        """The secret noise source, made when it is first asked for: by all processes together."""
+        """Secret noise source; all processes create it together at the first use."""
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan every event of a whole run."""
 
     def step_entries(self) -> list[LedgerEntry]:
-        """Cost of the next training step."""
+        """Return the cost of the next training step."""
 
     def condition(self) -> str | None:
-        """What the guarantee holds under only; None where it always holds."""
+        """Return the assumption on which the guarantee depends; None where it always holds."""
 
     def epsilon_in_any_case(self) -> float | None:
-        """Pure epsilon of all releases that holds without the condition; None if none is proved."""
+        """Return the pure epsilon of all releases that is proved without the condition, if any."""
 
     def claimed_epsilon(self, delta: float) -> float | None:
-        """Epsilon that the paper would print for this run; None where that is no question."""
+        """Return the epsilon that the paper would print for this run; None where it prints none."""
 
     def accept_data(self, data: object) -> None:
         """Take public facts of a data module that has been set up, or refuse it."""
 
     def accept_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Hold the ledger to a budget, which a plan that does not fit is refused for."""
+        """Hold the ledger to a budget; refuse a plan that does not fit it."""
 
 
 @runtime_checkable
@@ -267,7 +267,7 @@ class PublishesAttributes(Protocol):
     """A method whose synthetic graphs carry public attributes of their nodes."""
 
     def attribute_arrays(self) -> dict[str, Any]:
-        """Arrays of a release by name; empty without attributes."""
+        """Return the arrays of a release by name; empty without attributes."""
 
 
 class Rebuilt(Released, Protocol):
@@ -280,7 +280,7 @@ class Rebuilt(Released, Protocol):
     node_names: list[str] | None
 
     def released_state(self) -> dict[str, Tensor]:
-        """Released tensors by name."""
+        """Return the released tensors by name."""
 
 
 class PublishesGraphs(Protocol):
@@ -307,7 +307,7 @@ class PublishesFeatures(Protocol):
     """A method that releases features of each graph of a set, and no graphs."""
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:
-        """What was released of each graph, and the public labels."""
+        """Return the released values of each graph, and the public labels."""
 
 
 class PublishesDiscrepancies(Protocol):
@@ -325,7 +325,7 @@ class PublishesDiscrepancies(Protocol):
 
 
 def publishes_discrepancies(method: object) -> TypeGuard[PublishesDiscrepancies]:
-    """Whether a method releases discrepancies; buffers are nothing that ``isinstance`` finds."""
+    """Return whether a method releases discrepancies; ``isinstance`` does not find buffers."""
     return all(hasattr(method, name) for name in PublishesDiscrepancies.__annotations__)
 
 
@@ -338,7 +338,7 @@ class ServesRecords(Protocol):
 
     @property
     def num_edges(self) -> int:
-        """Number of edges (private), those that are held out among them."""
+        """Number of edges, including held-out edges (private)."""
 
     @property
     def num_pairs(self) -> int:
@@ -348,10 +348,10 @@ class ServesRecords(Protocol):
         """Refuse batches that it cannot serve in that many epochs, before anything is spent."""
 
     def train_dataloader(self) -> object:
-        """The batches that the method of the trainer requests."""
+        """Return the batches that the method of the trainer requests."""
 
     def write_key(self, path: Path) -> bool:
-        """Write which number stands for which name (private); return whether there is a key."""
+        """Write the names behind the published numbers (private); return whether there is a key."""
 
 
 @runtime_checkable
@@ -394,11 +394,11 @@ _ABSENT = object()
 
 
 def serves_records(data: object) -> TypeGuard[ServesRecords]:
-    """Whether a data module serves records. Unlike ``isinstance`` it does not read any of them."""
+    """Return whether a data module serves records; unlike ``isinstance``, read none of them."""
     return not missing_parts(data)
 
 
 def missing_parts(data: object) -> list[str]:
-    """Names of what a data module lacks to serve records; it reads none of them."""
-    asked = [name for name in vars(ServesRecords) if not name.startswith("_")]
-    return [name for name in asked if getattr_static(data, name, _ABSENT) is _ABSENT]
+    """Name what a data module lacks to serve records; read none of them."""
+    names = [name for name in vars(ServesRecords) if not name.startswith("_")]
+    return [name for name in names if getattr_static(data, name, _ABSENT) is _ABSENT]

@@ -16,7 +16,7 @@ from typing import Any
 
 
 def exports(file: str | Path) -> dict[str, str]:
-    """Names under ``if TYPE_CHECKING`` of a file, each with the module that holds it.
+    """Return the names under ``if TYPE_CHECKING`` of a file, each with the module that holds it.
 
     Args:
         file: Source file of the package.

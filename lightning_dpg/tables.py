@@ -8,7 +8,7 @@ from typing import Any
 
 
 def as_text(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Lines of a table whose columns are aligned.
+    """Return the lines of a table whose columns are aligned.
 
     Args:
         rows: Texts of the cells; the first row is the head.
@@ -25,7 +25,7 @@ def as_text(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list
 
 
 def as_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Text of a CSV file, with the line ends of RFC 4180; a cell of None is empty.
+    """Return the text of a CSV file, with the line ends of RFC 4180; a cell of None is empty.
 
     Args:
         head: Names of the columns.
@@ -37,7 +37,7 @@ def as_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def as_json(values: Any) -> str:
-    """Text of a file of strict JSON, which has no nan and no infinity.
+    """Return the text of a file of strict JSON, which has no nan and no infinity.
 
     Args:
         values: Plain values, with lists and dictionaries of them.
@@ -51,7 +51,7 @@ def as_json(values: Any) -> str:
 def as_markdown(
     head: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[int] = (0,)
 ) -> list[str]:
-    """Lines of a table in Markdown.
+    """Return the lines of a table in Markdown.
 
     Args:
         head: Names of the columns.

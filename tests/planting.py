@@ -94,7 +94,7 @@ def audited(make, read, budget, canaries, fits, epochs=1):
 def outcome_of(make, data, budget, canaries, epochs, seed):
     data.setup("fit")
     sites = find_sites(data)
-    known, pairs = sites.known, canaries
+    known, pairs = sites.known_graph, canaries
     if isinstance(canaries, int):
         pairs = spread_non_edges(sites, canaries, torch.Generator().manual_seed(seed))
     pairs = torch.as_tensor(pairs)

@@ -25,16 +25,16 @@ class AttackReport:
     values: dict[str, Any]
 
     def to_json(self) -> str:
-        """All values as strict JSON."""
+        """Return all values as strict JSON."""
         return as_json(self.values)
 
     def __str__(self) -> str:
-        """Tables of all attacks."""
+        """Return the tables of all attacks."""
         is_set = "link_stealing" not in self.values
         return "\n".join(_set_lines(self.values) if is_set else _lines(self.values))
 
     def __repr__(self) -> str:
-        """The tables as well: they are the result."""
+        """Return the tables, as ``str`` does."""
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -75,9 +75,9 @@ def _lines(report: dict[str, Any]) -> list[str]:
         "",
     ]
     prediction = report["link_prediction"]
-    unseen = "seen" if by_degrees else "not seen"
+    remark = "seen" if by_degrees else "not seen"
     text += [
-        f"prediction: hidden links, {unseen} by the method, nodes identified by their degrees",
+        f"prediction: hidden links, {remark} by the method, nodes identified by their degrees",
         f"{'from the real remaining graph':<31}{_interval(prediction['real'])}",
         f"{'from the generated graphs':<31}{_interval(prediction['generated'])}",
         "  Accuracy over as many pairs without a link; chance is .5. The first line is what the",

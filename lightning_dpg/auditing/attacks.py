@@ -175,7 +175,7 @@ def attack_graph(
         raise CommandError(f"the real graph has {len(edges)} edges: nothing to tell apart")
     targets = candidates(real, edges[order[:num_targets]])
     hidden = candidates(real, edges[order[: min(num_hidden, MOST_TARGETS)]])
-    kept = space.graph(edges[order[num_hidden:]], real.node_names)
+    visible = space.graph(edges[order[num_hidden:]], real.node_names)
     if settings is None:
         without, generated = with_degrees_alone(published), published
     else:
@@ -183,15 +183,15 @@ def attack_graph(
         if attributes is not None:
             settings = with_own_attributes(settings)
             attach(rest, attributes)
-            attach(kept, attributes)
+            attach(visible, attributes)
         without, generated = (
             _fit_again(part, settings, count)._replace(attributes=published.attributes)
-            for part in (rest, kept)
+            for part in (rest, visible)
         )
-    stolen, known = (steal_links(each, targets) for each in (published, without))
-    found, by_chance = (reidentify(real, each.graphs) for each in (published, without))
+    stolen, stolen_without = (steal_links(each, targets) for each in (published, without))
+    by_release, by_chance = (reidentify(real, each.graphs) for each in (published, without))
     ties = torch.Generator().manual_seed(SEED)
-    aligned = [aligned_by_degree(graph, kept, ties) for graph in generated.graphs]
+    aligned = [aligned_by_degree(graph, visible, ties) for graph in generated.graphs]
     return {
         "nodes": real.num_nodes,
         "edges": len(edges),
@@ -201,16 +201,16 @@ def attack_graph(
         "confidence": CONFIDENCE,
         "link_stealing": [
             {"attack": name, "others": others}
-            | {"release": _plain(measured), "baseline": _plain(known.get((name, others)))}
+            | {"release": _plain(measured), "baseline": _plain(stolen_without.get((name, others)))}
             for (name, others), measured in stolen.items()
         ],
         "reidentification": [
             {"knowledge": name, "chance": 1 / real.num_nodes}
             | {"release": share._asdict(), "baseline": by_chance[name]._asdict()}
-            for name, share in found.items()
+            for name, share in by_release.items()
         ],
         "link_prediction": {
-            "real": predict_links([kept], hidden)._asdict(),
+            "real": predict_links([visible], hidden)._asdict(),
             "generated": predict_links(aligned, hidden)._asdict(),
         },
     }
@@ -248,7 +248,7 @@ def _for_parts(settings: Mapping[str, Any], origin: str) -> dict[str, Any]:
 
 
 def _baseline_settings(published: Any, baseline: str | Path | None) -> dict[str, Any] | None:
-    """Configuration to fit again with; None if there is none."""
+    """Return the configuration to fit again with; None if there is none."""
     if baseline is not None:
         return settings_for_parts(find_config(str(baseline)))
     if isinstance(published, Release):
@@ -265,7 +265,7 @@ def _baseline_settings(published: Any, baseline: str | Path | None) -> dict[str,
 
 
 def _folder_of(published: Any) -> Path | None:
-    """Folder of a release, if published is one."""
+    """Return the folder of a release, if ``published`` is one."""
     items = published if isinstance(published, list) else [published]
     if not items:
         raise CommandError("published: the list holds no synthetic graph")
@@ -282,7 +282,7 @@ def _config_of(folder: Path) -> Path | None:
 
 
 def _opened(published: Any) -> Release | list[Any]:
-    """Open what was published, if it is a release; otherwise return the list of graphs."""
+    """Open a published release; otherwise return the list of published graphs."""
     if isinstance(published, Release):
         return published
     if (folder := _folder_of(published)) is not None:

@@ -23,7 +23,7 @@ class Bound(NamedTuple):
         return self.epsilon_lower_bound > self.claimed_epsilon
 
     def values(self) -> dict[str, Any]:
-        """Plain values for strict JSON, with infinite epsilon as a string."""
+        """Return plain values for strict JSON, with infinite epsilon as a string."""
         claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
         return self._asdict() | {"claimed_epsilon": claim}
 
@@ -65,7 +65,7 @@ class Report(NamedTuple):
         return [bound for bound in (self.together, *self.apart) if bound.refutes]
 
     def to_json(self) -> str:
-        """All values as strict JSON."""
+        """Return all values as strict JSON."""
         values = self.together.values()
         del values["release"]
         general = {
@@ -89,7 +89,7 @@ class Report(NamedTuple):
         return "\n".join([*_lines(self), NOT_PRIVATE])
 
     def __repr__(self) -> str:
-        """The text as well: it is the result."""
+        """Return the text, as ``str`` does."""
         return str(self)
 
     def _repr_html_(self) -> str:

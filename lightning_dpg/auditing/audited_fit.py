@@ -70,7 +70,7 @@ class WhiteBoxAttacker:
     """
 
     def __init__(
-        self, method: PrivateModule, data: pl.LightningDataModule, pairs: Tensor, known: Data
+        self, method: PrivateModule, data: pl.LightningDataModule, pairs: Tensor, known_graph: Data
     ) -> None:
         """Watch a method.
 
@@ -78,17 +78,17 @@ class WhiteBoxAttacker:
             method: The method, before its first release.
             data: Its data module.
             pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-            known: Graph of all other edges, which the attacker knows.
+            known_graph: Graph of all other edges, which the attacker knows.
         """
         self.scores: dict[str, Tensor] = {}
-        self._method, self._data, self._pairs, self._known = method, data, pairs, known
+        self._method, self._data, self._pairs, self._known_graph = method, data, pairs, known_graph
         self._earlier: dict[str, Tensor] = {}
         method.ledger.observer = self
 
     def __call__(self, key: str, noisy: Tensor) -> None:
         """Score a noisy value that is released under ``key``."""
         entry = self._method.ledger.last_entry(key)
-        others = self._earlier, self._data, self._pairs, self._known
+        others = self._earlier, self._data, self._pairs, self._known_graph
         score = white_box_score(Observation(self._method, entry, noisy, *others))
         self.scores[key] = self.scores.get(key, 0) + score.detach().double().cpu()
         self._earlier[key] = noisy
@@ -144,23 +144,23 @@ def audited_fit(
         else:
             inserted = torch.full((count,), world)
         sites.insert(pairs[inserted])
-        planted.append((data, sites.known, pairs, inserted))
+        planted.append((data, sites.known_graph, pairs, inserted))
 
     def watch(method: PrivateModule) -> None:
         if not isinstance(method, Synthesizer | GraphFeatureRelease):
             raise CommandError("audit asks for a method that publishes graphs or their features")
         if view == "white_box":
-            data, known, pairs, _ = planted[0]
-            attackers.append(WhiteBoxAttacker(method, data, pairs, known))
+            data, known_graph, pairs, _ = planted[0]
+            attackers.append(WhiteBoxAttacker(method, data, pairs, known_graph))
 
     method = fit_without_release(settings, on_data=plant, on_start=watch, read=read)
     assert isinstance(method, Synthesizer | GraphFeatureRelease)  # watch has refused others
-    (data, known, pairs, inserted), statement = planted[0], privacy_statement(method)
+    (data, known_graph, pairs, inserted), statement = planted[0], privacy_statement(method)
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
     if view == "white_box":
         return attackers[0].outcome(inserted, delta, epsilon)
     with torch.no_grad():
-        scores = black_box_score(method.eval(), data, pairs, known).double().cpu()
+        scores = black_box_score(method.eval(), data, pairs, known_graph).double().cpu()
     together = CanaryScores("all reads together", epsilon, scores)
     return Outcome(statement["method"], delta, inserted, together, {})
 
@@ -189,7 +189,7 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
 
 
 def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, float]:
-    """Epsilon of each release and all earlier ones, by key; the total is ``epsilon``."""
+    """Return the epsilon of each release and all earlier ones by key; ``epsilon`` is the total."""
     claims: dict[str, float] = {}
     for place, entry in enumerate(ledger.entries, 1):
         prefix = PrivacyLedger(ledger.relation)

@@ -134,14 +134,14 @@ def audit_settings(
             settings, view, canaries=canaries, fits=fits, confidence=confidence, read=read
         )
     data = settings["data"]
-    given = data["init_args"]
-    source = given.get("name", given.get("source"))
+    arguments = data["init_args"]
+    source = arguments.get("name", arguments.get("source"))
     graph = name_of_graph(source, find_class(data["class_path"]))
     return report._replace(graph=graph)
 
 
 def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Identity]:
-    """Content of the audited data, by which a budget book recognizes them."""
+    """Yield the contents of the audited data, by which a budget book recognizes them."""
     if read is not None:
         yield from contents_of(read())
         return
@@ -246,7 +246,7 @@ def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report
 
 
 def _names(outcome: Outcome) -> tuple[list[str], list[str]]:
-    """Names of the scored releases, and names of the others."""
+    """Return the names of the scored releases, and the names of the others."""
     parts = outcome.apart.values()
     scored = [part.name for part in parts if part.is_scored]
     return scored, [part.name for part in parts if not part.is_scored]

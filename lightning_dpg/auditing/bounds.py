@@ -22,7 +22,7 @@ _MOST_THRESHOLDS = 100
 class Guesses(NamedTuple):
     """Number of guesses, and number of correct guesses."""
 
-    made: int
+    total: int
     correct: int
 
 
@@ -191,10 +191,10 @@ def _check_levels(delta: float, confidence: float) -> None:
 
 
 def _lowest_rate(hits: int, runs: int, error: float) -> float:
-    """Clopper-Pearson bound below a rate, wrong with the probability ``error`` at most."""
+    """Return the Clopper-Pearson lower bound of a rate, wrong with probability ``error``."""
     return float(beta.ppf(error, hits, runs - hits + 1)) if hits else 0.0
 
 
 def _refuted(low: float, high: float, delta: float) -> float:
-    """Largest epsilon with ``low > e^epsilon * high + delta``."""
+    """Return the largest epsilon with ``low > e^epsilon * high + delta``."""
     return max(math.log((low - delta) / high), 0.0) if low > delta and high > 0 else 0.0

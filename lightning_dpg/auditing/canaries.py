@@ -25,8 +25,8 @@ class CanarySites(NamedTuple):
     """Places for canaries in the data of a data module.
 
     Attributes:
-        known: Graph of the training edges without canaries, on all N nodes.
-        taken: Graph of the pairs that are edges, for training or not.
+        known_graph: Graph of the training edges without canaries, on all N nodes.
+        full_graph: Graph of the pairs that are edges, for training or not.
         part_of: Number of the graph of each node, ascending, shape ``(N,)``; both ends share a
             graph.
         original: Number of each node in the private data, shape ``(N,)``. Where nodes of two graphs
@@ -35,8 +35,8 @@ class CanarySites(NamedTuple):
         insert: Makes pairs of shape ``(P, 2)`` training edges.
     """
 
-    known: Data
-    taken: Data
+    known_graph: Data
+    full_graph: Data
     part_of: Tensor
     original: Tensor
     enough: int
@@ -60,14 +60,14 @@ def find_sites(data: pl.LightningDataModule) -> CanarySites:
 
 
 def default_count(sites: CanarySites) -> int:
-    """Default number of canaries."""
+    """Return the default number of canaries."""
     return min(_MOST_CANARIES, sites.enough, max(1, available_pairs(sites) // 2))
 
 
 def available_pairs(sites: CanarySites) -> int:
-    """Number of pairs without an edge."""
+    """Return the number of pairs without an edge."""
     sizes = torch.bincount(sites.part_of)
-    return sum(num_pairs(size) for size in sizes.tolist()) - sites.taken.num_edges // 2
+    return sum(num_pairs(size) for size in sizes.tolist()) - sites.full_graph.num_edges // 2
 
 
 def spread_non_edges(sites: CanarySites, count: int, generator: torch.Generator) -> Tensor:
@@ -90,26 +90,26 @@ def spread_non_edges(sites: CanarySites, count: int, generator: torch.Generator)
             f"{count} canaries are more than half of the {available} pairs without an edge\n"
             f"set --canaries to {available // 2} or less, or take a sparser graph"
         )
-    found = torch.empty(0, 2, dtype=torch.long)
-    taken = _keys(undirected_edges(sites.taken), sites.original)
+    canaries = torch.empty(0, 2, dtype=torch.long)
+    occupied = _keys(undirected_edges(sites.full_graph), sites.original)
     # A matching holds a given pair of n nodes with a probability of 1 / n or more.
     for _ in range(10 * int(torch.bincount(sites.part_of).max())):
         pairs = _random_matchings(sites.part_of, generator)
         keys = _keys(pairs, sites.original)
         _, first = np.unique(keys.numpy(), return_index=True)
-        new = np.sort(first[~np.isin(keys.numpy()[first], taken.numpy())])
-        found, taken = torch.cat([found, pairs[new]]), torch.cat([taken, keys[new]])
-        if len(found) >= count:
-            chosen = found[:count]
+        new = np.sort(first[~np.isin(keys.numpy()[first], occupied.numpy())])
+        canaries, occupied = torch.cat([canaries, pairs[new]]), torch.cat([occupied, keys[new]])
+        if len(canaries) >= count:
+            chosen = canaries[:count]
             return chosen[torch.randperm(count, generator=generator)]
     raise CommandError(
-        f"only {len(found)} different pairs without an edge were found among {num_nodes} nodes\n"
-        f"set --canaries to {len(found) // 2} or less"
+        f"only {len(canaries)} different pairs without an edge were found among {num_nodes} nodes\n"
+        f"set --canaries to {len(canaries) // 2} or less"
     )
 
 
 def _random_matchings(part_of: Tensor, generator: torch.Generator) -> Tensor:
-    """A random matching of each graph's nodes: first one pair of each graph, then the next ones."""
+    """Return a random matching of the nodes of each graph, one pair of each graph at a time."""
     nodes = torch.randperm(len(part_of), generator=generator)
     nodes = nodes[part_of[nodes].argsort(stable=True)]
     sizes = torch.bincount(part_of)
@@ -122,7 +122,7 @@ def _random_matchings(part_of: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _keys(pairs: Tensor, original: Tensor) -> Tensor:
-    """One number for each pair of nodes of the private data: ``(P, 2)`` to ``(P,)``."""
+    """Number the pairs of nodes of the private data: ``(P, 2)`` to ``(P,)``."""
     first, second = original[pairs].sort(dim=1).values.T
     return first * len(original) + second
 
@@ -137,8 +137,8 @@ def _sites_in_graph(data: Any) -> CanarySites:
 
     def insert(pairs: Tensor) -> None:
         edges, names = torch.cat([data.edges, pairs]), data.train_graph.node_names
-        made = make_graph(edges, len(nodes), names)
-        data.train_graph = share_attributes(made, data.train_graph)
+        graph = make_graph(edges, len(nodes), names)
+        data.train_graph = share_attributes(graph, data.train_graph)
         data.edges = undirected_edges(data.train_graph)
 
     part_of = torch.zeros_like(nodes)

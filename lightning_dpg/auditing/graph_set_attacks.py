@@ -42,11 +42,11 @@ def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
         method = fit_settings(on_data(settings, folder)).method
     with torch.no_grad():
         seeds = [torch.Generator().manual_seed(seed) for seed in range(NUM_SETS)]
-        drawn = [method.eval().sample_set(seed) for seed in seeds]
+        samples = [method.eval().sample_set(seed) for seed in seeds]
     by_chance = list(with_degrees_alone(Published(hidden.graphs)).graphs)
     sets: dict[str, list[list[Data]]] = {
         "real": [hidden.graphs],
-        "generated": [identified_by_degrees(each, hidden.graphs) for each in drawn],
+        "generated": [identified_by_degrees(each, hidden.graphs) for each in samples],
         "degrees_alone": [by_chance],
     }
     return {
@@ -56,7 +56,8 @@ def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
         "sets": NUM_SETS,
         "confidence": CONFIDENCE,
         "link_prediction": {
-            name: predict_hidden_links(found, hidden)._asdict() for name, found in sets.items()
+            name: predict_hidden_links(graph_sets, hidden)._asdict()
+            for name, graph_sets in sets.items()
         },
     }
 

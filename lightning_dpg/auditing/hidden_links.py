@@ -47,7 +47,7 @@ def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLin
         share: Share of the links to hide.
     """
     generator = torch.Generator().manual_seed(SEED)
-    kept, links, others = [], [], []
+    rests, links, others = [], [], []
     for graph in graphs:
         edges, size = undirected_edges(graph), int(graph.num_nodes)
         edges = edges[torch.randperm(len(edges), generator=generator)]
@@ -55,10 +55,10 @@ def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLin
         count = min(hidden, num_pairs(size) - len(edges))
         rest = make_graph(edges[hidden:], size)
         rest.y = graph.y
-        kept.append(rest)
+        rests.append(rest)
         links.append(edges[:count])
         others.append(uniform_non_edges(graph, count, generator))
-    return HiddenLinks(kept, links, others)
+    return HiddenLinks(rests, links, others)
 
 
 def identified_by_degrees(graphs: Sequence[Data], reference: Sequence[Data]) -> list[Data]:
@@ -70,11 +70,11 @@ def identified_by_degrees(graphs: Sequence[Data], reference: Sequence[Data]) -> 
     """
     ties = torch.Generator().manual_seed(SEED)
     pairs = zip(graphs, reference, strict=True)
-    return [aligned_by_degree(graph, known, ties) for graph, known in pairs]
+    return [aligned_by_degree(graph, original, ties) for graph, original in pairs]
 
 
 def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) -> Estimate:
-    """Accuracy of :func:`walk_scores` on pairs of which half are links in each graph.
+    """Measure the accuracy of :func:`walk_scores` on pairs of which half are links in each graph.
 
     Args:
         sets: Sets of graphs on the nodes of ``hidden``; the mean scores over the sets count.
@@ -83,7 +83,7 @@ def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) ->
     Raises:
         Refusal: If no graph has a hidden link and a pair without one.
     """
-    right, asked = 0.0, 0
+    right, total = 0.0, 0
     for k, (links, others) in enumerate(zip(hidden.links, hidden.others, strict=True)):
         if not len(links):
             continue
@@ -92,19 +92,19 @@ def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) ->
         for graphs in sets:
             scores += walk_scores(graphs[k], pairs)
         right += 2 * links_among_best(scores[: len(links)], scores[len(links) :])
-        asked += len(pairs)
-    if not asked:
+        total += len(pairs)
+    if not total:
         raise Refusal("no graph has both a hidden link and a pair without a link")
-    return proportion(right, asked)
+    return proportion(right, total)
 
 
 def walk_scores(graph: Data, pairs: Tensor) -> Tensor:
     r"""Score pairs of nodes by lazy walks of four steps.
 
-    The scores are entries of :math:`((I + S) / 2)^4`, where :math:`S` is the adjacency matrix
-    divided by the square roots of the degrees of both ends, each increased by the mean degree. The
-    matrix has no negative eigenvalue, as in a spectral embedding that cuts them off, and it needs
-    no eigenvectors, whose iteration can fail on small sparse graphs.
+    The scores are entries of :math:`((I + S) / 2)^4`. :math:`S` is the adjacency matrix divided by
+    the square roots of the degrees of both ends, each increased by the mean degree. The matrix has
+    no negative eigenvalue, as in a spectral embedding that cuts them off. It needs no eigenvectors,
+    whose iteration can fail on small sparse graphs.
 
     Args:
         graph: Graph of N nodes.
@@ -122,7 +122,7 @@ def walk_scores(graph: Data, pairs: Tensor) -> Tensor:
 
 
 def links_among_best(link_scores: Tensor, other_scores: Tensor) -> float:
-    """Expected number of links among the P pairs with the highest scores; fair coins break ties.
+    """Return the expected number of links among the P highest scores; fair coins break ties.
 
     An attacker that calls exactly these pairs links classifies twice as many pairs correctly.
 

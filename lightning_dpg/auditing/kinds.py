@@ -9,25 +9,25 @@ from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.release.release import Release
 
 
-def kind_of(opened: Release | list[Any], asked: Kind | None) -> Kind:
-    """Return the kind of the graphs, that of a release unless another one is asked for.
+def kind_of(opened: Release | list[Any], kind: Kind | None) -> Kind:
+    """Return the kind of the graphs: that of a release, or the argument.
 
     Raises:
-        CommandError: If a release holds graphs of another kind than those asked for.
+        CommandError: If a release holds graphs of another kind than the argument.
     """
     if not isinstance(opened, Release):
-        return asked or "undirected"
+        return kind or "undirected"
     held: Kind = getattr(opened.method, "kind", "undirected")
-    if asked not in (None, held):
+    if kind not in (None, held):
         raise CommandError(
-            f"kind is {asked}, and the release holds {held} graphs\n"
+            f"kind is {kind}, and the release holds {held} graphs\n"
             f"leave it out, or set it to {held} (--kind {held})"
         )
     return held
 
 
 def in_space(graph: Data, space: PairSpace) -> Data:
-    """Return an aligned graph as one of the kind of the real graph."""
+    """Convert an aligned graph to the kind of the real graph."""
     try:
         return space.graph(space_of(graph).edges(graph))
     except ValueError as error:

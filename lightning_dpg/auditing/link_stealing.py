@@ -87,18 +87,18 @@ def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
     count = len(edge_scores)
     scores = torch.cat([edge_scores, other_scores]).double().cpu().numpy()
     is_edge = np.arange(len(scores)) < count
-    alarms, found, _ = roc_curve(is_edge, scores, drop_intermediate=False)
+    alarms, hits, _ = roc_curve(is_edge, scores, drop_intermediate=False)
     # Between the points of the curve, coins break ties.
-    right = float(np.interp(1.0, alarms + found, found))
+    right = float(np.interp(1.0, alarms + hits, hits))
     return Separation(
         _area(scores[:count], scores[count:]),
         proportion(right * count, count),
-        proportion(float(np.interp(FALSE_ALARMS, alarms, found)) * count, count),
+        proportion(float(np.interp(FALSE_ALARMS, alarms, hits)) * count, count),
     )
 
 
 def proportion(successes: float, trials: int) -> Estimate:
-    """Proportion with its exact binomial interval; ``successes`` may be an expected number."""
+    """Return a proportion with its exact interval; ``successes`` may be an expected number."""
     tail, failures = (1 - CONFIDENCE) / 2, trials - successes
     low = beta.ppf(tail, successes, failures + 1) if successes > 0 else 0.0
     high = beta.ppf(1 - tail, successes + 1, failures) if failures > 0 else 1.0
@@ -136,7 +136,7 @@ def candidates(real: Data, edges: Tensor) -> Candidates:
 
 
 def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str], Separation]:
-    """Success of each attack on links against each kind of other pairs."""
+    """Measure the success of each attack on links against each kind of other pairs."""
     every = torch.cat([pairs.edges, *pairs.others.values()])
     scores = {
         "edges": edge_shares(published.graphs, every),
@@ -159,19 +159,19 @@ def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str]
 
 
 def with_degrees_alone(published: Published) -> Published:
-    """Random graphs with the degrees of the published graphs, of both ends where they differ."""
+    """Draw random graphs with the degrees of the published graphs, at both ends where they differ."""
     graphs = []
     for seed, graph in enumerate(published.graphs):
         generator = torch.Generator().manual_seed(SEED + seed)
         space = space_of(graph)
         edges = space.edges(graph)
-        drawn = edges_by_degrees(space, space.degrees(edges), len(edges), generator)
-        graphs.append(space.graph(drawn, graph.node_names))
+        random_edges = edges_by_degrees(space, space.degrees(edges), len(edges), generator)
+        graphs.append(space.graph(random_edges, graph.node_names))
     return Published(graphs, attributes=published.attributes)
 
 
 def predict_links(graphs: Sequence[Data], hidden: Candidates) -> Estimate:
-    """Accuracy of a spectral predictor on hidden links and as many other pairs.
+    """Measure the accuracy of a spectral predictor on hidden links and as many other pairs.
 
     Args:
         graphs: Graphs whose mean scores are used.
@@ -183,7 +183,7 @@ def predict_links(graphs: Sequence[Data], hidden: Candidates) -> Estimate:
 
 
 def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
-    """Share of the graphs in which pairs of shape ``(P, 2)`` are edges: shape ``(P,)``."""
+    """Return the share of the graphs in which each pair ``(P, 2)`` is an edge, shape ``(P,)``."""
     spaces = [space_of(graph) for graph in graphs]
     linked = [
         torch.isin(space.numbers(pairs), space.numbers(space.edges(graph))).double()
@@ -195,9 +195,8 @@ def edge_shares(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
 def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
     r"""Score pairs by common neighbors, :math:`\sum_w 1 / \ln d_w`, mean over graphs.
 
-    Directions count for nothing. Two nodes on different sides of a bipartite graph have no common
-    neighbor; the neighbors of one that are linked to common neighbors with the other are counted:
-    paths of three edges, each node on the way being weighted.
+    Directions are ignored. Two nodes on different sides of a bipartite graph have no common
+    neighbor: there, paths of three edges are counted, weighted by both inner nodes.
 
     * Adamic, Adar, "Friends and neighbors on the web", 2003.
 
@@ -222,7 +221,7 @@ def adamic_adar(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
 
 
 def edges_then_neighbors(graphs: Sequence[Data], pairs: Tensor) -> Tensor:
-    """Share of the graphs in which pairs are edges; common neighbors break ties."""
+    """Score pairs by the share of graphs in which they are edges; common neighbors break ties."""
     neighbors = adamic_adar(graphs, pairs)
     # Shares are multiples of one over the number of graphs.
     return edge_shares(graphs, pairs) + neighbors / (1 + neighbors.max()) / len(graphs)

@@ -1,4 +1,4 @@
-"""Public nodes and attributes of a release, which an attacker and fits on parts of the data have."""
+"""Public nodes and attributes of a release, for attackers and for fits on parts of the data."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,8 +33,8 @@ def public_attributes(
 ) -> NodeAttributes | None:
     """Find the public attributes of the nodes of a graph, in their order.
 
-    Those of a release are the ones that its method has seen. Without them, a configuration with
-    ``nodes.attributes: from_graph`` takes those that the graph holds itself.
+    A release has the attributes of its method. Without them, a configuration with
+    ``nodes.attributes: from_graph`` takes the attributes of the graph itself.
 
     Args:
         release: The attacked release, if it is one.
@@ -51,8 +51,8 @@ def public_attributes(
         number = {name: place for place, name in enumerate(release.method.node_names)}
         if set(number) == set(graph.node_names):
             order = torch.tensor([number[name] for name in graph.node_names])
-            found: NodeAttributes = attributes.of_nodes(order)
-            return found
+            rows: NodeAttributes = attributes.of_nodes(order)
+            return rows
     nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
     if nodes.attributes != FROM_GRAPH:
         return None

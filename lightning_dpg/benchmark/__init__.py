@@ -1,4 +1,4 @@
-"""Benchmark: fit methods on graphs with budgets and seeds, measure them, and report the results.
+"""Benchmark: fits methods on graphs with budgets and seeds, measures them, and reports the results.
 
 The package itself can be called: ``lightning_dpg.benchmark(...)`` is its function ``benchmark``.
 """

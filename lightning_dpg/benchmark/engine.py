@@ -97,7 +97,7 @@ def benchmark(
         ...     sorted(path.name for path in results.files)
         ['report.html', 'results.csv', 'results.md']
     """
-    given = {
+    arguments = {
         "methods": methods,
         "graphs": graphs,
         "epsilons": epsilons,
@@ -110,12 +110,12 @@ def benchmark(
     with readable_errors():
         if out is None:
             raise CommandError("benchmark: out missing; give a folder for the results")
-        return measure(study, given, Path(out), processes, say, book, executor)
+        return measure(study, arguments, Path(out), processes, say, book, executor)
 
 
 def measure(
     study: str | Path | None,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     out: Path,
     processes: int,
     say: Callable[[str], None],
@@ -126,43 +126,43 @@ def measure(
 
     Args:
         study: File with arguments that are not given.
-        given: Arguments of the benchmark by name; None where one is not given.
+        arguments: Arguments of the benchmark by name; None where one is not given.
         out: Folder of all results.
         processes: Number of processes.
         say: Function that receives lines on the progress.
         book: URL of the budget book, see :func:`benchmark`.
         executor: Executor that runs the fits, in place of processes of this call.
     """
-    wanted = complete(study, given)
+    complete_arguments = complete(study, arguments)
     _check_executor(executor, processes)
     with contextlib.ExitStack() as held:
         runner = executor or held.enter_context(SeparateProcesses(processes))
-        return _measure(wanted, out, runner, say, book)
+        return _measure(complete_arguments, out, runner, say, book)
 
 
 def _measure(
-    wanted: Arguments,
+    arguments: Arguments,
     place: Path,
     executor: Executor,
     say: Callable[[str], None],
     book: str | None,
 ) -> Results:
     """Fit missing jobs of a benchmark, and write the results."""
-    methods, graphs, epsilons, seeds, delta, classify, undirected, kind = wanted
+    methods, graphs, epsilons, seeds, delta, classify, undirected, kind = arguments
     epsilons = sorted(set(epsilons))
     _check(epsilons, seeds, delta, place)
     with contextlib.ExitStack() as held:
         is_there = place.is_dir()
         if is_there:  # a new folder is created after all checks
             held.enter_context(locked(place))
-        found = read_methods([str(method) for method in methods])
-        task = common_task(found, kind)
-        found = read_methods([*map(str, methods), *baselines_beside(found, task)])
+        configurations = read_methods([str(method) for method in methods])
+        task = common_task(configurations, kind)
+        configurations = read_methods([*map(str, methods), *baselines_beside(configurations, task)])
         data = {str(name): task.load(str(name), undirected) for name in graphs}
         if classify and all(graph.get("y") is None for graph in data.values()):
             raise CommandError("classify: none of the graphs is a set of graphs with labels")
-        check_delta(delta, found, data)
-        grid = Grid(found, data, epsilons, seeds, delta, task, classify, undirected)
+        check_delta(delta, configurations, data)
+        grid = Grid(configurations, data, epsilons, seeds, delta, task, classify, undirected)
         jobs = grid.jobs()
         names = [str(method) for method in methods]
         log_reading("compare", names, epsilons, _contents(data, undirected), book)
@@ -180,7 +180,7 @@ def _measure(
 
 
 def _contents(data: Mapping[str, Data], undirected: bool) -> Iterator[Identity]:
-    """Contents of graphs or of sets of graphs, by which a budget book recognizes them."""
+    """Yield the contents of graphs or of sets of graphs, by which a budget book recognizes them."""
     for name, graph in data.items():
         if graph.get("sizes") is None:
             yield from contents_of_graph(graph)
@@ -247,10 +247,10 @@ def _run(
     """Yield the result of each job; recorded results are read."""
     recorded = ((job.name, read_result(folder, job)) for job in jobs)
     results = {name: result for name, result in recorded if result and not result["failure"]}
-    missing = [job for job in jobs if job.name not in results]
+    open_jobs = [job for job in jobs if job.name not in results]
     say(f"{len(jobs)} fits, {len(results)} of them done already")
-    with contextlib.closing(run_jobs(missing, executor, folder)) as outcomes:
-        for line, name, result in _followed(outcomes, missing):
+    with contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes:
+        for line, name, result in _followed(outcomes, open_jobs):
             write_result(folder, name, result)
             results[name] = result
             say(line)
@@ -260,20 +260,20 @@ def _run(
 def _followed(
     outcomes: Iterator[tuple[Job, dict[str, Any]]], jobs: Sequence[Job]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Progress line, name and content of each result."""
-    left = {job.name: (job.method, job.graph) for job in jobs}
+    """Yield the progress line, name and content of each result."""
+    remaining = {job.name: (job.method, job.graph) for job in jobs}
     seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     started = time.perf_counter()
     for done, (job, result) in enumerate(outcomes, 1):
-        seconds[left.pop(job.name)].append(result["seconds"]["total"])
+        seconds[remaining.pop(job.name)].append(result["seconds"]["total"])
         finished = [value for values in seconds.values() for value in values]
         overall = mean(finished)
-        rest = sum(mean(seconds[row]) if row in seconds else overall for row in left.values())
+        rest = sum(mean(seconds[row]) if row in seconds else overall for row in remaining.values())
         line = f"[{done}/{len(jobs)}] {job}: {result['seconds']['total']:.1f} s"
-        if left:
+        if remaining:
             # The number of processes of an executor is not known; what they have done is.
             at_once = max(1, sum(finished) / (time.perf_counter() - started))
-            line += f"; about {_duration(rest / min(at_once, len(left)))} left"
+            line += f"; about {_duration(rest / min(at_once, len(remaining)))} left"
         if result["failure"] is not None:
             line = "\n    ".join([line, *result["failure"].splitlines()])
         yield line, job.name, result

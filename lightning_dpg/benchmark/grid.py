@@ -40,7 +40,7 @@ class Grid(NamedTuple):
     """Whether to drop the directions of directed graphs."""
 
     def jobs(self) -> list[Job]:
-        """All fits, the first seed first, so that the duration of each method is known early."""
+        """Return all fits, seed by seed: the duration of each method is known early."""
         rows = [
             row for label, settings in self.methods.items() for row in self._rows(label, settings)
         ]
@@ -64,7 +64,7 @@ class Grid(NamedTuple):
         return jobs
 
     def _rows(self, label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-        """Label, role and settings of the rows of one method."""
+        """Return the label, role and settings of the rows of one method."""
         if label in (*self.task.baselines, self.task.local_baseline):
             rows = [(f"{label} (baseline)", "baseline", settings)]
             if label == self.task.exact_baseline:
@@ -80,11 +80,11 @@ class Grid(NamedTuple):
         self, settings: dict[str, Any], graph: str, epsilon: float, seed: int
     ) -> dict[str, Any]:
         budget = settings["privacy"]
-        given = settings["data"]["init_args"].get("undirected", False)
+        is_undirected = settings["data"]["init_args"].get("undirected", False)
         # A configuration with delta 0 is pure; another delta would only make its guarantee weaker.
         delta = self.delta if budget["delta"] and math.isfinite(epsilon) else budget["delta"]
         kind = {} if self.task.kind == "undirected" else {"kind": self.task.kind}
-        return on_data(settings, graph, undirected=self.undirected or given, **kind) | {
+        return on_data(settings, graph, undirected=self.undirected or is_undirected, **kind) | {
             "seed_everything": seed,
             "privacy": budget | {"epsilon": epsilon, "delta": delta},
         }
@@ -100,7 +100,7 @@ def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         CommandError: If a file is not a method's configuration, or if two labels are equal.
     """
     shipped = {path.resolve(): name for name, path in shipped_configs().items()}
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for name in dict.fromkeys(names):
         try:
             path = find_config(name).resolve()
@@ -108,9 +108,9 @@ def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         except CommandError as error:
             raise CommandError(str(error).replace("--config", "methods")) from error
         label = shipped.get(path, path.stem)
-        if found.setdefault(label, path) != path:
-            raise CommandError(f"methods: {found[label]} and {path} would both be {label}")
-    return {label: method_settings(path) for label, path in found.items()}
+        if paths.setdefault(label, path) != path:
+            raise CommandError(f"methods: {paths[label]} and {path} would both be {label}")
+    return {label: method_settings(path) for label, path in paths.items()}
 
 
 def common_task(methods: Mapping[str, dict[str, Any]], kind: str = "undirected") -> Task:

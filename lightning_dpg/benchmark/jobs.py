@@ -62,7 +62,7 @@ class Job(NamedTuple):
         return "-".join(re.sub(r"[^\w.]+", "_", word).strip("_")[-60:] for word in words)
 
     def __str__(self) -> str:
-        """Its name in a progress line."""
+        """Return the name in a progress line."""
         budget = "not private" if math.isinf(self.epsilon) else f"epsilon {self.epsilon:g}"
         return f"{self.method} on {self.graph}, {budget}, run {self.run}"
 
@@ -86,9 +86,9 @@ def run_jobs(
     """Fit and evaluate in worker processes, and yield results in the order of completion.
 
     Workers return the files of a run, and only this process writes them. A job that the executor
-    has not brought to an end, for instance because its worker has died, is run once more after all
-    others and on its own: it may have lacked memory, or have waited at a worker that died of
-    another job. Closing the iterator cancels the jobs that are left.
+    has not finished, for instance because its worker has died, is run once more after all others
+    and on its own: it may have lacked memory, or another job may have killed its worker. Closing
+    the iterator cancels the remaining jobs.
 
     Args:
         jobs: Fits to make.
@@ -130,7 +130,7 @@ def run_jobs(
 
 
 def _error(future: Call) -> Exception | None:
-    """Error of a call that one job has; those of the whole executor are raised."""
+    """Return the error of a call that one job has; raise those of the whole executor."""
     try:
         future.result()
     except (BrokenExecutor, CancelledError):
@@ -183,12 +183,12 @@ def run_job(job: Job, version: str, current: str) -> Outcome:
 
 
 def _reason(error: BaseException) -> str:
-    """Reason of a failure in a few lines."""
+    """Return the reason of a failure in a few lines."""
     if isinstance(error, ProcessDiedError):
         return str(error)
-    said = explain(error) if isinstance(error, Exception) else None
-    said = said or f"{type(error).__name__}: {error}"
-    lines = [line for line in said.removeprefix("error: ").splitlines() if line.strip()]
+    message = explain(error) if isinstance(error, Exception) else None
+    message = message or f"{type(error).__name__}: {error}"
+    lines = [line for line in message.removeprefix("error: ").splitlines() if line.strip()]
     return "\n".join(lines[:MAX_LINES])
 
 
@@ -203,28 +203,28 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
     place = folder / "runs" / job.name
     place.mkdir(parents=True)
 
-    started = time.perf_counter()
+    fit_start = time.perf_counter()
     release = fit_settings(job.settings, place, is_quiet=False)
     method, statement = release.method, statement_of(release.statement)
-    fitted = time.perf_counter()
+    fit_end = time.perf_counter()
     arguments = job.settings["data"]["init_args"]
     task = task_of(type(method), arguments.get("kind", "undirected"))
     with torch.no_grad():
-        drawing = time.perf_counter()
-        made = task.draw(method.eval(), torch.Generator().manual_seed(0))
-        drawn = time.perf_counter()
+        draw_start = time.perf_counter()
+        sample = task.draw(method.eval(), torch.Generator().manual_seed(0))
+        draw_end = time.perf_counter()
     real, profile = _measured(task, job.graph, arguments.get("undirected", False))
-    answers = task.compare(profile, made, job.classify, job.run)
+    answers = task.compare(profile, sample, job.classify, job.run)
     keep_only(place, KEPT)
     # A file cannot hold an empty graph.
-    if job.run == 0 and isinstance(made, Data) and made.num_edges:
-        write_graph(made, place / DRAWN)
+    if job.run == 0 and isinstance(sample, Data) and sample.num_edges:
+        write_graph(sample, place / DRAWN)
     return _identity(job) | {
         "failure": None,
         "seconds": {
-            "fit": fitted - started,
-            "draw": (drawn - drawing) / task.num_graphs(real),
-            "total": time.perf_counter() - started,
+            "fit": fit_end - fit_start,
+            "draw": (draw_end - draw_start) / task.num_graphs(real),
+            "total": time.perf_counter() - fit_start,
         },
         "privacy": {key: value for key, value in statement.items() if key != "entries"},
         "answers": {query: answer.for_json() for query, answer in answers.items()},
@@ -261,7 +261,7 @@ def write_result(folder: Path, name: str, result: dict[str, Any]) -> None:
 
 @cache
 def _measured(task: Task, name: str, undirected: bool) -> tuple[Data, Any]:
-    """Real data, and their measurements for the queries."""
+    """Return the real data, and their measurements for the queries."""
     real = task.load(name, undirected)
     return real, task.profile(real)
 

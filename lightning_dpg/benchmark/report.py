@@ -53,10 +53,10 @@ def page(
     measured = tables(results)
     shown = {name: real for name, real in graphs.items() if any(t.graph == name for t in measured)}
     renderers = {name: renderer(real) for name, real in shown.items()}
-    asked = queries(results, task)
+    names = queries(results, task)
     roles = {row.method: row.role for table in measured for row in table.rows}
     colors = _colors(roles)
-    data = _curves(measured, asked, task) | {
+    data = _curves(measured, names, task) | {
         "roles": roles,
         "colors": {method: f"var(--{color})" for method, color in colors.items()},
     }
@@ -72,8 +72,8 @@ def page(
             if path is not None:
                 graph = read_graph(path, undirected=task.kind == "directed")
                 picture = image(draw(aligned(graph, real)), f"Adjacency matrix of {row.method}")
-                drawn = Series(row.method, degree_curve(graph), colors[row.method])
-                both = line_chart([mine._replace(is_dashed=True), drawn], "Degrees", *DEGREES)
+                curve = Series(row.method, degree_curve(graph), colors[row.method])
+                both = line_chart([mine._replace(is_dashed=True), curve], "Degrees", *DEGREES)
                 cards[-1].append(_Card(row, _facts(graph), picture, both))
     counts = (
         (len(shown), task.noun),
@@ -84,7 +84,7 @@ def page(
     parts = {
         "counts": counts,
         "advice": Markup(re.sub(r"`(.*?)`", r"<code>\1</code>", str(escape(task.advice)))),
-        "asked": asked,
+        "asked": names,
         "task": task,
         "tables": zip(measured, cards, strict=True),
         "best": best,
@@ -98,7 +98,7 @@ def page(
 
 
 def _colors(roles: Mapping[str, str]) -> dict[str, str]:
-    """Color of each row; a trained method and its untrained variant share one."""
+    """Choose the color of each row; a trained method and its untrained variant share one."""
     families = [method for method, role in roles.items() if role == "method"]
     numbers = {method: number % len(COLORS) for number, method in enumerate(families)}
     return {
@@ -110,22 +110,22 @@ def _colors(roles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _facts(graph: Data) -> str:
-    """Number of edges, and of nodes without any."""
+    """Return the number of edges, and of nodes without any."""
     isolated = int((degrees(graph) == 0).sum())
     facts = plural(graph.num_edges // 2, "edge")
     return f"{facts}, {plural(isolated, 'node')} without any" if isolated else facts
 
 
-def _curves(found: Sequence[Table], asked: Sequence[str], task: Task) -> dict[str, Any]:
-    """Data of the chart: means and standard deviations by graph, query and method."""
+def _curves(measured: Sequence[Table], names: Sequence[str], task: Task) -> dict[str, Any]:
+    """Return the data of the chart: means and standard deviations by graph, query and method."""
     utility: dict[str, dict[str, dict[str, list[list[float | None]]]]] = {}
     is_open: dict[str, bool] = {}
-    for table in found:
-        queries = utility.setdefault(table.graph, {query: {} for query in asked})
+    for table in measured:
+        queries = utility.setdefault(table.graph, {query: {} for query in names})
         for row in table.rows:
             without = bool(row.done) and row.done[0]["epsilon"] == "inf"
             is_open[row.method] = is_open.get(row.method, False) or without
-            for query in asked:
+            for query in names:
                 points = queries[query].setdefault(row.method, [])
                 summary = row.score(query)
                 if summary.runs and not (without and points):
@@ -133,9 +133,9 @@ def _curves(found: Sequence[Table], asked: Sequence[str], task: Task) -> dict[st
                     points.append([None if without else table.epsilon, summary.mean, sd])
     return {
         "graphs": list(utility),
-        "epsilons": sorted({table.epsilon for table in found if math.isfinite(table.epsilon)}),
-        "queries": list(asked),
-        "higher": [query for query in asked if query in task.higher_is_better],
+        "epsilons": sorted({table.epsilon for table in measured if math.isfinite(table.epsilon)}),
+        "queries": list(names),
+        "higher": [query for query in names if query in task.higher_is_better],
         "open": [method for method, without in is_open.items() if without],
         "utility": utility,
     }

@@ -48,7 +48,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def record_of(folder: Path, name: str) -> Path:
-    """Path of a job's result file.
+    """Return the path of a job's result file.
 
     Args:
         folder: Folder of all results.
@@ -58,12 +58,12 @@ def record_of(folder: Path, name: str) -> Path:
 
 
 def count_records(folder: Path) -> int:
-    """Number of recorded results."""
+    """Return the number of recorded results."""
     return len(list(record_of(folder, "*").parent.glob("*.json")))
 
 
 def drawn_by(folder: Path, names: Sequence[str]) -> Path | None:
-    """Path of the data that jobs have drawn; None if they have no edge, or if the file is missing.
+    """Return the path of the data drawn by jobs; None if they have no edge, or without a file.
 
     Args:
         folder: Folder of all results.
@@ -73,16 +73,16 @@ def drawn_by(folder: Path, names: Sequence[str]) -> Path | None:
     return paths[0] if paths else None
 
 
-def keep_only(folder: Path, kept: Sequence[str]) -> None:
+def keep_only(folder: Path, names: Sequence[str]) -> None:
     """Remove checkpoints, curves and all other files of a run except the kept ones.
 
     Args:
         folder: Folder of a run.
-        kept: Names of the kept files.
+        names: Names of the kept files.
     """
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
             with contextlib.suppress(OSError):
                 path.rmdir()
-        elif path.name not in kept:
+        elif path.name not in names:
             path.unlink()

@@ -71,25 +71,25 @@ class Row(NamedTuple):
         return self.done[0]["privacy"]["guarantee"] if self.done else "no run came to an end"
 
     def spent(self) -> Summary:
-        """Proved epsilon."""
+        """Return the proved epsilon."""
         values = [float(result["privacy"]["epsilon"]) for result in self.done]
         return summarize(value for value in values if math.isfinite(value))
 
     def seconds(self, what: str) -> Summary:
-        """Seconds of the ``fit``, or of the ``draw`` of one graph."""
+        """Return the seconds of the ``fit``, or of the ``draw`` of one graph."""
         return summarize(result["seconds"][what] for result in self.done)
 
     def score(self, query: str) -> Summary:
-        """Error in a query, or agreement for queries named by an agreement."""
+        """Return the error in a query, or the agreement for queries named by an agreement."""
         return summarize(answer["error"] for answer in self._answers(query))
 
-    def asked(self, query: str) -> int:
-        """Number of runs with a query; some queries are for the first run only."""
+    def runs_with(self, query: str) -> int:
+        """Return the number of runs with a query; some queries are for the first run only."""
         return len(self._answers(query))
 
     def is_complete(self, query: str) -> bool:
-        """Whether no run failed, and each run has all numbers of the query."""
-        return not self.failed and 0 < self.asked(query) == self.score(query).runs
+        """Return whether no run failed, and each run has all numbers of the query."""
+        return not self.failed and 0 < self.runs_with(query) == self.score(query).runs
 
     def _answers(self, query: str) -> list[dict[str, Any]]:
         return [result["answers"][query] for result in self.done if query in result["answers"]]
@@ -132,7 +132,7 @@ class Results(NamedTuple):
 
     def __repr__(self) -> str:
         """Name what was measured, and the path of the whole report."""
-        places = ", ".join(f"{found.graph} at epsilon {found.epsilon:g}" for found in self.tables)
+        places = ", ".join(f"{table.graph} at epsilon {table.epsilon:g}" for table in self.tables)
         return (
             f"Results of {len(self.runs)} fits, {self.failed} of them failed: tables of {places}\n"
             f"all numbers: {self._report}\n"
@@ -140,7 +140,7 @@ class Results(NamedTuple):
         )
 
     def _repr_html_(self) -> str:
-        """Compact tables for notebooks: the headline queries, and the path of the whole report."""
+        """Show compact tables in a notebook: headline queries, and the path of the whole report."""
         failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
         lead = f"{failed} All queries: {self._report}"
         return pages.notebook(
@@ -149,13 +149,13 @@ class Results(NamedTuple):
 
 
 def _compact(table: Table, task: Task) -> pages.Table:
-    """Headline queries by methods, with the best ones in bold."""
+    """Return the headline queries by methods, with the best ones in bold."""
     rows: list[list[str]] = []
-    for query in task.counted:
+    for query in task.win_queries:
         winners = best(table.rows, query, task)
         cells = [
             Markup("<b>{}</b>" if row.method in winners else "{}").format(
-                text(row.score(query), row.asked(query))
+                text(row.score(query), row.runs_with(query))
             )
             for row in table.rows
         ]
@@ -167,14 +167,14 @@ def _compact(table: Table, task: Task) -> pages.Table:
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
-    """Mean and standard deviation of the available numbers."""
+    """Return the mean and standard deviation of the available numbers."""
     numbers = [value for value in values if value is not None]
     mean = fmean(numbers) if numbers else math.nan
     return Summary(mean, stdev(numbers) if len(numbers) > 1 else math.nan, len(numbers))
 
 
 def tables(results: Sequence[dict[str, Any]]) -> list[Table]:
-    """A table for each graph and budget, in the order of the results.
+    """Return a table for each graph and budget, in the order of the results.
 
     Args:
         results: Recorded results of the jobs, failed ones included.
@@ -185,14 +185,14 @@ def tables(results: Sequence[dict[str, Any]]) -> list[Table]:
 
 
 def is_private(result: dict[str, Any]) -> bool:
-    """Whether a run proves a guarantee within its budget."""
+    """Return whether a run proves a guarantee within its budget."""
     if result["failure"] is not None or result["epsilon"] == "inf":
         return False
     return float(result["privacy"]["epsilon"]) <= result["epsilon"] + ROUNDING
 
 
 def is_conditional(result: dict[str, Any]) -> bool:
-    """Whether the guarantee of a run holds only under a condition."""
+    """Return whether the guarantee of a run holds only under a condition."""
     return bool(result["privacy"].get("conditional", False))  # earlier versions did not record it
 
 
@@ -210,23 +210,22 @@ def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list
 
 
 def queries(results: Sequence[dict[str, Any]], task: Task) -> list[str]:
-    """Names of the measured queries; all queries if no run has finished.
+    """Return the names of the measured queries; all queries if no run has finished.
 
     Args:
         results: Recorded results of the jobs, failed ones included.
         task: The task.
     """
     done = (result for result in results if result["failure"] is None)
-    asked = {query for result in done for query in result["answers"]}
-    return [query for query in task.queries if query in asked or not asked]
+    names = {query for result in done for query in result["answers"]}
+    return [query for query in task.queries if query in names or not names]
 
 
 def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
-    """Names of the private row with the best mean, and of all rows not significantly worse.
+    """Name the private row with the best mean, and all rows not significantly worse.
 
     If a method is among them, baselines and untrained methods are excluded, since they are no
-    choice for a user. A row counts only if each of its runs has the number, since numbers may be
-    missing for a reason.
+    choice for a user. A row counts only if each of its runs has the number.
 
     Args:
         rows: Rows of a table.
@@ -234,28 +233,28 @@ def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
         task: The task.
 
     Returns:
-        Names of the rows; empty if they would be all private rows, which distinguishes nothing.
+        Names of the rows; empty if they would be all private rows.
     """
     answers = [(row, row.score(query)) for row in rows if row.is_private and row.is_complete(query)]
     if not answers:
         return set()
     choose = max if query in task.higher_is_better else min
     _, leader = choose(answers, key=lambda answer: answer[1].mean)
-    tied = [row for row, summary in answers if not _is_told_apart(summary, leader)]
+    tied = [row for row, summary in answers if not _differs(summary, leader)]
     if len(tied) == len(answers):
         return set()
     methods = [row for row in tied if row.role == "method"]
     return {row.method for row in methods or tied}
 
 
-def _is_told_apart(one: Summary, other: Summary) -> bool:
-    """Whether two means differ by more than two standard errors of their difference."""
+def _differs(one: Summary, other: Summary) -> bool:
+    """Return whether two means differ by more than two standard errors of their difference."""
     squares = [s.sd**2 / s.runs for s in (one, other) if s.sd > 0]  # nan means no deviation
     return abs(one.mean - other.mean) > 2 * math.sqrt(math.fsum(squares))
 
 
 def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
-    """Number of headline queries on which a row beats the first baseline, e.g. ``"3 of 5"``.
+    """Count the headline queries on which a row beats the first baseline, e.g. ``"3 of 5"``.
 
     A missing number is no win. The baseline itself and rows without a run have no count.
 
@@ -268,15 +267,15 @@ def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
     if baseline is None or not baseline.done or not row.done or row is baseline:
         return "-"
     won = 0
-    for query in task.counted:
+    for query in task.win_queries:
         if row.is_complete(query) and baseline.is_complete(query):
             ahead = baseline.score(query).mean - row.score(query).mean
             won += (-ahead if query in task.higher_is_better else ahead) > 0
-    return f"{won} of {len(task.counted)}"
+    return f"{won} of {len(task.win_queries)}"
 
 
 def baseline_label(task: Task) -> str:
-    """Label of the row of the first baseline.
+    """Return the label of the row of the first baseline.
 
     Args:
         task: The task.
@@ -289,8 +288,8 @@ def text(summary: Summary, runs: int) -> str:
     if not summary.runs:
         return "-"
     spread = f" ± {number(summary.sd, 2)}" if summary.sd > 0 else ""  # nan means no spread
-    missing = f" ({summary.runs} of {runs})" if summary.runs < runs else ""
-    return f"{number(summary.mean)}{spread}{missing}"
+    note = f" ({summary.runs} of {runs})" if summary.runs < runs else ""
+    return f"{number(summary.mean)}{spread}{note}"
 
 
 def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
@@ -300,8 +299,8 @@ def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
         results: Recorded results of the jobs, failed ones included.
         task: The task.
     """
-    asked = queries(results, task)
-    higher = ", ".join(query for query in asked if query in task.higher_is_better)
+    names = queries(results, task)
+    higher = ", ".join(query for query in names if query in task.higher_is_better)
     lines = [
         "# Synthetic graphs compared",
         "",
@@ -313,7 +312,7 @@ def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
         "it, baselines only where no method is among them; nothing is bold where this is every row.",
         "Italics: no guarantee within the budget, out of competition.",
         f"Baselines: {task.advice} Untrained methods know the releases before the first step.",
-        f"Wins are counted over {task.counted[0]} to {task.counted[-1]}. The first row holds no errors",
+        f"Wins are counted over {task.win_queries[0]} to {task.win_queries[-1]}. The first row holds no errors",
         "but the values of the original. Seconds are those of `fit` and of one graph.",
     ]
     for table in tables(results):
@@ -321,7 +320,7 @@ def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
             "",
             f"## {table.graph}, epsilon {table.epsilon:g}",
             "",
-            *_markdown_table(table, asked, task),
+            *_markdown_table(table, names, task),
             *footnotes(table),
         ]
         failed = [
@@ -335,20 +334,20 @@ def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(table: Table, asked: Sequence[str], task: Task) -> list[str]:
-    arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in asked]
+def _markdown_table(table: Table, names: Sequence[str], task: Task) -> list[str]:
+    arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in names]
     numbers = (f"beats {task.baselines[0]}", "epsilon proved", "fit (s)", "draw (s)")
-    winners = {query: best(table.rows, query, task) for query in asked}
-    values = [f"*{original(table.rows, query)}*" for query in asked]
+    winners = {query: best(table.rows, query, task) for query in names}
+    values = [f"*{original(table.rows, query)}*" for query in names]
     rows = [["*original*", *values, "", "", "", ""]]
     for row in table.rows:
         runs = len(row.done) + len(row.failed)
         mark = "" if row.is_private else "*"
         cells = [f"{mark}{row.title}{mark}"]
-        for query in asked:
+        for query in names:
             bold = "**" if row.method in winners[query] else mark
-            missing = len(row.done) - row.asked(query)
-            cells.append(f"{bold}{text(row.score(query), runs - missing)}{bold}")
+            num_missing = len(row.done) - row.runs_with(query)
+            cells.append(f"{bold}{text(row.score(query), runs - num_missing)}{bold}")
         costs = [
             text(each, runs) for each in (row.spent(), row.seconds("fit"), row.seconds("draw"))
         ]
@@ -368,7 +367,7 @@ def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of the CSV file."""
+    """Return the rows of the CSV file."""
     rows = []
     for result in results:
         row = {key: result[key] for key in ("method", "role", "graph", "epsilon", "run")}
@@ -390,12 +389,12 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def footnotes(table: Table) -> list[str]:
-    """Explanations of the marks in a table, after an empty line; empty without marks."""
+    """Explain the marks in a table, after an empty line; empty without marks."""
     return ["", FOOTNOTE] if any(row.is_conditional for row in table.rows) else []
 
 
 def original(rows: Iterable[Row], query: str) -> str:
-    """Formatted answer of the real data; ``-`` for queries without one."""
+    """Format the answer of the real data; ``-`` for queries without one."""
     results = (result for row in rows for result in row.done)
     values = (result["answers"].get(query, {}).get("real") for result in results)
     return number(next((value for value in values if value is not None), None))

@@ -12,7 +12,7 @@ KINDS_OF_GRAPHS = ("undirected", "directed", "bipartite")
 
 
 class Arguments(NamedTuple):
-    """What a benchmark measures; :func:`lightning_dpg.benchmark.benchmark` explains each field."""
+    """Arguments of a benchmark, see :func:`lightning_dpg.benchmark.benchmark`."""
 
     methods: Sequence[str | Path]
     graphs: Sequence[str | Path]
@@ -44,35 +44,35 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def complete(study: str | Path | None, given: Mapping[str, Any]) -> Arguments:
-    """Complete the arguments of a benchmark: those given, then those of a study, then defaults.
+def complete(study: str | Path | None, arguments: Mapping[str, Any]) -> Arguments:
+    """Complete the arguments of a benchmark by those of a study, and then by defaults.
 
     Args:
         study: File with a section ``benchmark``, for instance ``results/links/study.yaml``.
-        given: Arguments by name; None where one is not given.
+        arguments: Arguments by name; None where one is not given.
 
     Raises:
         CommandError: If the file is at fault, or if a required argument is neither given nor there.
     """
     for key in ("methods", "graphs"):
-        _check_names(key, given.get(key))
+        _check_names(key, arguments.get(key))
     for key in ("epsilons", "seeds"):
-        if isinstance(given.get(key), (int, float)):
-            raise CommandError(f"{key} must be a list of numbers, got {given[key]!r}")
-    stated = {} if study is None else read_benchmark(Path(study))
-    found = stated | {key: value for key, value in given.items() if value is not None}
+        if isinstance(arguments.get(key), (int, float)):
+            raise CommandError(f"{key} must be a list of numbers, got {arguments[key]!r}")
+    section = {} if study is None else read_benchmark(Path(study))
+    values = section | {key: value for key, value in arguments.items() if value is not None}
     required = [key for key in Arguments._fields if key not in Arguments._field_defaults]
-    if missing := [key for key in required if key not in found]:
+    if missing_keys := [key for key in required if key not in values]:
         place = "give them, or a study" if study is None else f"{study} has none either"
-        raise CommandError(f"benchmark: {', '.join(missing)} missing; {place}")
-    return Arguments(**found)
+        raise CommandError(f"benchmark: {', '.join(missing_keys)} missing; {place}")
+    return Arguments(**values)
 
 
-def _check_names(key: str, given: Any) -> None:
+def _check_names(key: str, names: Any) -> None:
     """Refuse a single name, and objects: fits run in processes that read files."""
-    if isinstance(given, (str, Path)):
-        raise CommandError(f"{key} must be a list of names, such as [{str(given)!r}]")
-    for item in given or ():
+    if isinstance(names, (str, Path)):
+        raise CommandError(f"{key} must be a list of names, such as [{str(names)!r}]")
+    for item in names or ():
         if not isinstance(item, (str, Path)):
             raise CommandError(
                 f"{key} must be names or files, got an object of type {type(item).__name__}\n"

@@ -35,7 +35,7 @@ class Task(ABC):
         queries: Names of all queries.
         higher_is_better: Queries that measure an agreement instead of an error.
         kind: Kind of single graphs.
-        counted: Headline queries, for which the wins against the first baseline are counted.
+        win_queries: Headline queries, for which the wins against the first baseline are counted.
         advice: Knowledge of each baseline, in Markdown.
         caption: Content of the figures.
     """
@@ -47,7 +47,7 @@ class Task(ABC):
     kind: ClassVar[Kind] = "undirected"
     queries: ClassVar[tuple[str, ...]]
     higher_is_better: ClassVar[frozenset[str]]
-    counted: ClassVar[tuple[str, ...]]
+    win_queries: ClassVar[tuple[str, ...]]
     advice: ClassVar[str]
     caption: ClassVar[str]
 
@@ -60,7 +60,7 @@ class Task(ABC):
         """
 
     def num_graphs(self, real: Data) -> int:
-        """Number of graphs in real data."""
+        """Return the number of graphs in real data."""
         return 1
 
     @abstractmethod
@@ -72,12 +72,12 @@ class Task(ABC):
         """Measure real data."""
 
     @abstractmethod
-    def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
+    def compare(self, profile: Any, synthetic: Any, classify: bool, seed: int) -> dict[str, Answer]:
         """Answer the queries; queries that train networks are optional.
 
         Args:
             profile: Measurements of the real data.
-            drawn: Drawn data.
+            synthetic: Drawn data.
             classify: Whether to train networks.
             seed: Public seed of randomness in the answers.
         """
@@ -90,7 +90,7 @@ class SingleGraphTask(Task):
     baselines = ("erdos_renyi", "chung_lu")
     queries = graph_queries.QUERIES
     higher_is_better = graph_queries.HIGHER_IS_BETTER
-    counted = graph_queries.QUERIES[:15]
+    win_queries = graph_queries.QUERIES[:15]
     advice = (
         "`erdos_renyi` knows no more than the number of edges, `chung_lu` no more than degrees."
     )
@@ -112,22 +112,22 @@ class SingleGraphTask(Task):
 
     def draw(self, method: Any, generator: torch.Generator) -> Data:
         """Draw a graph."""
-        drawn: Data = method.sample(generator)
-        return drawn
+        sample: Data = method.sample(generator)
+        return sample
 
     def profile(self, real: Data) -> graph_queries.Profile:
         """Measure a graph."""
         return graph_queries.profile(real)
 
     def compare(
-        self, profile: graph_queries.Profile, drawn: Data, classify: bool, seed: int
+        self, profile: graph_queries.Profile, synthetic: Data, classify: bool, seed: int
     ) -> dict[str, Answer]:
         """Answer all queries."""
-        return graph_queries.compare(profile, drawn)
+        return graph_queries.compare(profile, synthetic)
 
 
 class DirectedGraphTask(SingleGraphTask):
-    """Publish a directed graph; the common queries look at it without directions."""
+    """Publish a directed graph; the common queries ignore directions."""
 
     kind: ClassVar[Kind] = "directed"
     queries = (*graph_queries.QUERIES, *KIND_QUERIES["directed"])
@@ -137,11 +137,13 @@ class DirectedGraphTask(SingleGraphTask):
         """Measure a graph, and keep it for the queries of its kind."""
         return graph_queries.profile(without_directions(real)), real
 
-    def compare(self, profile: Any, drawn: Data, classify: bool, seed: int) -> dict[str, Answer]:
+    def compare(
+        self, profile: Any, synthetic: Data, classify: bool, seed: int
+    ) -> dict[str, Answer]:
         """Answer the common queries, then those of the kind."""
         measured, real = profile
-        answers = graph_queries.compare(measured, without_directions(drawn))
-        return answers | compare_kinds(real, drawn)
+        answers = graph_queries.compare(measured, without_directions(synthetic))
+        return answers | compare_kinds(real, synthetic)
 
 
 class BipartiteGraphTask(DirectedGraphTask):
@@ -170,7 +172,7 @@ class SetTask(Task):
             raise
 
     def num_graphs(self, real: Data) -> int:
-        """Number of graphs of the set."""
+        """Return the number of graphs of the set."""
         return len(real.sizes)
 
 
@@ -182,7 +184,7 @@ class GraphSetTask(SetTask):
     exact_baseline = "erdos_renyi_set"
     queries = set_queries.SET_QUERIES
     higher_is_better = set_queries.SET_HIGHER_IS_BETTER
-    counted = set_queries.TABLE_1
+    win_queries = set_queries.TABLE_1
     advice = (
         "`erdos_renyi_set` knows of each graph no more than its nodes and a noisy or the exact "
         "number of its edges. Statistics are compared graph by graph; GINI and REDE are those that "
@@ -196,10 +198,10 @@ class GraphSetTask(SetTask):
 
     def draw(self, method: Any, generator: torch.Generator) -> Data:
         """Draw a replacement of each original graph."""
-        drawn: Sequence[Data] = method.sample_set(generator)
-        sizes = torch.tensor([graph.num_nodes for graph in drawn])
+        sample: Sequence[Data] = method.sample_set(generator)
+        sizes = torch.tensor([graph.num_nodes for graph in sample])
         starts = (sizes.cumsum(0) - sizes).tolist()
-        edges = [undirected_edges(g) + start for g, start in zip(drawn, starts, strict=True)]
+        edges = [undirected_edges(g) + start for g, start in zip(sample, starts, strict=True)]
         union = make_graph(torch.cat(edges), int(sizes.sum()))
         union.sizes = sizes
         return union
@@ -209,10 +211,10 @@ class GraphSetTask(SetTask):
         return set_queries.profile_set(labelled_parts(real))
 
     def compare(
-        self, profile: set_queries.SetProfile, drawn: Data, classify: bool, seed: int
+        self, profile: set_queries.SetProfile, synthetic: Data, classify: bool, seed: int
     ) -> dict[str, Answer]:
         """Answer the queries."""
-        graphs = split_graphs(drawn, drawn.sizes.tolist())
+        graphs = split_graphs(synthetic, synthetic.sizes.tolist())
         return set_queries.compare_sets(profile, graphs, classify=classify)
 
 
@@ -225,7 +227,7 @@ class LabelTask(SetTask):
     local_baseline = "local_scalars"
     queries = label_queries.LABEL_QUERIES
     higher_is_better = frozenset(label_queries.LABEL_QUERIES)
-    counted = ("accuracy",)
+    win_queries = ("accuracy",)
     advice = (
         "`node_kernel` knows of each graph no more than its nodes, which are public, `size_kernel` "
         "also a noisy or the exact number of its edges. Beside methods of local privacy there is "
@@ -242,23 +244,23 @@ class LabelTask(SetTask):
         return union
 
     def draw(self, method: Any, generator: torch.Generator) -> Any:
-        """Kernels of the release, and the mask of graphs for the evaluation."""
+        """Return the kernels of the release, and the mask of graphs for the evaluation."""
         return method.kernels(method.embedding, method.sizes), method.test_mask
 
     def profile(self, real: Data) -> Sequence[Data]:
-        """Graphs with their labels."""
+        """Return the graphs with their labels."""
         return labelled_parts(real)
 
-    def compare(self, profile: Any, drawn: Any, classify: bool, seed: int) -> dict[str, Answer]:
+    def compare(self, profile: Any, synthetic: Any, classify: bool, seed: int) -> dict[str, Answer]:
         """Compute accuracies."""
-        grams, judged = drawn
-        graphs = [profile[number] for number in np.flatnonzero(judged)]
-        kernels = [gram[np.ix_(judged, judged)] for gram in grams]
+        grams, mask = synthetic
+        graphs = [profile[number] for number in np.flatnonzero(mask)]
+        kernels = [gram[np.ix_(mask, mask)] for gram in grams]
         return label_queries.compare_labels(graphs, kernels, classify=classify, seed=seed)
 
 
 def labelled_parts(real: Data) -> list[Data]:
-    """Graphs of a set with their labels, if any."""
+    """Split a set into its graphs with their labels, if any."""
     parts = split_graphs(real, real.sizes.tolist())
     if real.y is not None:
         for graph, label in zip(parts, torch.split(real.y, 1), strict=True):

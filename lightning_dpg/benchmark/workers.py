@@ -1,4 +1,4 @@
-"""Calls in separate processes: each has a log, and the death of a process costs one call only.
+"""Calls in separate processes: each has a log, and a process that dies fails one call only.
 
 Nothing heavy is imported here: a process imports the modules of its first call, and writes all
 messages to the log of this call.
@@ -93,7 +93,7 @@ class SeparateProcesses(ThreadPoolExecutor):
             raise ProcessDiedError(f"its process ended{end}") from error
 
     def _pool(self) -> ProcessPoolExecutor:
-        """Pool of this thread, which is started when needed."""
+        """Return the pool of this thread, which is started when needed."""
         if not hasattr(self._of_thread, "pool"):
             self._of_thread.pool = ProcessPoolExecutor(
                 1,
@@ -135,14 +135,14 @@ def _log_file(log: Path | None) -> IO[bytes]:
 def _output_to(file: IO[bytes]) -> Iterator[None]:
     """Redirect standard output and error of this process, also those of libraries in C."""
     streams = ((1, sys.stdout), (2, sys.stderr))
-    kept = [os.dup(number) for number, _ in streams]
+    originals = [os.dup(number) for number, _ in streams]
     try:
         for number, stream in streams:
             stream.flush()
             os.dup2(file.fileno(), number)
         yield
     finally:
-        for (number, stream), earlier in zip(streams, kept, strict=True):
+        for (number, stream), earlier in zip(streams, originals, strict=True):
             stream.flush()
             os.dup2(earlier, number)
             os.close(earlier)

@@ -1,4 +1,4 @@
-"""Checkpoints in a command line."""
+"""Checkpoints that a command reads: checks before a fit continues or a release is used."""
 
 import pickle
 from collections.abc import Mapping
@@ -50,7 +50,8 @@ def checkpoint_of(command: str, path: str | None) -> dict[str, Any]:
         path: ``ckpt_path``.
 
     Raises:
-        CommandError: If the command needs one, if the file is none, or if it cannot be resumed.
+        CommandError: If the command needs a checkpoint, if the file is none, or if it cannot be
+            resumed.
     """
     if path is None:
         if command != "fit":
@@ -69,10 +70,10 @@ def checkpoint_of(command: str, path: str | None) -> dict[str, Any]:
 
 
 def hyperparameters(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters of a checkpoint, with the class under ``_class_path`` if it is known."""
-    found = dict(checkpoint.get("hyper_parameters", {}))
-    found.pop("_instantiator", None)
-    return found
+    """Return the hyperparameters of a checkpoint, with the class under ``_class_path`` if known."""
+    values = dict(checkpoint.get("hyper_parameters", {}))
+    values.pop("_instantiator", None)
+    return values
 
 
 def check_resumed(
@@ -95,7 +96,7 @@ def check_resumed(
 
 
 def differences(checkpoint: Mapping[str, Any], arguments: Mapping[str, Any]) -> list[str]:
-    """Settings of a resumed run that differ from those of its checkpoint, a line each."""
+    """List the settings of a resumed run that differ from those of its checkpoint."""
     return [
         f"{name}: checkpoint {old}, now {arguments[name]}"
         for name, old in hyperparameters(checkpoint).items()
@@ -118,7 +119,7 @@ def restore_split(path: str, checkpoint: Mapping[str, Any], data: LightningDataM
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
-    """Newest readable checkpoint below a folder; a full disk can truncate one."""
+    """Return the newest readable checkpoint below a folder; a full disk can truncate one."""
     for path in reversed(_by_age(folder)):
         try:
             read_checkpoint(path)
@@ -180,7 +181,7 @@ def _by_age(folder: Path) -> list[Path]:
 
 
 def _checkpoints_near(path: Path) -> str:
-    """Newest other checkpoint in the folder of a path, or in the folders of runs."""
+    """Name the newest other checkpoint in the folder of a path, or in the folders of runs."""
     folder = path.parent if path.parent.is_dir() else Path("runs")
-    found = [each for each in _by_age(folder) if each != path]
-    return f"\nthe newest one there is {found[-1]}" if found else ""
+    checkpoints = [each for each in _by_age(folder) if each != path]
+    return f"\nthe newest one there is {checkpoints[-1]}" if checkpoints else ""

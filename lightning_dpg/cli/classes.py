@@ -41,7 +41,7 @@ def read_data(settings: Namespace, command: str) -> LightningDataModule:
 
 @contextlib.contextmanager
 def settings_of_classes() -> Iterator[None]:
-    """Tell what a constructor says, for which the parser reports an unknown type of the whole.
+    """Report the message of a constructor, which the parser would hide behind an unknown type.
 
     A ``ValueError`` of a constructor is about a setting, also in a class of a user.
     """

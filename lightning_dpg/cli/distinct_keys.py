@@ -40,12 +40,12 @@ def refuse_repeated_keys(text: str, origin: str) -> None:
         yaml.YAMLError: If the text is not YAML.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    nodes, seen = [root], set()
+    nodes, visited = [root], set()
     while nodes:
         node = nodes.pop()
-        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        if id(node) in visited or not isinstance(node, yaml.CollectionNode):
             continue
-        seen.add(id(node))  # an alias is the same node object
+        visited.add(id(node))  # an alias is the same node object
         if isinstance(node, yaml.SequenceNode):
             nodes += node.value
             continue
@@ -91,7 +91,7 @@ def _parsed(text: str, origin: str) -> Any:
 
 @functools.cache
 def _plain_loader() -> Callable[[str], Any]:
-    """The loader of the parser's library, which does not look at repeated keys."""
+    """Return the loader of the parser's library, which does not look at repeated keys."""
     from jsonargparse import get_loader
 
     loader: Callable[[str], Any] = get_loader("yaml")

@@ -19,7 +19,7 @@ from lightning_dpg.privacy.ledger import PrivacyLedger
 def early_end(
     trainer: Trainer, module: Released, folder: RunFolder, checkpoint: Mapping[str, Any]
 ) -> str | None:
-    """Explain why a fit made fewer steps than requested; None if it made them all.
+    """Explain why a fit made fewer steps than requested; None if it made all steps.
 
     Args:
         trainer: Trainer after the fit.
@@ -75,7 +75,7 @@ def end_early(
         return
     if not (folder.has_booked and trainer.is_global_zero):
         return
-    lines = farewell(trainer, module, folder)
+    lines = interruption_report(trainer, module, folder)
     if is_interrupt(error):
         print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
         raise SystemExit(INTERRUPTED) from error
@@ -85,7 +85,7 @@ def end_early(
     error.add_note("\n".join(lines))  # of a fault of the program: they end its traceback
 
 
-def farewell(trainer: Trainer, module: Released, folder: RunFolder) -> list[str]:
+def interruption_report(trainer: Trainer, module: Released, folder: RunFolder) -> list[str]:
     """Report the spent budget of an interrupted fit, its folder, and the command that continues.
 
     Args:
@@ -106,7 +106,7 @@ def farewell(trainer: Trainer, module: Released, folder: RunFolder) -> list[str]
 
 
 def _steps(trainer: Trainer) -> tuple[int, int | None]:
-    """Number of finished batches, and of all batches of the fit if known."""
+    """Return the number of finished batches, and of all batches of the fit if known."""
     loop = trainer.fit_loop
     batches, epochs = loop.max_batches, loop.max_epochs
     done = int(loop.epoch_loop.batch_progress.total.completed)
@@ -116,7 +116,7 @@ def _steps(trainer: Trainer) -> tuple[int, int | None]:
 
 
 def _steps_before(checkpoint: Mapping[str, Any]) -> int:
-    """Number of finished batches at the time of a checkpoint."""
+    """Return the number of finished batches at the time of a checkpoint."""
     progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
     return int(progress["total"]["completed"])
 
@@ -136,8 +136,8 @@ def spent_so_far(module: Released) -> str:
     if budget is None or math.isinf(budget.epsilon):
         return "spent without a budget"
     epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below the proved epsilon
-    spent = f"epsilon {epsilon:.15g} of {budget.epsilon:g}, delta {budget.delta:g}"
-    return f"spent for good: {spent}" + (f", if {condition}" if condition else "")
+    cost = f"epsilon {epsilon:.15g} of {budget.epsilon:g}, delta {budget.delta:g}"
+    return f"spent for good: {cost}" + (f", if {condition}" if condition else "")
 
 
 def _is_spent(module: Released) -> bool:

@@ -25,13 +25,13 @@ TrackingMode: TypeAlias = Literal["offline", "online"]
 
 
 def wandb_arguments(mode: TrackingMode) -> Namespace:
-    """Arguments of the logger that a mode asks for."""
+    """Return the arguments of the logger that a mode asks for."""
     settings = {"offline": mode == "offline", "project": "lightning_dpg", "log_model": False}
     return Namespace(settings)  # type: ignore[no-untyped-call]
 
 
 def tracker_arguments(settings: Namespace) -> list[Namespace]:
-    """Arguments of all loggers of Weights & Biases that a command asks for.
+    """Return the arguments of all loggers of Weights & Biases that a command asks for.
 
     Args:
         settings: All sections. Loggers that each run has are taken out of the section ``trainer``.
@@ -45,22 +45,22 @@ def tracker_arguments(settings: Namespace) -> list[Namespace]:
         for logger in (trainer.logger if isinstance(trainer.logger, list) else [trainer.logger])
         if isinstance(logger, Namespace) and not logger.class_path.endswith(".CSVLogger")
     ]
-    found: list[Namespace] = [
+    loggers: list[Namespace] = [
         logger.init_args for logger in trainer.logger if logger.class_path.endswith(".WandbLogger")
     ]
-    if mode is not None and not found:
-        found = [wandb_arguments(mode)]
-    for arguments in found:
+    if mode is not None and not loggers:
+        loggers = [wandb_arguments(mode)]
+    for arguments in loggers:
         if mode is not None:
             arguments.offline = mode == "offline"
         refuse_uploads(arguments, settings.privacy.upload_nonprivate)
-    return found
+    return loggers
 
 
 def trackers(
     configured: object, arguments: Sequence[Namespace], facts: dict[str, Any]
 ) -> list[Logger]:
-    """Loggers of a run beside the log in its folder, with the public facts of the run.
+    """Build the loggers of a run beside the log in its folder, with the public facts of the run.
 
     Args:
         configured: Loggers of the section ``trainer``.
@@ -132,7 +132,7 @@ def prepare_wandb(arguments: Namespace, folder: str) -> None:
 
 
 def run_facts(method: PrivateModule, source: Any, budget: Budget) -> dict[str, Any]:
-    """Public facts that describe a run.
+    """Return the public facts that describe a run.
 
     Args:
         method: The method.
@@ -149,14 +149,14 @@ def run_facts(method: PrivateModule, source: Any, budget: Budget) -> dict[str, A
 
 
 def public_name(source: Any) -> str:
-    """Public name of a graph: a built-in or published name as it is, a file by its stem."""
+    """Return the public name of a graph: a built-in or published name; of a file, its stem."""
     path = Path(str(source))
     is_path = path.name != str(source) or path.is_file()
     return Path(path.name.removesuffix(".gz")).stem if is_path else str(source)
 
 
 def why_offline() -> str | None:
-    """Reason that prevents online tracking now; None if it is possible."""
+    """Return the reason that prevents online tracking now; None if it is possible."""
     server = urlsplit(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai"))
     host = server.hostname or ""
     if not os.environ.get("WANDB_API_KEY") and not _has_login(host):
@@ -174,7 +174,7 @@ def _has_login(host: str) -> bool:
 
 
 def _is_reachable(host: str, port: int) -> bool:
-    """Whether a connection opens in time; the name look-up has no time limit of its own."""
+    """Return whether a connection opens in time; the name look-up has no time limit of its own."""
     reached = threading.Event()
 
     def connect() -> None:

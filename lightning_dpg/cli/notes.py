@@ -1,4 +1,4 @@
-"""What ``fit`` says before it begins: notes on the data, and a method known to do better."""
+"""Notes that ``fit`` prints before it begins: on the data, and on a better method."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def notes(method: PrivateModule, data: object, budget: Budget) -> Iterator[str]:
 
 
 def public_facts(records: Records, budget: Budget) -> Facts:
-    """Facts of data that a guarantee takes as public; the number of edges is not among them.
+    """Return the facts of data that a guarantee takes as public, without the number of edges.
 
     Args:
         records: Records of a data module (private).

@@ -45,7 +45,7 @@ class PrivateParser(LightningArgumentParser):
         return added
 
     def known_options(self) -> list[str]:
-        """Names of all options, including options of subcommands."""
+        """Return the names of all options, including options of subcommands."""
         names = [action.dest for action in self._actions]
         subcommands = self._subcommands_action
         for parser in subcommands._name_parser_map.values() if subcommands else ():

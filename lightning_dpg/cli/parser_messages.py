@@ -36,21 +36,22 @@ def explain_parsing(message: str, options: Iterable[str]) -> str:
         ours = [cls.__name__ for cls in _ours(message)]
         return unknown_class(first, name, [cls.__name__ for cls in _classes(message)], ours)
     if name := _first(r"Option '([^']+)' is not accepted", message):
-        taker, known = _parameters(message)
-        if name in known and first in MISSING:  # settings of a class that no configuration names
+        taker, parameters = _parameters(message)
+        # Settings of a class that no configuration names.
+        if name in parameters and first in MISSING:
             return f"{first}.class_path is missing\n{MISSING[first]}"
         others = [
             cls.__name__ for cls in _ours(message) if name in inspect.signature(cls).parameters
         ]
-        return no_such_option(first, taker, name, known, others)
+        return no_such_option(first, taker, name, parameters, others)
     if where in GROUPS and (value := _first(r'Unable to load config "(.*)"', message)):
         return no_group(f"{first}.{where}", value)
     if name := _first(r"does not accept option '([^']+)'", message):
         return f"unknown option {name!r}{nearest(name, options)}"
     if name := _first(r"unrecognized arguments: --([^\s=']+)", message):
         if "Problem with given class_path" in message:  # of a group of settings of a class
-            taker, known = _parameters(message)
-            return no_such_option(first, taker, name, known, [])
+            taker, parameters = _parameters(message)
+            return no_such_option(first, taker, name, parameters, [])
         return f"unknown option --{name}{nearest(name, options)}"
     if name := _first(r"arguments are required: (?:\w+\.)?(model|data|privacy\.\w+)", message):
         return f"{name} is missing\n{MISSING.get(name, '')}"
@@ -97,7 +98,7 @@ def unknown_class(
 
 
 def no_such_option(
-    section: str | None, taker: str, name: str, known: Iterable[str], others: Sequence[str]
+    section: str | None, taker: str, name: str, options: Iterable[str], others: Sequence[str]
 ) -> str:
     """Describe an option that a class does not have.
 
@@ -105,26 +106,26 @@ def no_such_option(
         section: Section of the configuration, such as ``model``.
         taker: Name of the class.
         name: Name of the option.
-        known: Options of the class.
+        options: Options of the class.
         others: Names of our classes that have the option; only one of them is a hint.
     """
     other = f"\n{others[0]} has it" if len(others) == 1 else ""
-    return f"{section}: {taker} has no option {name!r}{other or nearest(name, known) or _listed(known)}"
+    return f"{section}: {taker} has no option {name!r}{other or nearest(name, options) or _listed(options)}"
 
 
 def _import_failure(message: str) -> str | None:
     """Explain why a class cannot be imported; None if the message has another cause."""
     path = _first(r"Problem with given class_path '([^']+)'", message) or ""
     module, _, name = path.rpartition(".")
-    if missing := _first(r"No module named '([^']+)'", message):
-        if module == missing or module.startswith(f"{missing}."):
+    if missing_module := _first(r"No module named '([^']+)'", message):
+        if module == missing_module or module.startswith(f"{missing_module}."):
             looked = "looked for in the current folder and among installed packages"
-            return f"there is no module {missing!r} to take {name} from\n{looked}"
-        return f"{module} cannot be imported: there is no module {missing!r}"
+            return f"there is no module {missing_module!r} to take {name} from\n{looked}"
+        return f"{module} cannot be imported: there is no module {missing_module!r}"
     if _first(r"(module '[^']+' has no attribute)", message):
         names = importlib.import_module(module)
-        known = [key for key in dir(names) if isinstance(getattr(names, key), type)]
-        return f"{module} has no class {name}{nearest(name, known)}"
+        classes = [key for key in dir(names) if isinstance(getattr(names, key), type)]
+        return f"{module} has no class {name}{nearest(name, classes)}"
     if reason := _first(
         r"Problem with given class_path '[^']+':\s+(cannot import name .+)", message
     ):
@@ -143,8 +144,8 @@ def _first(pattern: str, text: str) -> str | None:
 
 
 def _last(pattern: str, text: str) -> str | None:
-    found: list[str] = re.findall(pattern, text)
-    return found[-1] if found else None
+    matches: list[str] = re.findall(pattern, text)
+    return matches[-1] if matches else None
 
 
 def _plain(kind: str) -> str:
@@ -156,13 +157,13 @@ def _plain(kind: str) -> str:
     return kind
 
 
-def _listed(known: Iterable[str]) -> str:
-    names = ", ".join(sorted(known))
+def _listed(options: Iterable[str]) -> str:
+    names = ", ".join(sorted(options))
     return f"\nthere are: {names}" if names else ""
 
 
 def _classes(message: str) -> list[type]:
-    """Classes that the program accepts at the place of the error."""
+    """Return the classes that the program accepts at the place of the error."""
     expected = _first(r"Subtypes: \[(?:<class '|[\w.]+\[)([\w.]+)", message)
     if expected is None:
         return []
@@ -170,7 +171,7 @@ def _classes(message: str) -> list[type]:
 
 
 def _ours(message: str) -> list[type]:
-    """The package's classes that fit, or all classes if none does."""
+    """Return the package's classes that fit, or all classes if none does."""
     classes = _classes(message)
     return [cls for cls in classes if cls.__module__.startswith("lightning_dpg.")] or classes
 
@@ -183,14 +184,14 @@ def _subclasses(base: type) -> Iterator[type]:
 
 
 def _options(message: str, name: str) -> list[str]:
-    """Options of the class of that name, or of all classes that fit if none has it."""
+    """Return the options of the class of a name, or of all classes that fit if none has it."""
     classes = _classes(message)
     takers = [cls for cls in classes if cls.__name__ == name] or classes
     return sorted({option for cls in takers for option in options_of(cls)})
 
 
 def options_of(cls: type) -> Iterator[str]:
-    """Names of the options of a class, of which groups have options of their own."""
+    """Yield the names of the options of a class, including those of groups of options."""
     for name, parameter in inspect.signature(cls).parameters.items():
         yield name
         if dataclasses.is_dataclass(parameter.default):
@@ -198,7 +199,7 @@ def options_of(cls: type) -> Iterator[str]:
 
 
 def _parameters(message: str) -> tuple[str, list[str]]:
-    """Name of the class that refuses an option, and its valid options."""
+    """Return the name of the class that refuses an option, and its valid options."""
     path = _last(r"'class_path': '([^']+)'", message)
     path = path or _last(r"Problem with given class_path '([^']+)'", message) or ""
     name = path.rpartition(".")[2]

@@ -184,8 +184,8 @@ class PrivateCLI(LightningCLI):
             self._folder.logger,
             *trackers(settings.logger, self._trackers, facts),
         ]
-        given = settings.callbacks or []
-        callbacks = list(given) if isinstance(given, list) else [given]
+        own = settings.callbacks or []
+        callbacks = list(own) if isinstance(own, list) else [own]
         callbacks = with_release_writer(callbacks, self._settings.card.as_dict())
         add_progress_bar(callbacks, settings)
         summary = own_summary(callbacks, settings)

@@ -41,7 +41,7 @@ def add_progress_bar(callbacks: list[Callback], settings: Namespace) -> None:
 
 
 def own_summary(callbacks: Sequence[Callback], settings: Namespace) -> list[Callback]:
-    """Summary of the networks in place of Lightning's, whose form depends on installed packages.
+    """Replace Lightning's summary of the networks, whose form depends on installed packages.
 
     Args:
         callbacks: Callbacks of the run.

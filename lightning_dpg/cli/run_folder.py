@@ -1,4 +1,4 @@
-"""The folder of a run: reserved for it, and removed after a refused run."""
+"""Folder of a run, which is reserved at its start and removed if it is refused."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 
 
 def folder_name(module: str) -> str:
-    """Name of the folder of a method's runs, from the dotted name of its module.
+    """Return the name of the folder of a method's runs, from the dotted name of its module.
 
     It is the name of the file, or that of the package if the file is called ``method``.
     """
@@ -23,7 +23,7 @@ def folder_name(module: str) -> str:
 
 
 def is_other_rank() -> bool:
-    """Whether this process is not rank 0, also before the trainer knows the nodes."""
+    """Return whether this process is not rank 0, also before the trainer knows the nodes."""
     node = os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", "0"))
     return bool(getattr(rank_zero_only, "rank", 0)) or node != "0"
 
@@ -50,12 +50,12 @@ class RunFolder:
             self.path = Path(self.logger.log_dir)
             if not leaves_files:
                 return
-            made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+            new_folders = [path for path in (self.path, *self.path.parents) if not path.exists()]
             try:
                 self.path.mkdir(parents=True)
             except FileExistsError:  # another run starts at the same time
                 continue
-            self._made = made
+            self._made = new_folders
             return
 
     @property

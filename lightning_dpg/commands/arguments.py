@@ -1,7 +1,7 @@
 """Options of a command, from the signature and the docstring of its Python function.
 
-Not by ``jsonargparse``: it takes several files as ``[a,b]`` and a flag as ``--flag true``, and its
-import takes as long as all of a quick answer.
+``jsonargparse`` does not serve here: it takes several files as ``[a,b]`` and a flag as ``--flag true``,
+and its import takes as long as a quick command.
 """
 
 import argparse
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(f"{message}\nall options: python -m lightning_dpg {program} --help")
 
     def _names(self, start: str = "") -> Iterator[str]:
-        """Options of this parser and its subcommands that begin with a text, or all subcommands."""
+        """Yield the options of this parser and its subcommands that begin with a text."""
         for action in self._actions:
             if start:
                 yield from action.option_strings
@@ -139,7 +139,7 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]
 
 
 def described(docstring: str) -> tuple[str, dict[str, str]]:
-    """Description, and the text of each argument.
+    """Return the description, and the text of each argument.
 
     Args:
         docstring: Google-style docstring, without indentation.
@@ -147,19 +147,19 @@ def described(docstring: str) -> tuple[str, dict[str, str]]:
     description, *sections = _SECTIONS.split(docstring)
     titles = dict(zip(sections[::2], sections[1::2], strict=True))
     arguments = titles.get("Args") or titles.get("Attributes") or ""  # those of a data class
-    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", arguments, re.MULTILINE)
-    return _plain(description), {name: " ".join(text.split()) for name, text in found}
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", arguments, re.MULTILINE)
+    return _plain(description), {name: " ".join(text.split()) for name, text in entries}
 
 
 def _text(name: str, text: str) -> str:
-    """The text of a parameter, which another function or class may have."""
+    """Return the text of a parameter, which another function or class may have."""
     link = re.match(r"See :\w+:`lightning_dpg\.([\w.]+)\.(\w+)`\.", text)
     return _plain(_texts_of(link[1], link[2])[name] if link else text)
 
 
 @cache
 def _texts_of(module: str, name: str) -> dict[str, str]:
-    """Texts of the arguments of a function or class, from its source file: an import takes seconds."""
+    """Return the texts of the arguments of a function or class, read from its source file."""
     path = Path(lightning_dpg.__file__).parent / f"{module.replace('.', '/')}.py"
     docstrings = (
         ast.get_docstring(node) or ""  # an overload has none
@@ -170,13 +170,13 @@ def _texts_of(module: str, name: str) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """A text without the marks of docstrings."""
+    """Remove the marks of docstrings from a text."""
     text = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", text)
     return text.replace("``", "`")
 
 
 def _settings(annotation: Any) -> dict[str, Any]:
-    """Settings of ``add_argument`` of a type of Python."""
+    """Return the settings of ``add_argument`` for a type of Python."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (each for each in get_args(annotation) if each is not NoneType)
     if annotation is bool:

@@ -27,15 +27,15 @@ def attack(
 
     Reads the private graph, to know which guesses are right: the numbers are not private.
 
-    Link stealing: a public random choice of 5 % of the real edges, at most 1,000, against ten times as
-    many pairs without an edge: any, and such whose ends have the degrees of the edges. The first column
-    of a release is compared with the second: the same attack on the same method fitted without these
-    edges, which knows of them only what the rest of the graph says. The difference is due to the release.
+    Link stealing: the targets are a public random choice of 5 % of the real edges, at most 1,000. The
+    attack separates them from ten times as many pairs without an edge: any pairs, and pairs whose ends
+    have the degrees of the targets. The first column is the attack on the release. The second column is
+    the same attack on the same method, fitted without the targets. The difference is due to the release.
     Attributes of nodes in a release are public: both columns have them, and attributes alone are an attack
     without a release.
-    Re-identification: names are removed, and nodes are looked for by what is known of them.
-    Link prediction (Yang et al., 2021, figure 3): fitted on 80 % of the edges; nodes are identified by
-    their degrees; a spectral predictor is asked for the other 20 %.
+    Re-identification: names are removed, and the attacker looks for nodes by what it knows of them.
+    Link prediction (Yang et al., 2021, figure 3): the method is fitted on 80 % of the edges, nodes are
+    identified by their degrees, and a spectral predictor predicts the other 20 %.
 
     A release is fitted again by the config.yaml of its run or by --baseline-config. Without either, random
     graphs of the published degrees stand in for the second column: what the degrees alone give away.

@@ -23,11 +23,11 @@ def card(
 ) -> None:
     """Write the model card of a release again, with other texts of its owner.
 
-    Written are MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs nothing,
-    and statement, tensors and graphs stay. Texts that are not given stay as they are; fit has the same
-    texts as --card.operator and so on, and as the section card of a configuration. Everything that is
-    given is published, but for results that read the private graph: their numbers go to
-    nonprivate-card.html beside the release, for the operator only.
+    The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
+    nothing, and statement, tensors and graphs stay. Texts that are not given stay as they are; fit has the
+    same texts as --card.operator and so on, and as the section card of a configuration. All given texts
+    are published. Results that read the private graph are not: their numbers go to nonprivate-card.html
+    beside the release, for the operator only.
 
     Args:
         release: Folder of a release or of a run.

@@ -15,7 +15,7 @@ from lightning_dpg.graph.kind import Kind
 
 
 def run(args: list[str]) -> None:
-    """Run the command, and say how to go on where it ends early.
+    """Run the command; after an early end, name the command that continues.
 
     Raises:
         SystemExit: If a fit failed (2) or the user interrupted (130).
@@ -27,8 +27,8 @@ def run(args: list[str]) -> None:
     def way_on() -> str:
         """Name the kept results, and the command that continues."""
         out, command = options["out"], ["python", "-m", "lightning_dpg", "compare", *args]
-        kept = f"the results of {count_records(out)} fits are kept in {out}"
-        return f"{kept}\ngo on with: {shlex.join(command)}"
+        state = f"the results of {count_records(out)} fits are kept in {out}"
+        return f"{state}\ngo on with: {shlex.join(command)}"
 
     try:
         compare(**options)
@@ -100,11 +100,11 @@ def compare(
     Raises:
         SystemExit: With code 2, if a fit failed.
     """
-    given = {"--methods": methods, "--graphs": graphs, "--epsilons": epsilons}
-    missing = [name for name, values in given.items() if values is None]
-    if missing and study is None:
+    required = {"--methods": methods, "--graphs": graphs, "--epsilons": epsilons}
+    missing_options = [name for name, values in required.items() if values is None]
+    if missing_options and study is None:
         raise CommandError(
-            f"the following arguments are required: {', '.join(missing)} (or --study)"
+            f"the following arguments are required: {', '.join(missing_options)} (or --study)"
         )
     for name, number in (("runs", runs), ("jobs", jobs)):
         if number is not None and number < 1:
@@ -149,7 +149,7 @@ def compare(
 
 @contextlib.contextmanager
 def _end_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM, which batch systems send, end the processes and say how to go on."""
+    """End the processes at SIGTERM, which batch systems send, and name the command that continues."""
     earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -158,7 +158,7 @@ def _end_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _executor(scheduler: str | None) -> contextlib.AbstractContextManager[Executor | None]:
-    """Executor of a Dask cluster; None without one."""
+    """Return the executor of a Dask cluster; None without one."""
     if scheduler is None:
         return contextlib.nullcontext()
     # Start-up time: Dask is imported on demand.

@@ -42,10 +42,11 @@ def evaluate(
     community_nmi, community_ami, community_f1 and edge_overlap need the same nodes in both graphs: those
     of equal names or, where no name is common, of equal position.
 
-    Figures of large graphs are sampled, from public seeds: distances beyond 20,000 nodes, triangles and
-    clustering beyond 200 million paths of two edges towards the larger degree, subgraphs of 5 nodes in
-    all but small graphs, those of 3 and 4 nodes where the smaller degrees of the ends of all edges sum
-    to more than 100 million. Notes give the standard errors, and a last line names the sampled figures.
+    Figures of large graphs are sampled, from public seeds. These are distances beyond 20,000 nodes, and
+    triangles and clustering beyond 200 million paths of two edges towards the larger degree. Subgraphs of
+    5 nodes are sampled in all but small graphs, those of 3 and 4 nodes where the smaller degrees of the
+    ends of all edges sum to more than 100 million. Notes give the standard errors, and a last line names
+    the sampled figures.
     Beyond a million edges communities are left out unless networkit is installed, which the extra
     [fast] brings.
 
@@ -83,7 +84,7 @@ def evaluate(
     from lightning_dpg.evaluation.measured import NOT_PRIVATE
 
     measure = evaluate_graphs if task == "queries" else evaluate_classes
-    found = measure(
+    evaluation = measure(
         real,
         synthetic,
         undirected=undirected,
@@ -93,13 +94,13 @@ def evaluate(
     # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
     try:
         if json is not None:
-            write_whole(json, found.to_json())
+            write_whole(json, evaluation.to_json())
         if csv is not None:
-            found.to_csv(csv)
+            evaluation.to_csv(csv)
         if html is not None:
-            found.to_html(html)
+            evaluation.to_html(html)
     finally:  # print the numbers even if the disk is full
-        print("\n".join([*found.table(), NOT_PRIVATE]), flush=True)
+        print("\n".join([*evaluation.table(), NOT_PRIVATE]), flush=True)
     for path in outputs.values():
         if path is not None and path.is_file():
             print(path)

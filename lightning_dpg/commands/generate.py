@@ -51,13 +51,13 @@ def generate(
     except OSError:
         raise
     except Exception as error:
-        said = f"its tensors draw no graph ({first_line(error)})"
-        raise CommandError(f"{tensors}: {said}") from error
+        reason = f"its tensors draw no graph ({first_line(error)})"
+        raise CommandError(f"{tensors}: {reason}") from error
     for path in paths:
         print(path)
 
 
 def _first_new_seed(release: Path) -> int:
-    """First seed after the seeds of the graphs in the release."""
+    """Return the first seed after the seeds of the graphs in the release."""
     names = (re.fullmatch(r"synthetic-(\d+)\.\w+", path.name) for path in release.iterdir())
     return max((int(name[1]) + 1 for name in names if name), default=0)

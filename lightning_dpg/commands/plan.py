@@ -41,10 +41,12 @@ def plan(
         raise CommandError("--nodes must be 2 or more and --edges 0 or more")
     training = {"--sample-rate": sample_rate, "--steps": steps}
     is_trained = not goal or noise_multiplier is not None or set(training.values()) != {None}
-    missing = [name for name, value in {"--delta": delta, **training}.items() if value is None]
-    if is_trained and missing:
+    missing_options = [
+        name for name, value in {"--delta": delta, **training}.items() if value is None
+    ]
+    if is_trained and missing_options:
         raise CommandError(
-            f"the following arguments are required: {', '.join(missing)}\n"
+            f"the following arguments are required: {', '.join(missing_options)}\n"
             "for the choice of a method give --goal in place of --sample-rate and --steps"
         )
     hints = _hints(goal or "links", epsilon, delta or 0, nodes, edges, kind, attributes)
@@ -52,14 +54,14 @@ def plan(
         # Start-up time: a wrong option is refused before numpy is imported.
         from lightning_dpg.running.plan import plan as plan_of
 
-        found = plan_of(
+        result = plan_of(
             epsilon=epsilon,
             delta=delta,
             sample_rate=sample_rate,
             steps=steps,
             noise_multiplier=noise_multiplier,
         )
-        hints = [str(found), *([""] if hints else []), *hints]
+        hints = [str(result), *([""] if hints else []), *hints]
     print("\n".join(hints))
 
 
@@ -72,7 +74,7 @@ def _hints(
     kind: Kind | None,
     attributes: bool,
 ) -> list[str]:
-    """A method for the goal, and the size of a release of all links; none without a number of nodes."""
+    """Name a method for the goal, and the size of a release of all links; nothing without nodes."""
     if nodes is None and goal not in OF_SETS:
         return []
     kind = kind or ("set" if goal in OF_SETS else "undirected")

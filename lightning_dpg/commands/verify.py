@@ -15,15 +15,15 @@ OLD = 3
 def verify(release: Path) -> None:
     """Check a release, from its own files alone.
 
-    Checked are the checksums of all files (SHA256SUMS, as sha256sum -c does), epsilon as recomputed from
-    every read that privacy.json lists, by this program and by opacus, and what privacy.json, both
-    formats of the model card and the tensors' metadata say of each other. A shipped method is asked for
-    its condition, its relation and the plan of the settings. No code of other methods is run: the first
-    line then says so in red.
+    The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does). It recomputes epsilon
+    from every read that privacy.json lists, by this program and by opacus. It compares privacy.json with
+    both formats of the model card, with the metadata of the tensors and, for a shipped method, with its
+    condition, its relation and the plan of its settings. No code of other methods is run: the first line
+    then says so in red.
 
-    Exit code 0 if all is well, 1 if not, 3 if version 0.1.0 wrote the release: it wrote no checksums, and
-    nothing else is wrong. Checksums tell a release that was damaged or edited by accident; somebody who
-    edits on purpose can write new ones: compare those that the sender has published.
+    Exit code 0 without a fault, 1 with one, 3 if version 0.1.0 wrote the release: it wrote no checksums,
+    and nothing else is wrong. Checksums reveal a release that was damaged or edited by accident. Somebody
+    who edits on purpose can write new ones: compare them with those that the sender has published.
 
     Args:
         release: Folder or file of a release.
@@ -40,9 +40,9 @@ def verify(release: Path) -> None:
     # Start-up time: a wrong folder is refused before PyTorch is imported.
     from lightning_dpg.release.verify import faults, is_old, summary, warnings_of
 
-    if found := faults(folder):
-        _print_red(found)
-        print(f"{folder}: {len(found)} {'fault' if len(found) == 1 else 'faults'}")
+    if problems := faults(folder):
+        _print_red(problems)
+        print(f"{folder}: {len(problems)} {'fault' if len(problems) == 1 else 'faults'}")
         raise SystemExit(1)
     _print_red(warnings_of(folder))
     print("\n".join(summary(folder)))

@@ -55,22 +55,22 @@ class Evaluation:
     @property
     def answers(self) -> dict[str, dict[str, Answer]]:
         """Answer to each query, by the name of the synthetic graph and by the query."""
-        return {found.name: found.answers for found in self.measured}
+        return {each.name: each.answers for each in self.measured}
 
     def table(self) -> list[str]:
-        """Lines of a table for each synthetic graph, with an empty line after each."""
+        """Return the lines of a table for each synthetic graph, with an empty line after each."""
         return [
             line
-            for found in self.measured
-            for line in (*table(self.name, found.name, found.answers), "")
+            for each in self.measured
+            for line in (*table(self.name, each.name, each.answers), "")
         ]
 
     def __str__(self) -> str:
-        """All tables, and a reminder that they are not private."""
+        """Return all tables, and a reminder that they are not private."""
         return "\n".join([*self.table(), NOT_PRIVATE])
 
     def __repr__(self) -> str:
-        """The tables as well: they are the result."""
+        """Return the tables, as ``str`` does."""
         return str(self)
 
     def to_json(self) -> str:
@@ -110,12 +110,12 @@ class Evaluation:
         return page(self.name, self.real, self.measured, self._csv(), self.to_json())
 
     def _repr_html_(self) -> str:
-        """Compact tables for notebooks."""
+        """Show compact tables in a notebook."""
         return summary(self.name, self.measured)
 
 
 def _plain(answer: Answer) -> dict[str, float | str | None]:
-    """An answer as plain values, without an empty note."""
+    """Return an answer as plain values, without an empty note."""
     return {key: value for key, value in answer.for_json().items() if key != "note" or value}
 
 
@@ -181,10 +181,10 @@ def evaluate(
 
     Example:
         >>> import lightning_dpg as dpg
-        >>> found = dpg.evaluate("karate", "karate")
-        >>> found.answers["karate"]["triangles"].real
+        >>> evaluation = dpg.evaluate("karate", "karate")
+        >>> evaluation.answers["karate"]["triangles"].real
         45.0
-        >>> found.answers["karate"]["edge_overlap"].score
+        >>> evaluation.answers["karate"]["edge_overlap"].score
         1.0
     """
     with readable_errors():
@@ -202,7 +202,7 @@ def evaluate_graphs(
 ) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     kind = kind or _kind_of(synthetic, undirected)
-    # All graphs are read before anything is measured, so that errors come first.
+    # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
     log_reading("evaluate", [], [], contents_of_graph(original), book)
     graphs = _all_graphs(synthetic, undirected, kind)
@@ -243,14 +243,14 @@ def _all_graphs(
     if not sources:
         raise CommandError("evaluate: no synthetic graph is given")
     return [
-        drawn
+        graph
         for number, source in enumerate(sources)
-        for drawn in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
+        for graph in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
     ]
 
 
 def _kind_of(synthetic: Any, undirected: bool) -> Kind:
-    """Kind of the first release among the synthetic graphs, unless directions are dropped."""
+    """Return the kind of the first release among the synthetic graphs, if directions are kept."""
     sources = [] if undirected else synthetic if _holds_several(synthetic) else [synthetic]
     for source in sources:
         if isinstance(source, Release):
@@ -270,7 +270,7 @@ def _compared(profile: Profile, real: Data, synthetic: Data) -> Comparison:
 
 
 def _holds_several(synthetic: Any) -> bool:
-    """Whether a list holds graphs and releases; a list of pairs is the edges of one graph."""
+    """Return whether a list holds graphs and releases; a list of pairs is one graph."""
     return isinstance(synthetic, list) and not (synthetic and all(map(_is_pair, synthetic)))
 
 
@@ -303,7 +303,7 @@ def _graphs(
 
 
 def _names_of_nodes(folder: Path) -> list[str] | None:
-    """Names of all nodes of a release: its Parquet files lack those without edges."""
+    """Return the names of all nodes of a release; its Parquet files lack those without edges."""
     path = folder / GENERATOR
     return read_recipe(path)[0]["node_names"] if path.is_file() else None
 
@@ -314,23 +314,23 @@ def _draw(release: Release, kind: Kind) -> Data:
         raise CommandError(
             f"evaluate: {type(release.method).__name__} releases features, and draws no graph"
         )
-    drawn = release.sample(0)
-    if space_of(drawn).kind != kind:
+    graph = release.sample(0)
+    if space_of(graph).kind != kind:
         raise CommandError(
-            f"evaluate: the graph of the release is {space_of(drawn).kind}, and the real one is "
-            f"read as {kind}\nset kind to {space_of(drawn).kind}"
+            f"evaluate: the graph of the release is {space_of(graph).kind}, and the real one is "
+            f"read as {kind}\nset kind to {space_of(graph).kind}"
         )
-    return drawn
+    return graph
 
 
 def release_folder(source: str | Path) -> Path | None:
-    """Folder with the privacy statement of a release; None if the source is no release or run."""
+    """Return the folder with the privacy statement of a release; None if there is none."""
     places = (release_in(Path(source)), Path(source))
     return next((place for place in places if (place / STATEMENT).is_file()), None)
 
 
 def released_graphs(folder: Path) -> list[Path]:
-    """Files of the graphs of a release, one for each seed, in the order of the seeds.
+    """Return the files of the graphs of a release, one for each seed, in the order of the seeds.
 
     Args:
         folder: Folder of the release.
@@ -348,7 +348,7 @@ def released_graphs(folder: Path) -> list[Path]:
 
 
 def read_statement(folder: Path) -> dict[str, Any]:
-    """Privacy statement of a release, with the sentence of its guarantee.
+    """Read the privacy statement of a release, with the sentence of its guarantee.
 
     Args:
         folder: Folder of the release.

@@ -27,7 +27,7 @@ class Measured(NamedTuple):
 
 
 def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]:
-    """Lines of the table for one synthetic graph.
+    """Return the lines of the table for one synthetic graph.
 
     Args:
         real: Name of the real graph.
@@ -38,7 +38,7 @@ def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]
         (name, cell(answer.real), cell(answer.synthetic), cell(answer.score, 4), answer.note)
         for name, answer in answers.items()
     ]
-    # Equal widths, so that the columns of several tables stand below each other.
+    # Equal widths align the columns of several tables.
     rows = [
         (name, real_text.rjust(12), synthetic_text.rjust(12), error.rjust(10), note)
         for name, real_text, synthetic_text, error, note in texts

@@ -76,11 +76,11 @@ class NodeRow(NamedTuple):
     """Scores by seed."""
 
     def values(self, query: str) -> list[float]:
-        """Values of one score by seed."""
-        return [float(getattr(found, query)) for found in self.scores]
+        """Return the values of one score by seed."""
+        return [float(getattr(scores, query)) for scores in self.scores]
 
     def mean(self, query: str) -> float:
-        """Mean of one score."""
+        """Return the mean of one score."""
         return statistics.mean(self.values(query))
 
     def deviation(self, query: str) -> float:
@@ -89,7 +89,7 @@ class NodeRow(NamedTuple):
         return statistics.stdev(values) if len(values) > 1 else 0.0
 
     def text(self, query: str) -> str:
-        """Mean and deviation of one score, in percent."""
+        """Format the mean and deviation of one score, in percent."""
         return f"{100 * self.mean(query):.1f} ± {100 * self.deviation(query):.1f}"
 
 
@@ -125,7 +125,7 @@ class NodeEvaluation:
     rows: tuple[NodeRow, ...]
 
     def table(self) -> list[str]:
-        """Lines of the table, with an empty line after them."""
+        """Return the lines of the table, with an empty line after them."""
         rows = [self._heads(), *map(_cells, self.rows)]
         return [self.setting.sentence, *as_text(rows, left={0, 2}), ""]
 
@@ -133,11 +133,11 @@ class NodeEvaluation:
         return [*_HEADS, *(GLOSSARY[query].label for query in NODE_QUERIES)]
 
     def __str__(self) -> str:
-        """The table, and a reminder that it is not private."""
+        """Return the table, and a reminder that it is not private."""
         return "\n".join([*self.table(), NOT_PRIVATE])
 
     def __repr__(self) -> str:
-        """The table as well: it is the result."""
+        """Return the table, as ``str`` does."""
         return str(self)
 
     def to_json(self) -> str:
@@ -188,10 +188,10 @@ class NodeEvaluation:
 
     def to_html_text(self) -> str:
         """Return the text of the page of :meth:`to_html`."""
-        stated = dict.fromkeys((row.graph, row.guarantee) for row in self.rows if row.guarantee)
+        guarantees = dict.fromkeys((row.graph, row.guarantee) for row in self.rows if row.guarantee)
         parts = {
             "sentence": self.setting.sentence,
-            "guarantees": stated,
+            "guarantees": guarantees,
             "csv": self._csv(),
             "json": self.to_json(),
             "head": _HEADS,
@@ -201,7 +201,7 @@ class NodeEvaluation:
         return render("node_evaluation", parts)
 
     def _repr_html_(self) -> str:
-        """The table for notebooks."""
+        """Show the table in a notebook."""
         rows = [*map(_cells, self.rows)]
         return notebook(NOT_PRIVATE, [Table(self.setting.sentence, "", self._heads(), rows)])
 
@@ -229,9 +229,9 @@ def evaluate_nodes(
     attributes, classes = public_parts(first)
     nodes = first.graph.node_names
     original = _on_nodes(name, real, nodes)
-    given = [found._replace(graph=_on_nodes(found.name, found.graph, nodes)) for found in graphs]
+    synthetic = [each._replace(graph=_on_nodes(each.name, each.graph, nodes)) for each in graphs]
     rows = scaled(attributes)
-    found = tuple(
+    measured = tuple(
         NodeRow(
             place.name,
             place.guarantee,
@@ -243,12 +243,12 @@ def evaluate_nodes(
                 for graph, seed in zip(place.graphs, seeds, strict=True)
             ),
         )
-        for place in _places(original, given, attributes, seeds)
+        for place in _places(original, synthetic, attributes, seeds)
         for network in NETWORKS
     )
     split = split_nodes(classes, seeds[0])
     sizes = (len(split.train), len(split.validation), len(split.test))
-    return NodeEvaluation(Setting(name, len(nodes), tuple(seeds), *sizes), found)
+    return NodeEvaluation(Setting(name, len(nodes), tuple(seeds), *sizes), measured)
 
 
 class _Place(NamedTuple):
@@ -270,38 +270,38 @@ def _places(
     similar = nearest_neighbor_edges(rows, graphs[0].graph.num_edges // 2)
     yield _Place("similarity graph", "", False, [_linked(real, similar)] * len(seeds))
     yield _Place("degrees alone", "", True, [_rewired(real, seed) for seed in seeds])
-    for found in graphs:
-        yield _Place(found.name, found.guarantee, False, [found.graph] * len(seeds))
+    for synthetic in graphs:
+        yield _Place(synthetic.name, synthetic.guarantee, False, [synthetic.graph] * len(seeds))
     yield _Place("real graph", "", True, [real] * len(seeds))
 
 
 def _linked(real: Data, edges: Tensor) -> Data:
-    """Graph of the nodes of the real graph with other edges."""
+    """Return a graph of the nodes of the real graph with other edges."""
     return make_graph(edges, real.num_nodes, real.node_names)
 
 
 def _rewired(real: Data, seed: int) -> Data:
-    """Chung-Lu graph of the degrees of the real graph."""
+    """Draw a Chung-Lu graph of the degrees of the real graph."""
     generator = torch.Generator().manual_seed(seed)
     return _linked(
         real, chung_lu_edges(torch.from_numpy(degrees(real)), real.num_edges // 2, generator)
     )
 
 
-def public_parts(found: NamedGraph) -> tuple[Tensor, Tensor]:
-    """Attributes of shape ``(N, F)`` of a graph, and its classes from 0 on, shape ``(N,)``.
+def public_parts(named_graph: NamedGraph) -> tuple[Tensor, Tensor]:
+    """Return the attributes ``(N, F)`` of a graph, and its classes from 0 on, shape ``(N,)``.
 
     Args:
-        found: The graph, with ``x`` and ``y``; a node without a class has -1.
+        named_graph: The graph, with ``x`` and ``y``; a node without a class has -1.
 
     Raises:
         CommandError: If it has none, or too few classes or nodes.
     """
-    attributes, classes = found.graph.x, found.graph.y
+    attributes, classes = named_graph.graph.x, named_graph.graph.y
     lacks = "classes" if classes is None else "attributes"
     if attributes is None or not attributes.shape[1] or classes is None:
         raise CommandError(
-            f"{found.name}: no {lacks} of nodes, which node classification learns from\n"
+            f"{named_graph.name}: no {lacks} of nodes, which node classification learns from\n"
             "fit with a table that has them: --data.nodes.attributes people.csv\n"
             "a column y of whole numbers is the classes; another column is with\n"
             "--data.nodes.policy.COLUMN label"
@@ -311,7 +311,7 @@ def public_parts(found: NamedGraph) -> tuple[Tensor, Tensor]:
     values, numbers[has_class] = classes[has_class].unique(return_inverse=True)
     if len(values) < 2 or not len(split_nodes(numbers, 0).test):
         raise CommandError(
-            f"{found.name}: {int(has_class.sum()):,} nodes with a class, of {len(values)} classes: "
+            f"{named_graph.name}: {int(has_class.sum()):,} nodes with a class, of {len(values)} classes: "
             "too few for node classification\nexpected 2 classes, and nodes beyond those of the "
             "training"
         )

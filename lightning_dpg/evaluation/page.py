@@ -76,7 +76,7 @@ def _sampled(answers: dict[str, Answer]) -> str:
 
 
 def _labels(names: Sequence[str]) -> list[str]:
-    """Last parts of the names, or the whole names where these are not distinct."""
+    """Return the last parts of the names, or the whole names where these are not distinct."""
     short = [Path(name).name or name for name in names]
     return short if len(set(short)) == len(short) else list(names)
 
@@ -89,12 +89,12 @@ def _size(measured: Profile) -> str:
 
 
 def is_close(query: Query, score: float) -> bool:
-    """Whether a score is near its best value: an error up to 0.1, an agreement from 0.9 on."""
+    """Return whether a score is near its best: an error up to 0.1, an agreement from 0.9 on."""
     return score <= CLOSE if query.better == "lower" else score >= 1 - CLOSE
 
 
 def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
-    """Count the queries of a group whose score is close, and all of them that have a score."""
+    """Count the queries of a group with a close score, and those with any score."""
     scores = [
         (GRAPH_GLOSSARY[name], answer.score)
         for name, answer in answers.items()
@@ -112,7 +112,7 @@ def _closeness(measured: Measured, group: Group) -> str:
 
 
 def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Cards of the real graph and of the first synthetic ones, and what they show."""
+    """Draw cards of the real graph and of the first synthetic ones, and say what they show."""
     drawer = Drawer(real)
     picture = drawer.draw(real, "The real graph", True)
     cards = [("real", "not private", _size(real), picture)]
@@ -137,7 +137,7 @@ def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]
 
 
 def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Charts of all distributions with one legend, and matrices of communities."""
+    """Draw charts of all distributions with one legend, and matrices of communities."""
     profiles = [real, *(one.comparison.synthetic for one in measured)]
     series = [Series("real", [], is_dashed=True)]
     series += [
@@ -163,7 +163,7 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
 
 
 def summary(name: str, measured: Sequence[Measured]) -> str:
-    """Tables without styles of their own, for a notebook.
+    """Build tables without styles of their own, for a notebook.
 
     Args:
         name: Name of the real graph.

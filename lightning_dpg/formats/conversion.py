@@ -68,7 +68,7 @@ def holds_attributes(reading: GraphReading) -> bool:
 
 
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
-    """Put a graph on a given set of nodes in natural order; nodes without edges may go."""
+    """Put a graph on a given set of nodes in natural order; others must have no edges."""
     graph = reading.graph
     number = {name: i for i, name in enumerate(nodes)}
     numbers = torch.tensor([number.get(name, -1) for name in graph.node_names])
@@ -78,13 +78,13 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
             f"{origin}: edges with an id that is not among the {len(nodes):,} ids of nodes: "
             f"{outside:,}\nexpected edges between ids of the node list only"
         )
-    made = make_graph(edges, len(nodes), nodes)
+    whole = make_graph(edges, len(nodes), nodes)
     sides = None
     if reading.sides is not None:
         by_name = dict(zip(graph.node_names, reading.sides.tolist(), strict=True))
         sides = torch.tensor([by_name.get(name, -1) for name in nodes])
     return reading._replace(
-        graph=made,
+        graph=whole,
         node_set=NodeSet.LIST,
         summary=f"{reading.summary}; {len(nodes):,} nodes by list",
         links=numbers[reading.links],
@@ -198,7 +198,7 @@ def read_edges(
     node_set: NodeSet = NodeSet.LINES,
     is_symmetric: bool = False,
 ) -> GraphReading:
-    """Build a graph of a list of edges, which are all listed once, or all of them twice.
+    """Build a graph of a list of edges, which lists each edge once, or each edge twice.
 
     Args:
         pairs: Positions in ``names``, shape ``(P, 2)``.
@@ -239,8 +239,8 @@ def checked(
     """
     if len(names) < 2:
         raise GraphFormatError(f"{origin}: {len(names)} node(s)\nexpected two nodes or more")
-    if missing := next((name for name in names if is_missing(name)), None):
-        raise GraphFormatError(f"{origin}: a node named {missing!r}\nexpected names, none missing")
+    if odd := next((name for name in names if is_missing(name)), None):
+        raise GraphFormatError(f"{origin}: a node named {odd!r}\nexpected names, none missing")
     if outside := int(((pairs < 0) | (pairs >= len(names))).any(dim=1).sum()):
         raise GraphFormatError(
             f"{origin}: edges with a number of no node: {outside:,}\n"

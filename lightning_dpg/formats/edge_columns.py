@@ -44,10 +44,10 @@ class Columns(NamedTuple):
 
     def __str__(self) -> str:
         """Summarize for the owner how the file was read."""
-        said = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
+        header = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
         return (
             f"{SEPARATORS[self.separator]}; columns {self.first + 1} and {self.second + 1} "
-            f"of {self.width}{said}"
+            f"of {self.width}{header}"
         )
 
 
@@ -73,8 +73,8 @@ def check_konect_header(path: Path, content: bytes, undirected: bool) -> str:
     Raises:
         GraphFormatError: If it is directed or bipartite, and directions are not to be dropped.
     """
-    found = re.match(rb"%\s*(asym|sym|bip)\s", content)
-    kind = found[1].decode() if found else ""
+    match = re.match(rb"%\s*(asym|sym|bip)\s", content)
+    kind = match[1].decode() if match else ""
     if kind == "asym" and not undirected:
         raise directed(path)
     if kind == "bip" and not undirected:
@@ -109,39 +109,41 @@ def refuse_line(
     raise GraphFormatError(f"{path}, line {line + 1}: expected {expected}\n{way_out}")
 
 
-def refuse_missing(origin: str | Path, missing: int, rows: int, first: str, *, drop: bool) -> None:
+def refuse_missing(
+    origin: str | Path, num_missing: int, rows: int, first: str, *, drop: bool
+) -> None:
     """Refuse rows without an id, unless they are to be dropped and leave others.
 
     Args:
         origin: Place that the error names.
-        missing: Number of rows without an id.
+        num_missing: Number of rows without an id.
         rows: Number of all rows.
         first: Where the first one is, such as ``line 3, column 2``.
         drop: Whether the rows are dropped.
     """
-    if missing and missing == rows:
+    if num_missing and num_missing == rows:
         raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
-    if missing and not drop:
+    if num_missing and not drop:
         raise GraphFormatError(
-            f"{origin}: {missing:,} of {rows:,} rows lack an id, the first is {first}\n"
+            f"{origin}: {num_missing:,} of {rows:,} rows lack an id, the first is {first}\n"
             "expected two node ids per row\n"
             "set columns.missing_ids to drop (--data.columns.missing_ids drop) to leave these rows "
             "out"
         )
 
 
-def without_missing(form: str, missing: int) -> str:
+def without_missing(form: str, num_missing: int) -> str:
     """Add the number of rows that were dropped to a summary for the owner (private)."""
-    return f"{form}; {missing:,} rows without an id" if missing else form
+    return f"{form}; {num_missing:,} rows without an id" if num_missing else form
 
 
 def first_row(path: Path, content: bytes) -> tuple[int, str]:
     """Find the first line that is neither blank nor a comment; return its number and text."""
-    found = re.search(rb"^[^\S\n]*[^\s#%].*$", content, re.MULTILINE)
-    if found is None:
+    match = re.search(rb"^[^\S\n]*[^\s#%].*$", content, re.MULTILINE)
+    if match is None:
         raise GraphFormatError(f"{path}: empty\nexpected {EXPECTED}")
-    line = content.count(b"\n", 0, found.start())
-    text = found.group().decode(errors="replace").strip()
+    line = content.count(b"\n", 0, match.start())
+    text = match.group().decode(errors="replace").strip()
     if text[0] in "[{<":
         kind = "XML" if text[0] == "<" else "JSON"
         way_out = "convert it to an edge list, GraphML or npz; quote names that begin so"
@@ -150,7 +152,7 @@ def first_row(path: Path, content: bytes) -> tuple[int, str]:
 
 
 def without_line(content: bytes, line: int) -> bytes:
-    """Turn a line of the content into a comment, so that other lines keep their numbers."""
+    """Turn a line of the content into a comment: the other lines keep their numbers."""
     start = 0
     for _ in range(line):
         start = content.index(b"\n", start) + 1
@@ -185,10 +187,10 @@ def find_columns(
     else:
         pair, is_header = named_columns(f"{path}, line {line + 1}", cells, columns), True
     check_columns(path, pair, max(width, 2))
-    said = (cells[pair[0]], cells[pair[1]]) if is_header else None
+    header_cells = (cells[pair[0]], cells[pair[1]]) if is_header else None
     names = cells if is_header else [f"column {number + 1}" for number in range(width)]
     others = tuple(name for number, name in enumerate(names) if number not in pair)
-    return Columns(separator, *pair, width, said, columns is not None, others)
+    return Columns(separator, *pair, width, header_cells, columns is not None, others)
 
 
 def chosen_columns(
@@ -223,10 +225,10 @@ def chosen_columns(
 
 def named_columns(origin: str, names: Sequence[str], columns: tuple[str, str]) -> tuple[int, int]:
     """Find two columns by their names."""
-    missing = [column for column in columns if column not in names]
-    if missing:
+    missing_columns = [column for column in columns if column not in names]
+    if missing_columns:
         raise GraphFormatError(
-            f"{origin}: no column {missing[0]!r}\nthe columns are {shown(names)}\n{NAME_COLUMNS}"
+            f"{origin}: no column {missing_columns[0]!r}\nthe columns are {shown(names)}\n{NAME_COLUMNS}"
         )
     return names.index(columns[0]), names.index(columns[1])
 
@@ -248,7 +250,7 @@ def shown(names: Sequence[str]) -> str:
 def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
     """Find the columns of a header such as ``from_account, to_account``."""
     words = [[w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", cell)] for cell in cells]
-    found = [
+    pairs = [
         (i, j)
         for i, one in enumerate(words)
         for j, other in enumerate(words)
@@ -257,4 +259,4 @@ def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
         and target in other
         and sorted({*one} - {source}) == sorted({*other} - {target})
     ]
-    return found[0] if len(found) == 1 else None
+    return pairs[0] if len(pairs) == 1 else None

@@ -95,8 +95,8 @@ def read_edge_lines(
     if (where.first, where.second) == (0, 1) and where.separator in " \t,":
         numbers = read_integers(path, content, where, keep_gaps)
     if numbers is None:
-        ids, pairs, lines, where, missing = _read_cells(path, content, where, drop_missing)
-        read = partial(read, form=without_missing(str(where), missing))
+        ids, pairs, lines, where, num_missing = _read_cells(path, content, where, drop_missing)
+        read = partial(read, form=without_missing(str(where), num_missing))
     else:
         values, lines = numbers
         if keep_gaps:
@@ -125,36 +125,36 @@ def _read_cells(
     path: Path, content: bytes, where: Columns, drop_missing: bool
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Columns, int]:
     """Read names in natural order, pairs of their positions, line numbers, and what was dropped."""
-    found: dict[str, int] = {}
-    pairs, lines, missing = [], [], []
+    positions: dict[str, int] = {}
+    pairs, lines, missing_cells = [], [], []
     for line, row in _rows(path, content, where.separator):
         pair = _names_of(path, line, row, where)
         if any(map(is_missing, pair)):
-            missing.append((line, where.second if is_missing(pair[1]) else where.first))
+            missing_cells.append((line, where.second if is_missing(pair[1]) else where.first))
             continue
-        pairs.append([found.setdefault(name, len(found)) for name in pair])
+        pairs.append([positions.setdefault(name, len(positions)) for name in pair])
         lines.append(line)
-    if missing:
-        line, column = missing[0]
-        first, rows = f"in line {line + 1}, column {column + 1}", len(pairs) + len(missing)
-        refuse_missing(path, len(missing), rows, first, drop=drop_missing)
-    if _begins_like_header(list(found), pairs) and where.header is None:
+    if missing_cells:
+        line, column = missing_cells[0]
+        first, rows = f"in line {line + 1}, column {column + 1}", len(pairs) + len(missing_cells)
+        refuse_missing(path, len(missing_cells), rows, first, drop=drop_missing)
+    if _begins_like_header(list(positions), pairs) and where.header is None:
         if not where.are_given:
             # The user can give column numbers and put another line first to mean an edge.
             expected = "ids with numbers, as on all other lines, or a header"
             refuse_line(path, lines[0], expected, f"if it is a header, {NAME_COLUMNS}")
-        one, other, *_ = found
+        one, other, *_ = positions
         where = where._replace(header=(one, other))
-        del pairs[0], lines[0], found[one], found[other]
+        del pairs[0], lines[0], positions[one], positions[other]
         pairs = [[end - 2 for end in pair] for pair in pairs]
     if not pairs:
         raise GraphFormatError(f"{path}: no line behind the header\nexpected {EXPECTED}")
-    first_seen = list(found)
+    first_seen = list(positions)
     names = sorted(first_seen, key=natural_key)
     position = {name: i for i, name in enumerate(names)}
     numbers = np.array([position[name] for name in first_seen])
     ends = numbers[np.array(pairs, dtype=np.int64)]
-    return names, ends, np.array(lines), where, len(missing)
+    return names, ends, np.array(lines), where, len(missing_cells)
 
 
 def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) -> bool:
@@ -258,6 +258,6 @@ def _needs_header(pairs: Sequence[tuple[str, str]]) -> bool:
     """Return whether a reader would take the first edge for a header."""
     if not pairs:
         return False
-    found: dict[str, int] = {}
-    numbers = [[found.setdefault(name, len(found)) for name in pair] for pair in pairs]
-    return recognized_header(pairs[0]) is not None or _begins_like_header(list(found), numbers)
+    positions: dict[str, int] = {}
+    numbers = [[positions.setdefault(name, len(positions)) for name in pair] for pair in pairs]
+    return recognized_header(pairs[0]) is not None or _begins_like_header(list(positions), numbers)

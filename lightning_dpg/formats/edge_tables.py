@@ -58,7 +58,7 @@ def read_table(
         raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
     sources, targets = np.asarray(table[labels[first]]), np.asarray(table[labels[second]])
     form = f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}"
-    ids, pairs, missing = _numbered(sources, targets, "table", drop_missing)
+    ids, pairs, num_missing = _numbered(sources, targets, "table", drop_missing)
     for label in (labels[first], labels[second]):
         if columns is None and isinstance(label, str) and label in ids:
             raise GraphFormatError(
@@ -66,7 +66,7 @@ def read_table(
                 "edge was read as a header\nread the file with header=None, or pass its path\n"
                 f"if it is a name, {NAME_COLUMNS}"
             )
-    form = without_missing(form, missing)
+    form = without_missing(form, num_missing)
     reading = read_edges(pairs, ids, "table", form, undirected=undirected)
     others = [name for place, name in enumerate(names) if place not in (first, second)]
     return without_values(reading, others)
@@ -76,8 +76,8 @@ def read_edge_array(
     edges: NDArray[Any], *, undirected: bool = False, drop_missing: bool = False
 ) -> GraphReading:
     """Read an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text."""
-    ids, pairs, missing = _numbered(edges[:, 0], edges[:, 1], "array", drop_missing)
-    form = without_missing("array of edges", missing)
+    ids, pairs, num_missing = _numbered(edges[:, 0], edges[:, 1], "array", drop_missing)
+    form = without_missing("array of edges", num_missing)
     return read_edges(pairs, ids, "array", form, undirected=undirected)
 
 
@@ -91,8 +91,8 @@ def read_pairs(
     ends = np.empty((len(pairs), 2), dtype=object)
     for row, pair in enumerate(pairs):
         ends[row] = list(pair)
-    ids, positions, missing = _numbered(ends[:, 0], ends[:, 1], "list", drop_missing)
-    form = without_missing("list of pairs", missing)
+    ids, positions, num_missing = _numbered(ends[:, 0], ends[:, 1], "list", drop_missing)
+    form = without_missing("list of pairs", num_missing)
     return read_edges(positions, ids, "list", form, undirected=undirected)
 
 
@@ -108,17 +108,17 @@ def _numbered(
         distinct, positions = np.unique(values.ravel(), return_inverse=True)
         ids = [str(i) for i in distinct.tolist()]
         return ids, torch.from_numpy(positions.reshape(-1, 2)), 0
-    found: dict[str, int] = {}
-    rows, missing = [], []
+    numbers: dict[str, int] = {}
+    rows, missing_rows = [], []
     for row, cells in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         if any(is_missing(str(cell)) for cell in cells):
-            missing.append(row)
+            missing_rows.append(row)
             continue
-        rows.append([found.setdefault(_name(cell, origin, row), len(found)) for cell in cells])
-    if missing:
-        place = f"row {missing[0]} (from 0)"
-        refuse_missing(origin, len(missing), len(first), place, drop=drop_missing)
-    return list(found), torch.tensor(rows), len(missing)
+        rows.append([numbers.setdefault(_name(cell, origin, row), len(numbers)) for cell in cells])
+    if missing_rows:
+        place = f"row {missing_rows[0]} (from 0)"
+        refuse_missing(origin, len(missing_rows), len(first), place, drop=drop_missing)
+    return list(numbers), torch.tensor(rows), len(missing_rows)
 
 
 def _whole_numbers(column: NDArray[Any]) -> NDArray[np.int64] | None:

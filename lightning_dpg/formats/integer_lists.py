@@ -16,7 +16,7 @@ _PART = 2**23
 
 
 class _Part(NamedTuple):
-    """What some of the lines hold."""
+    """Words and numbers of some of the lines."""
 
     ids: NDArray[np.uint64]
     lines: NDArray[np.int64]

@@ -98,18 +98,18 @@ def _as_bipartite(reading: GraphReading, sides: Sides | None) -> GraphReading:
     names = np.array(reading.graph.node_names, dtype=object)
     ends = reading.links.numpy()
     node_set = reading.node_set if sides is None else NodeSet.LIST
-    found = sides or _found_sides(reading, names)
-    left, right = ({name: k for k, name in enumerate(side)} for side in found)
+    both = sides or _found_sides(reading, names)
+    left, right = ({name: k for k, name in enumerate(side)} for side in both)
     if not left or not right:
         raise GraphFormatError("a bipartite graph needs nodes on both sides, and one has none")
     numbers = _numbered(names, ends, left, right)
-    listed = [*found.left, *found.right]
+    listed = [*both.left, *both.right]
     if not left.keys().isdisjoint(right):  # two numberings, such as user 1 and item 1
         listed = [f"left:{name}" for name in left] + [f"right:{name}" for name in right]
     space = BipartitePairs(len(listed), len(left))
     graph = space.graph(torch.from_numpy(numbers), listed)
-    made = reading._replace(graph=graph, node_set=node_set, sides=graph.sides)
-    return _summarized(made, f"{len(left):,} left, {len(right):,} right", graph.num_edges // 2)
+    two_sided = reading._replace(graph=graph, node_set=node_set, sides=graph.sides)
+    return _summarized(two_sided, f"{len(left):,} left, {len(right):,} right", graph.num_edges // 2)
 
 
 def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:

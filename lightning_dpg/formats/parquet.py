@@ -133,9 +133,13 @@ def read_parquet(
             "get the file again, or write it again: it is damaged or cut short"
         ) from error
     first, second = (every[place] for place in chosen)
-    ends, missing = _without_nulls(path, [table.column(first), table.column(second)], drop_missing)
+    ends, num_missing = _without_nulls(
+        path, [table.column(first), table.column(second)], drop_missing
+    )
     names, pairs = _numbered(path, ends)
-    form = without_missing(f"Parquet; columns {first!r} and {second!r} of {len(every)}", missing)
+    form = without_missing(
+        f"Parquet; columns {first!r} and {second!r} of {len(every)}", num_missing
+    )
     reading = read_edges(pairs, names, path, form, undirected=undirected)
     others = [name for place, name in enumerate(every) if place not in chosen]
     return without_values(reading, others)
@@ -146,12 +150,12 @@ def _without_nulls(path: Path, ends: list[Any], drop: bool) -> tuple[list[Any], 
     from pyarrow import compute  # optional
 
     there = compute.and_(*(_is_there(end) for end in ends))
-    missing = len(there) - (compute.sum(there).as_py() or 0)
-    if not missing:
+    num_missing = len(there) - (compute.sum(there).as_py() or 0)
+    if not num_missing:
         return ends, 0
     place = f"row {compute.index(there, False).as_py()} (from 0)"
-    refuse_missing(path, missing, len(there), place, drop=drop)
-    return [end.filter(there) for end in ends], missing
+    refuse_missing(path, num_missing, len(there), place, drop=drop)
+    return [end.filter(there) for end in ends], num_missing
 
 
 def _is_there(end: Any) -> Any:

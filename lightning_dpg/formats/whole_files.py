@@ -27,7 +27,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def scratch_of(path: Path) -> Path:
-    """Path of the scratch file that becomes ``path``; a link stays one."""
+    """Return the path of the scratch file that becomes ``path``; a link stays one."""
     target = path.resolve()
     return target.with_name(f"{target.name}.part")
 
@@ -51,7 +51,7 @@ def write_whole(path: Path, content: str) -> None:
 
 @contextmanager
 def naming_full_disk(path: Path, part: Path) -> Iterator[None]:
-    """Say what does not fit where a disk is full, and remove what was written so far.
+    """Explain that a disk is full, and remove the unfinished file or folder.
 
     Args:
         path: File or folder that an error names.
@@ -66,10 +66,10 @@ def naming_full_disk(path: Path, part: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         files = [part, *part.rglob("*")] if part.is_dir() else [part]
-        written = sum(file.stat().st_size for file in files if file.is_file())
+        size = sum(file.stat().st_size for file in files if file.is_file())
         shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
         free = shutil.disk_usage(path.parent).free
         raise OSError(
-            f"{path}: the disk is full: it needs more than {written:,} bytes, {free:,} are free\n"
+            f"{path}: the disk is full: it needs more than {size:,} bytes, {free:,} are free\n"
             "nothing of it was left behind: free some space, or write to another disk"
         ) from error

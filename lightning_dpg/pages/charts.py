@@ -79,8 +79,8 @@ def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> Markup
         axes.set_axisbelow(True)
         axes.spines[["left", "right", "top"]].set_visible(False)
         axes.spines["bottom"].set(color=PALETTE["muted"], lw=1)
-        said = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
-        return _inline_svg(figure, said)
+        summary = f"{title}: {', '.join(one.name for one in series)}; {y.label} by {x.label}"
+        return _inline_svg(figure, summary)
 
 
 def _scale(axis: Axis) -> str:
@@ -151,7 +151,7 @@ def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str)
 
 
 def image(pixels: NDArray[np.uint8], title: str) -> Markup:
-    """Picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
+    """Draw a picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
     from matplotlib.image import imsave
 
     content = io.BytesIO()
@@ -165,7 +165,7 @@ def image(pixels: NDArray[np.uint8], title: str) -> Markup:
 def _figure(
     width: float, height: float, place: tuple[float, float, float, float]
 ) -> Iterator[tuple["Figure", "Axes"]]:
-    """An empty figure of a size in pixels, whatever style a user has chosen, and axes in it."""
+    """Yield an empty figure of a size in pixels, and axes in it; the user's style has no effect."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -194,20 +194,20 @@ def _inline_svg(
     figure.savefig(file, format="svg", metadata=none)
     root = ElementTree.fromstring(file.getvalue())
     for element in [*root.iter()]:
-        kept = element.attrib
-        name = kept.pop("id", "")
+        attributes = element.attrib
+        name = attributes.pop("id", "")
         if name.startswith("title "):
             element.insert(0, ElementTree.Element("title"))
             element[0].text = titles[int(name.removeprefix("title "))]
         elif element.tag.endswith("path") and name:  # a marker, to which others link
-            kept["id"] = name
-        kept.pop("transform", None)  # rotations by 0
-        if _LINK in kept:
-            kept["href"] = kept.pop(_LINK)
-        for key in {"d", "x", "y"} & kept.keys():
-            kept[key] = " ".join(re.sub(r"(\.\d)\d+", r"\1", kept[key]).split())
-        if "style" in kept:
-            kept["style"] = _in_variables(kept["style"])
+            attributes["id"] = name
+        attributes.pop("transform", None)  # rotations by 0
+        if _LINK in attributes:
+            attributes["href"] = attributes.pop(_LINK)
+        for key in {"d", "x", "y"} & attributes.keys():
+            attributes[key] = " ".join(re.sub(r"(\.\d)\d+", r"\1", attributes[key]).split())
+        if "style" in attributes:
+            attributes["style"] = _in_variables(attributes["style"])
         if not (element.text or "").strip():
             element.text = None
         element.tail = None
@@ -219,7 +219,7 @@ def _inline_svg(
 
 
 def _in_variables(style: str) -> str:
-    """A style with variables for colors, and without a font."""
+    """Rewrite a style with variables for colors, and without a font."""
     for name, color in PALETTE.items():
         style = style.replace(color, f"var(--{name})")
     return "; ".join(part for part in style.split("; ") if not part.startswith("font"))

@@ -1,4 +1,4 @@
-"""One way to write a page: a template with the style of all pages, which needs no network."""
+"""Pages from templates, with one style; they need no network."""
 
 import base64
 import json
@@ -53,10 +53,10 @@ class Table(NamedTuple):
 
 
 def notebook(warning: str, tables: Sequence[Table], lead: str = "") -> str:
-    """Tables without styles of their own, for a notebook; the first one is open.
+    """Build tables without styles of their own, for a notebook; the first one is open.
 
     Args:
-        warning: What is not private.
+        warning: Sentence on what is not private.
         tables: The tables.
         lead: Text behind the warning.
     """
@@ -64,7 +64,7 @@ def notebook(warning: str, tables: Sequence[Table], lead: str = "") -> str:
 
 
 def with_meaning(query: str, mark: str = "") -> Markup:
-    """Name of a query with a mark, which shows the meaning under the pointer in a notebook."""
+    """Mark the name of a query; a notebook shows its meaning under the pointer."""
     return Markup('<span title="{}">{}{}</span>').format(GLOSSARY[query].text, query, mark)
 
 
@@ -100,12 +100,12 @@ def data_url(content: str | bytes, kind: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Count with a noun, such as ``"1 edge"`` and ``"2 edges"``."""
+    """Return a count with its noun, such as ``"1 edge"`` and ``"2 edges"``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Number with few significant digits, and integers in full; ``-`` for nan and None."""
+    """Format a number with few significant digits, and integers in full; ``-`` for nan and None."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"

@@ -33,14 +33,14 @@ _LAYOUT_SEED = 0
 
 
 def distance_curve(measured: Profile) -> list[tuple[float, float]]:
-    """Distances from 1 on, with their share of the connected pairs of nodes."""
+    """Return distances from 1 on, with their share of the connected pairs of nodes."""
     counts = measured.distances.counts[1:]
     total = counts.sum()
     return [(distance, count / total) for distance, count in enumerate(counts.tolist(), 1)]
 
 
 def clustering_curve(measured: Profile) -> list[tuple[float, float]]:
-    """Degrees from 2 on in logarithmic bins, with the mean local clustering of their nodes.
+    """Return the mean local clustering of nodes in logarithmic bins of degrees from 2 on.
 
     Where local clustering was sampled, it is the mean over the drawn nodes.
     """
@@ -61,7 +61,7 @@ def clustering_curve(measured: Profile) -> list[tuple[float, float]]:
 
 
 def community_curve(measured: Profile) -> list[tuple[float, float]]:
-    """Ranks of the communities, largest first, with their sizes; thinned for a plot."""
+    """Return ranks of the communities, largest first, with their sizes; thinned for a plot."""
     if not measured.communities.size:
         return []
     sizes = np.sort(np.bincount(measured.communities))[::-1]
@@ -86,12 +86,12 @@ def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_
         common: Mask of the shared nodes.
     """
     rows, columns = (ranked(p.communities[common]) for p in (real, synthetic))
-    # Each lonely node is a community, so that the table of all pairs does not fit into memory.
-    kept = rows < MAX_COMMUNITIES
-    counts = np.zeros((rows[kept].max() + 1, columns.max() + 1), dtype=np.int64)
-    np.add.at(counts, (rows[kept], columns[kept]), 1)
+    # Each lonely node is a community: the table of all pairs would not fit into memory.
+    is_shown = rows < MAX_COMMUNITIES
+    counts = np.zeros((rows[is_shown].max() + 1, columns.max() + 1), dtype=np.int64)
+    np.add.at(counts, (rows[is_shown], columns[is_shown]), 1)
     sizes = counts.sum(axis=1, keepdims=True)
-    # Columns stand below the row that has most of them, so that equal communities are a diagonal.
+    # Columns stand below the row that has most of them: equal communities are a diagonal.
     largest = np.argsort(-counts.sum(axis=0), kind="stable")[:MAX_COMMUNITIES]
     shown = counts[:, largest]
     shown = shown[:, np.argsort(shown.argmax(axis=0), kind="stable")]
@@ -132,8 +132,8 @@ def layout(graph: Data) -> NDArray[np.float64]:
     """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
     linked = nx.empty_graph(graph.num_nodes)
     linked.add_edges_from(undirected_edges(graph).tolist())
-    found = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
-    places = np.array([found[node] for node in range(graph.num_nodes)])
+    positions = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
+    places = np.array([positions[node] for node in range(graph.num_nodes)])
     spread = np.ptp(places, axis=0)
     return (places - places.min(axis=0)) / np.where(spread > 0, spread, 1)
 
@@ -141,10 +141,10 @@ def layout(graph: Data) -> NDArray[np.float64]:
 def by_community(measured: Profile) -> NDArray[np.int64]:
     """Order the nodes of highest degree: largest community first, in each highest degree first."""
     degree = degrees(measured.graph)
-    kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
+    nodes = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
     if not measured.communities.size:
-        return kept
-    return kept[np.lexsort((-degree[kept], ranked(measured.communities)[kept]))]
+        return nodes
+    return nodes[np.lexsort((-degree[nodes], ranked(measured.communities)[nodes]))]
 
 
 def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:

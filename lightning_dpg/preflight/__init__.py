@@ -3,17 +3,17 @@
 1. **Options**, before PyTorch is imported. ``running.settings.find_configs`` reads the files of
    configurations, ``running.early_check.refuse_mistakes`` checks names, types and missing sections.
    Lightning's parser then checks them again, with the classes of a user.
-2. **Settings**, before anything is built. ``PrivacyAccountant`` checks its budget,
-   :func:`check_settings` what a trainer must not be set to, and ``cli.checkpoints.check_resumed``
+2. **Settings**, before anything is built. ``PrivacyAccountant`` checks its budget, and
+   :func:`check_settings` the settings of the trainer. ``cli.checkpoints.check_resumed`` checks
    that a checkpoint is of this method and that its journal shows the steps after it.
    ``cli.loggers.tracker_arguments`` refuses to upload checkpoints.
 3. **Data**, when they are read and before the method is built: :func:`check_data`.
-4. **Run**, when trainer and method are built: :func:`preflight` repeats 2 and 3 for the objects, and
-   checks delta against the data, steps and callbacks of the trainer, the plan against the budget,
-   callbacks that would choose by private figures, and the batches against the data.
+4. **Run**, when trainer and method are built: :func:`preflight` repeats 2 and 3 for the objects. It
+   checks delta and the batches against the data, the steps of the trainer, the plan against the
+   budget, and callbacks, which must not choose by private figures.
 5. **Set-up** by Lightning, when all processes run: :func:`check_setup` checks callbacks that a
    method has added, the group of processes, and the samples of a first loader. It warns of a
-   doubtful budget. A run that has not passed 4 passes it here.
+   doubtful budget, and repeats 4 for a run that has not passed it.
 6. **Start**, when a checkpoint is loaded: :func:`check_new` refuses a second release by one object,
    ``ReleaseWriter`` what no release can hold. The accountant checks the journal again, opens it, and
    reserves the whole plan in the budget book.
@@ -94,7 +94,7 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
 
 
 def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: str) -> None:
-    """Check a run that Lightning sets up, and what nobody has checked before.
+    """Check a run that Lightning sets up, and make the checks that it has not passed yet.
 
     Args:
         trainer: Its trainer.
@@ -103,7 +103,7 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
         stage: ``fit``, ``validate``, ``test`` or ``predict``.
     """
     data, passed = typed(trainer).datamodule, keeper.passed
-    keeper.passed = None  # a later run of both is another one
+    keeper.passed = None  # a later run of both is checked again
     if stage in ("validate", "test") and data is not None:
         check_data(type(method), data)
     if stage != "fit" and not (stage == "predict" and method.is_inductive):
@@ -140,7 +140,7 @@ def check_new(trainer: Trainer, method: Released) -> None:
 
 
 def check_released(trainer: Trainer, method: Released) -> None:
-    """Refuse to evaluate a method that has released nothing, except in ``fit``, which begins so.
+    """Refuse to evaluate a method that has released nothing, except at the start of ``fit``.
 
     Raises:
         MisconfigurationException: If neither ``fit`` nor a checkpoint has filled its ledger.

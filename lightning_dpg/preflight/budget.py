@@ -29,8 +29,8 @@ def check_delta(
         budget: Budget of a run.
         is_pure: Whether the method makes releases of pure epsilon only.
         num_edges: Number of undirected edges of the private graph, None where there is none.
-        num_pairs: Number of pairs of nodes (public), None where there is no graph. What is advised
-            is computed from it, so that nobody publishes with delta how many edges there are.
+        num_pairs: Number of pairs of nodes (public), None where there is no graph. The advised
+            delta is computed from it, because delta is published and the number of edges is not.
     """
     if math.isinf(budget.epsilon):
         return

@@ -110,11 +110,11 @@ def served_records(method: str, reads: type, data: object) -> Records:
             f"{method} learns {learned}, and no data module was passed, or a DataLoader in its place\n"
             f"pass {short} as the data of the trainer"
         )
-    missing = missing_parts(data)
-    if missing or not serves_records(data):
+    missing_members = missing_parts(data)
+    if missing_members or not serves_records(data):
         name = type(data).__name__
         raise MisconfigurationException(
-            f"{method} learns {learned}, and {name} lacks {', '.join(missing)}\n"
+            f"{method} learns {learned}, and {name} lacks {', '.join(missing_members)}\n"
             f"use {short}, whose docstring lists all that it takes\n"
             f"or derive {name} from {short.partition('(')[0]}, and pass the data to its constructor\n"
             "or add what lightning_dpg.interfaces.ServesRecords asks of a data module"

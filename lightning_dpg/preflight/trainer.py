@@ -159,18 +159,18 @@ def check_processes(trainer: Trainer) -> None:
 
 def _check_steps(trainer: Trainer, method: Released) -> None:
     """Refuse settings that cut the steps which a method says it makes."""
-    asked = method.batch_request().steps_per_epoch
-    if asked is None or typed(trainer).fast_dev_run:
+    steps = method.batch_request().steps_per_epoch
+    if steps is None or typed(trainer).fast_dev_run:
         return
     share = trainer.limit_train_batches
     limits = {
-        "max_steps": asked if trainer.max_steps == -1 else trainer.max_steps,
-        "limit_train_batches": int(share * asked) if isinstance(share, float) else share,
+        "max_steps": steps if trainer.max_steps == -1 else trainer.max_steps,
+        "limit_train_batches": int(share * steps) if isinstance(share, float) else share,
     }
     for setting, limit in limits.items():
-        if limit < asked and getattr(trainer, setting) != 0:
+        if limit < steps and getattr(trainer, setting) != 0:
             raise MisconfigurationException(
-                f"{type(method).__name__} makes {asked} steps, and trainer.{setting} {getattr(trainer, setting)} "
+                f"{type(method).__name__} makes {steps} steps, and trainer.{setting} {getattr(trainer, setting)} "
                 "would cut them\nleave it out, and set the number in the method"
             )
 
@@ -221,7 +221,7 @@ def check_sampler(loader: object, trainer: Trainer) -> PoissonSampler:
         The loader's sampler.
 
     Raises:
-        MisconfigurationException: If they are none, or those of another process.
+        MisconfigurationException: If they are not such samples, or those of another process.
     """
     sampler = loader.sampler if isinstance(loader, DataLoader) else None
     # Lightning makes loaders of its own; what is derived from ours can draw in any way.

@@ -1,4 +1,4 @@
-"""What connectors of Lightning set on a trainer, with types: the class itself declares none of it."""
+"""Types of the attributes that Lightning sets on a trainer without declaring them."""
 
 from typing import Protocol, cast
 
@@ -15,7 +15,7 @@ class TypedTrainer(Protocol):
         datamodule: The data module in use; None if loaders were passed to the trainer instead.
         fast_dev_run: Batches of a trial run, or whether there is one.
         overfit_batches: Batches, or the share of them, that each epoch repeats.
-        profiler: What measures the run.
+        profiler: Profiler of the run.
         reload_dataloaders_every_n_epochs: Epochs after which loaders are built anew; 0 for never.
     """
 
@@ -28,5 +28,5 @@ class TypedTrainer(Protocol):
 
 
 def typed(trainer: Trainer) -> TypedTrainer:
-    """The same trainer, with types of what Lightning sets untyped."""
+    """Return the trainer itself, with types for the attributes that Lightning sets untyped."""
     return cast(TypedTrainer, trainer)

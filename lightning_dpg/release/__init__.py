@@ -1,1 +1,1 @@
-"""The folder that may leave: statement, card, writer, reader and checks."""
+"""Releases, the folders that may be published: statement, card, writer, reader and checks."""

@@ -29,7 +29,7 @@ from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 def rewrite_card(
     release: Path, card: Card, method_class: type[PrivateModule] | None = None
 ) -> None:
-    """Write the card of a release again, at no cost: statement, tensors and graphs stay.
+    """Write the card of a release again: statement, tensors and graphs stay, and no budget is spent.
 
     Args:
         release: Folder of the release.
@@ -48,10 +48,10 @@ def rewrite_card(
     content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
     if not has_topics(content):
         content |= topics(content, _facts(release, method_class))
-    found = findings(card, content["method"])
-    content = with_texts(content, card, found.topic)
-    written = {"card_date": today(), "card_lightning_dpg": __version__}
-    content["administrative"] |= written
+    results = findings(card, content["method"])
+    content = with_texts(content, card, results.topic)
+    version = {"card_date": today(), "card_lightning_dpg": __version__}
+    content["administrative"] |= version
 
     def fill(folder: Path) -> None:
         shutil.copytree(release, folder, dirs_exist_ok=True)
@@ -59,15 +59,15 @@ def rewrite_card(
 
     write_folder(release, fill)
     if release.name in (RELEASE, NOT_PRIVATE):
-        write_nonprivate_card(content, found, release.parent)
-    elif found.private:
+        write_nonprivate_card(content, results, release.parent)
+    elif results.private:
         print(
             f"{release} is in no run folder: results of the private graph are in their files only"
         )
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
-    """Facts of a release of an earlier version, by its tensors and files."""
+    """Collect the facts of a release of an earlier version from its tensors and files."""
     path = released_tensors(release)
     recipe, _ = read_recipe(path)
     reads: Any = rebuild(path, PrivateModule, method_class).reads

@@ -24,7 +24,7 @@ def digest(path: Path) -> str:
 def public_digest(configuration: Path) -> str:
     r"""Return the SHA-256 digest of a configuration as it would be without a budget book.
 
-    What is published must not depend on the name of the data in the book, so that ``book`` and
+    The published digest must not depend on the name of the data in the book: ``book`` and
     ``dataset`` count as ``null``. Without a book, it is the digest of the file; otherwise other
     programs get it with ``sed -E 's/^  (book|dataset): .*/  \1: null/' config.yaml | sha256sum``.
     """

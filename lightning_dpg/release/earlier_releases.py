@@ -1,4 +1,4 @@
-"""What earlier versions called the parts of a release, and what they are called today.
+"""Names of the parts of a release in earlier versions, and their names today.
 
 Keys of its ledger entries are in ``privacy/entry_keys.py``.
 """
@@ -50,7 +50,7 @@ ADDED_TENSORS = frozenset({"spread"})
 
 
 def class_of_today(name: str, settings: Mapping[str, Any]) -> str:
-    """Name of the class that has the guarantee of a released class.
+    """Return the name of the class that has the guarantee of a released class.
 
     Args:
         name: Name of the class in a recipe.
@@ -60,30 +60,30 @@ def class_of_today(name: str, settings: Mapping[str, Any]) -> str:
     return next((today for *_, today in rows), name)
 
 
-def settings_of_today(settings: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
-    """Settings of a recipe by their names today.
+def settings_of_today(settings: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Rename the settings of a recipe to their names today.
 
     Args:
         settings: All settings of a released class.
-        taken: Names of the settings that the class has today; a name that no version had stays.
+        names: Names of the settings that the class has today; a name that no version had stays.
     """
     if settings.get("release") == "exact":  # where 0.1.0 ignored these
         settings = {**settings, "report_epsilon": None, "reports_per_row": None}
-    return _of_today(settings, taken, _SETTINGS)
+    return _of_today(settings, names, _SETTINGS)
 
 
-def tensors_of_today(tensors: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
-    """Tensors of a release by their names today.
+def tensors_of_today(tensors: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Rename the tensors of a release to their names today.
 
     Args:
         tensors: Released tensors by name.
-        taken: Names of the tensors that the method has today; a name that no version had stays.
+        names: Names of the tensors that the method has today; a name that no version had stays.
     """
-    return _of_today(tensors, taken, _TENSORS)
+    return _of_today(tensors, names, _TENSORS)
 
 
 def _of_today(
-    values: Mapping[str, Any], taken: Collection[str], names: Mapping[str, str | None]
+    values: Mapping[str, Any], current: Collection[str], names: Mapping[str, str | None]
 ) -> dict[str, Any]:
-    today = {name: name if name in taken else names.get(name, name) for name in values}
+    today = {name: name if name in current else names.get(name, name) for name in values}
     return {new: values[name] for name, new in today.items() if new is not None}

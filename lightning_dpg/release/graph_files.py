@@ -52,7 +52,7 @@ def write_graphs(
     """
     was_training = method.training
     method.eval()
-    paths, said = [], False
+    paths, is_noted = [], False
     with torch.no_grad():
         for seed in seeds:
             generator = torch.Generator().manual_seed(seed)
@@ -67,9 +67,9 @@ def write_graphs(
                 folder.mkdir(parents=True, exist_ok=True)
                 paths += write_graph_files(graph, folder, seed, formats)
                 is_large = formats is None and num_edges(graph) >= MANY_EDGES
-            if is_large and not said:
+            if is_large and not is_noted:
                 print(_large_formats_line())
-                said = True
+                is_noted = True
     method.train(was_training)
     return paths
 
@@ -86,32 +86,32 @@ def write_graph_files(
 
 
 def formats_of_size(count: int) -> tuple[Format, ...]:
-    """Formats by default of a graph with a number of edges."""
+    """Return the default formats of a graph with a number of edges."""
     if count < MANY_EDGES:
         return FORMATS
     return ("parquet",) if has_parquet() else ("npz",)
 
 
 def num_edges(graph: Data) -> int:
-    """Number of edges of a graph of any kind."""
+    """Return the number of edges of a graph of any kind."""
     directed = space_of(graph).kind == "directed"
     return int(graph.edge_index.shape[1]) // (1 if directed else 2)
 
 
 def _needs_blocks_only(method: DrawsInBlocks, formats: Sequence[Format] | None) -> bool:
-    """Whether the only file is Parquet, so that the graph need not be in memory."""
+    """Return whether Parquet is the only format: then the graph is drawn in blocks."""
     count = int(method.num_edges)
     chosen = formats_of_size(count) if formats is None else tuple(formats)
     return count >= MANY_EDGES and chosen == ("parquet",)
 
 
 def _begun(blocks: Iterator[Tensor]) -> Iterator[Tensor]:
-    """Draw the first block now, so that a method that draws none fails before a file is open."""
+    """Draw the first block now: a method that draws none fails before a file is open."""
     return chain([next(blocks)], blocks)
 
 
 def _large_formats_line() -> str:
-    """Line that says why there are no text formats."""
+    """Say in a line why there are no text formats."""
     parquet = has_parquet()
     way = "synthetic-*.parquet" if parquet else f"synthetic-*.npz ({INSTALL} for Parquet)"
     return (

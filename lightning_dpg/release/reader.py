@@ -1,4 +1,4 @@
-"""Readers of releases. A release is data: its module names are never imported."""
+"""Readers of releases. A release is data: modules that it names are never imported."""
 
 import json
 import sys
@@ -46,7 +46,7 @@ _WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
 
 
 def open_release(folder: str | Path, method_class: type[PrivateModule] | None = None) -> Release:
-    """Open a release. No code that it names is run, but that of shipped methods.
+    """Open a release. Of the code that it names, only that of shipped methods is run.
 
     Args:
         folder: Folder of a release, or of a run with one.
@@ -81,7 +81,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
 
 
 def released_tensors(folder: Path) -> Path:
-    """Path of the tensors of a release.
+    """Return the path of the tensors of a release.
 
     Args:
         folder: Folder of a release, or of a run with one.
@@ -99,7 +99,7 @@ def released_tensors(folder: Path) -> Path:
 
 
 def _topics(path: Path) -> dict[str, Any]:
-    """Topics of a ``privacy.json`` beside the statement; empty in releases of earlier versions."""
+    """Return the topics in a ``privacy.json``; empty in releases of earlier versions."""
     if not path.is_file():
         return {}
     _refuse_changes(path)
@@ -111,7 +111,7 @@ def _topics(path: Path) -> dict[str, Any]:
 
 
 def _attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
-    """Public attributes of the nodes of a release; None if it has none."""
+    """Read the public attributes of the nodes of a release; None if it has none."""
     sums = path.with_name(SUMS)
     if not path.is_file():
         if sums.is_file() and path.name in read_sums(sums):
@@ -120,12 +120,12 @@ def _attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
     _refuse_changes(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
-            found, rows = restored(archive), archive["node_names"].tolist()
+            attributes, rows = restored(archive), archive["node_names"].tolist()
     except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise CommandError(f"{path}: no attributes of nodes ({first_line(error)})") from error
-    if nodes != rows or len(rows) != len(found.x):
+    if nodes != rows or len(rows) != len(attributes.x):
         raise CommandError(f"{path}: its rows are not those of the nodes of the release")
-    return found
+    return attributes
 
 
 def _refuse_changes(path: Path) -> None:
@@ -171,17 +171,17 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return recipe, state
 
 
-def check_schema_version(path: Path, stated: dict[str, Any]) -> None:
+def check_schema_version(path: Path, content: dict[str, Any]) -> None:
     """Refuse a recipe or a privacy statement of a later version.
 
     Args:
         path: Its file.
-        stated: The recipe or the statement; 0.1.0 recorded no version, which means 1.
+        content: The recipe or the statement; 0.1.0 recorded no version, which means 1.
 
     Raises:
         CommandError: If the version is unknown.
     """
-    version = stated.get("schema_version", 1)
+    version = content.get("schema_version", 1)
     if type(version) is not int or version < 1:
         raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 1 on")
     if version > SCHEMA_VERSION:
@@ -198,16 +198,16 @@ def imported(name: str) -> type[PrivateModule]:
         CommandError: If there is none.
     """
     try:
-        found = find_class(name)
+        cls = find_class(name)
     except (ImportError, AttributeError, ValueError) as error:
         raise CommandError(f"--method {name}: it cannot be imported ({error})") from error
-    if not (isinstance(found, type) and issubclass(found, PrivateModule)):
+    if not (isinstance(cls, type) and issubclass(cls, PrivateModule)):
         raise CommandError(f"--method {name}: not a method")
-    return found
+    return cls
 
 
 def is_shipped(name: str) -> bool:
-    """Whether a recipe names a shipped method."""
+    """Return whether a recipe names a shipped method."""
     return _shipped(name) is not None
 
 
@@ -225,47 +225,49 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     """
     recipe, state = read_recipe(path)
     recipe = _of_today(recipe)
-    found = _find(path, recipe["method"]) if method_class is None else method_class
-    named = recipe["method"].rpartition(".")[2]
-    if found.__name__ != named:
-        raise CommandError(f"{path}: released by {named}, not by {found.__name__}")
-    if not issubclass(found, expected):
+    cls = _find(path, recipe["method"]) if method_class is None else method_class
+    class_name = recipe["method"].rpartition(".")[2]
+    if cls.__name__ != class_name:
+        raise CommandError(f"{path}: released by {class_name}, not by {cls.__name__}")
+    if not issubclass(cls, expected):
         raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
     try:
-        method: Any = found(**recipe["hparams"])
+        method: Any = cls(**recipe["hparams"])
         state = tensors_of_today(state, method.state_dict())
         if "kind" in recipe:
-            method.take_kind(*_kind(recipe, found))
+            method.take_kind(*_kind(recipe, cls))
         method.load_released_state(state)
         released = method.released_state()
     except Exception as error:
-        said = f"its recipe does not rebuild {named} ({first_line(error)})"
-        raise CommandError(f"{path}: {said}") from error
+        reason = f"its recipe does not rebuild {class_name} ({first_line(error)})"
+        raise CommandError(f"{path}: {reason}") from error
     if odd := sorted((released.keys() ^ state.keys()) - (ADDED_TENSORS - state.keys())):
         kind = "lacks" if odd[0] in released else "has a foreign"
-        raise CommandError(f"{path}: {kind} tensor {odd[0]} for {named}")
+        raise CommandError(f"{path}: {kind} tensor {odd[0]} for {class_name}")
     for name, tensor in state.items():
-        wanted = released[name].dtype  # earlier versions wrote 64 bits in place of 32
-        if tensor.dtype not in (wanted, {torch.int32: torch.int64}.get(wanted)):
-            raise CommandError(f"{path}: {name} holds {tensor.dtype}, where {named} has {wanted}")
+        expected_type = released[name].dtype  # earlier versions wrote 64 bits in place of 32
+        if tensor.dtype not in (expected_type, {torch.int32: torch.int64}.get(expected_type)):
+            raise CommandError(
+                f"{path}: {name} holds {tensor.dtype}, where {class_name} has {expected_type}"
+            )
     space = method.space if isinstance(method, Synthesizer) and "sizes" not in state else None
     _check_ranges(path, recipe["hparams"], state, space)
     method.node_names = recipe["node_names"]
     return method
 
 
-def _kind(recipe: dict[str, Any], found: type[PrivateModule]) -> tuple[str, int | None]:
+def _kind(recipe: dict[str, Any], cls: type[PrivateModule]) -> tuple[str, int | None]:
     """Return kind and number of left nodes of a recipe, checked."""
     kind, num_left, size = recipe["kind"], recipe.get("num_left"), recipe["hparams"]["num_nodes"]
-    if kind not in found.kinds:
-        raise Refusal(f"{found.__name__} has no graphs of kind {kind!r}")
+    if kind not in cls.kinds:
+        raise Refusal(f"{cls.__name__} has no graphs of kind {kind!r}")
     if (kind == "bipartite") != (type(num_left) is int) or (num_left and not 0 < num_left < size):
         raise Refusal(f"num_left is {num_left!r} for a graph of kind {kind}")
     return kind, num_left
 
 
 def first_line(error: Exception) -> str:
-    """Kind and first line of an error."""
+    """Return the kind and the first line of an error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # PyTorch names the class in the first line, and the fault in the second.
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
@@ -287,7 +289,7 @@ def _is_of_the_package(name: str) -> bool:
 
 
 def _shipped(name: str) -> type | None:
-    """Shipped class of a recipe's name, if any.
+    """Return the shipped class of a recipe's name, if any.
 
     Recipes of 0.1.0 name the module of the class, which may have moved, so only its own name counts.
     """
@@ -297,12 +299,12 @@ def _shipped(name: str) -> type | None:
 
 
 def _find(path: Path, name: str) -> type[PrivateModule]:
-    """Shipped class of a name, or class of an already imported module."""
+    """Return the shipped class of a name, or the class of an already imported module."""
     module, _, attribute = name.rpartition(".")
     # vars(): an attribute look-up may run code of a module, or import another one.
-    found = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
-    if isinstance(found, type) and issubclass(found, PrivateModule):
-        return found
+    cls = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
+    if isinstance(cls, type) and issubclass(cls, PrivateModule):
+        return cls
     if _is_of_the_package(name):
         raise CommandError(
             f"{path}: lightning_dpg {__version__} has no method {attribute}\n"

@@ -33,7 +33,7 @@ _MARKS = (STATEMENT, GENERATOR, LEARNER)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """An open release: everything here reads released tensors only, at no cost of privacy.
+    """An open release. All its methods read released tensors only, and spend no budget.
 
     :func:`lightning_dpg.fit` and :func:`lightning_dpg.open_release` return it.
 
@@ -120,16 +120,16 @@ class Release:
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
         """
-        drawn = self.sample(seed)
-        space = space_of(drawn)
+        sample = self.sample(seed)
+        space = space_of(sample)
         graph = nx.DiGraph() if space.kind == "directed" else nx.Graph()
-        graph.add_nodes_from(drawn.node_names)
-        _set_attributes(graph, drawn)
+        graph.add_nodes_from(sample.node_names)
+        _set_attributes(graph, sample)
         if space.num_left is not None:
-            sides = dict(zip(drawn.node_names, drawn.sides.tolist(), strict=True))
+            sides = dict(zip(sample.node_names, sample.sides.tolist(), strict=True))
             nx.set_node_attributes(graph, sides, "bipartite")
-        names = np.array(drawn.node_names, dtype=object)
-        graph.add_edges_from(names[space.edges(drawn).numpy()].tolist())
+        names = np.array(sample.node_names, dtype=object)
+        graph.add_edges_from(names[space.edges(sample).numpy()].tolist())
         return graph
 
     def edge_score(self, pairs: ArrayLike | Tensor) -> Tensor:
@@ -195,7 +195,7 @@ class Release:
         try:
             refuse_foreign_folder(target)
             if not (target.exists() and target.samefile(source)):
-                write_folder(target, lambda made: _copy(source, made))
+                write_folder(target, lambda scratch: _copy(source, scratch))
         except OSError as error:  # which names the folder that becomes the target
             raise CommandError(
                 f"{str(target)[:100]}: it cannot be written ({error.strerror or error})\n"
@@ -231,7 +231,7 @@ class Release:
         return type(self.method).__name__
 
     def _size(self) -> str:
-        """Public size of the data, in words."""
+        """Return the public size of the data, in words."""
         sizes = getattr(self.method, "sizes", None)
         if sizes is not None:
             return f"{len(sizes)} graphs of {int(sizes.sum())} nodes together"
@@ -245,19 +245,19 @@ class Release:
             )
 
     def _numbers(self, pairs: ArrayLike | Tensor) -> Tensor:
-        """Numbers of the nodes of pairs, shape ``(P, 2)``."""
-        given = np.asarray(pairs)
-        if given.ndim != 2 or given.shape[1] != 2:
-            raise CommandError(f"pairs must have the shape (P, 2), got {given.shape}")
-        if given.dtype.kind in "UO":
-            given = _numbers_of(given, self.method.node_names or ())
-        if given.dtype.kind not in "iu":
-            raise CommandError(f"pairs must be node numbers or node names, got {given.dtype}")
+        """Return the numbers of the nodes of pairs, shape ``(P, 2)``."""
+        array = np.asarray(pairs)
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise CommandError(f"pairs must have the shape (P, 2), got {array.shape}")
+        if array.dtype.kind in "UO":
+            array = _numbers_of(array, self.method.node_names or ())
+        if array.dtype.kind not in "iu":
+            raise CommandError(f"pairs must be node numbers or node names, got {array.dtype}")
         last = self._num_nodes() - 1
-        if given.size and not 0 <= given.min() <= given.max() <= last:
-            odd = given[(given < 0) | (given > last)][0]
+        if array.size and not 0 <= array.min() <= array.max() <= last:
+            odd = array[(array < 0) | (array > last)][0]
             raise CommandError(f"pairs: there is no node {odd}, the numbers go from 0 to {last}")
-        return torch.as_tensor(given.astype(np.int64))
+        return torch.as_tensor(array.astype(np.int64))
 
     def _num_nodes(self) -> int:
         sizes = getattr(self.method, "sizes", None)
@@ -292,18 +292,18 @@ def _copy(source: Path, target: Path) -> None:
         write_sums(target)
 
 
-def _set_attributes(graph: nx.Graph, drawn: Data) -> None:
+def _set_attributes(graph: nx.Graph, sample: Data) -> None:
     """Copy attributes of nodes to networkx, in the form in which it reads GraphML."""
-    attributes = attributes_of(drawn)
+    attributes = attributes_of(sample)
     if attributes is None:
         return
     graph.graph["node_default"] = dict.fromkeys(attributes.names, 0.0)
     rows, columns = attributes.x.nonzero(as_tuple=True)
     cells = zip(rows.tolist(), columns.tolist(), attributes.x[rows, columns].tolist(), strict=True)
     for row, column, value in cells:
-        graph.nodes[drawn.node_names[row]][attributes.names[column]] = value
+        graph.nodes[sample.node_names[row]][attributes.names[column]] = value
     if attributes.y is not None:
-        for name, label in zip(drawn.node_names, attributes.y.tolist(), strict=True):
+        for name, label in zip(sample.node_names, attributes.y.tolist(), strict=True):
             if label >= 0:
                 graph.nodes[name][LABELS] = label
 
@@ -318,7 +318,7 @@ def _numbers_of(pairs: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _cells(entry: dict[str, Any]) -> list[str]:
-    """Texts of an entry of the statement: read, mechanism, cost and steps."""
+    """Return the texts of an entry of the statement: read, mechanism, cost and steps."""
     if entry["mechanism"] == "non_private":
         cost = "no protection"
     elif "noise_multiplier" in entry:

@@ -33,7 +33,7 @@ def privacy_statement(module: Released) -> dict[str, Any]:
     delta = ledger.budget.delta
     reasons = _why_none(ledger, module.noise.is_secret)
     epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)
-    stated = rounded_up(epsilon, ledger.budget.epsilon)
+    epsilon_up = rounded_up(epsilon, ledger.budget.epsilon)
     claimed = module.claimed_epsilon(delta)
     condition = module.condition() if math.isfinite(epsilon) else None
     if accountant == PURE:
@@ -42,14 +42,14 @@ def privacy_statement(module: Released) -> dict[str, Any]:
         "method": type(module).__name__,
         "mode": "plain" if claimed is None else "as_published",
         "relation": ledger.relation.value,
-        "epsilon": _number(stated),
+        "epsilon": _number(epsilon_up),
         "delta": delta,
         **({} if claimed is None else {"claimed_epsilon": _number(rounded_up(claimed))}),
         "conditional": condition is not None,
         **({} if condition is None else {"condition": condition}),
         "accountant": accountant,
         "steps": ledger.steps,
-        "guarantee": _sentence(ledger, stated, delta, accountant, reasons, claimed, condition),
+        "guarantee": _sentence(ledger, epsilon_up, delta, accountant, reasons, claimed, condition),
         "assumptions": [*module.assumptions, *_by_refusal(ledger.budget)],
         "entries": [_entry(entry) for entry in ledger.entries],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",
@@ -65,7 +65,7 @@ def full_sentence(statement: dict[str, Any]) -> str:
 
 
 def entries_of(statement: dict[str, Any]) -> list[LedgerEntry]:
-    """Ledger entries of a statement, which has a word, and no number, for infinity.
+    """Return the ledger entries of a statement, which writes infinity as a word.
 
     Raises:
         Refusal: If an entry is not accounted for.
@@ -79,12 +79,12 @@ def entries_of(statement: dict[str, Any]) -> list[LedgerEntry]:
 
 
 def folder_name(statement: dict[str, Any]) -> str:
-    """Name of the folder of a release: only one with a guarantee is called so."""
+    """Return the folder of a statement: ``release`` only with a guarantee."""
     return NOT_PRIVATE if statement["epsilon"] == "inf" else RELEASE
 
 
 def _by_refusal(budget: Budget) -> list[str]:
-    """State what a release shows of the exact number of edges: with more, there would be none."""
+    """State the bound on the number of edges that a release reveals: larger graphs are refused."""
     if not budget.delta or math.isinf(budget.epsilon):
         return []
     most = f"{1 / budget.delta:g} edges (one over delta: a run on as many is refused)"
@@ -122,11 +122,11 @@ def _sentence(
         change = change.replace("undirected edge", _unit(ledger))
     if ledger.relation is Relation.NODE:
         change += f"; one changed link is two such changes: {_twice(epsilon, delta)}-DP"
-    given = "" if condition is None else f" if {condition}"
+    assumption = "" if condition is None else f" if {condition}"
     reads = ledger.steps or len(ledger.entries)
     what = f"{reads} private steps" if ledger.steps else f"{reads} read{'s' * (reads > 1)}"
     return (
-        f"{level} ({epsilon:.15g}, {delta:.15g})-DP{given} ({change}), {accountant} "
+        f"{level} ({epsilon:.15g}, {delta:.15g})-DP{assumption} ({change}), {accountant} "
         f"accountant, {what}.{paper}"
     )
 

@@ -1,11 +1,10 @@
 """Checks of a release from its own files: checksums, epsilon, and agreement of its parts.
 
-A release of a shipped method is also compared with what the class itself says: the condition of its
-guarantee, its relation, and the plan of its settings at the stated epsilon. The plan is known up to
-what a run may change: a run that was stopped has fewer steps, and has spent less than its budget, which
-the statement does not name. So each read of the plan has to be there, by the same mechanism, and none may
-cost less than the plan at the stated epsilon. Left out are sensitivities, which may follow from released
-values, and noise that was solved for a number of steps.
+A release of a shipped method is also compared with its class: the condition of its guarantee, its
+relation, and the plan of its settings at the stated epsilon. Each read of the plan has to be there,
+by the same mechanism, and must not cost less than in the plan. It may cost more, because a stopped run
+has spent less than its budget, which the statement does not name. Two things are not compared:
+sensitivities, which may follow from released values, and noise that was solved for a number of steps.
 """
 
 import json
@@ -58,11 +57,11 @@ def faults(release: Path, *, with_cards: bool = True) -> list[str]:
         release: Folder of the release.
         with_cards: Whether the card has to be there, as a page too, and has to have checksums.
     """
-    found = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
+    all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
     if with_cards:
-        return found
+        return all_faults
     allowed = (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")
-    return [fault for fault in found if not fault.startswith(allowed)]
+    return [fault for fault in all_faults if not fault.startswith(allowed)]
 
 
 def summary(release: Path) -> list[str]:
@@ -85,7 +84,7 @@ def summary(release: Path) -> list[str]:
 
 
 def warnings_of(release: Path) -> list[str]:
-    """What a reader of a release without faults has to know before all else, as lines.
+    """Return the warnings for a reader of a release without faults, as lines.
 
     Args:
         release: Folder of the release.
@@ -110,7 +109,7 @@ def warnings_of(release: Path) -> list[str]:
 
 
 def is_old(release: Path) -> bool:
-    """Whether version 0.1.0 wrote a release, without checksums and often without a card.
+    """Return whether version 0.1.0 wrote a release, without checksums and often without a card.
 
     Args:
         release: Folder of the release.
@@ -133,11 +132,11 @@ def _content(release: Path) -> dict[str, Any]:
 
 def _opinion(content: dict[str, Any]) -> list[str]:
     """Say what opacus computes; nothing where it has no accountant."""
-    found = _second_opinion(content)
-    if found is None:
+    opinion = _second_opinion(content)
+    if opinion is None:
         return []
-    remark = found.remark(float(content["epsilon"]))
-    return [f"epsilon by {OPACUS}: {found}", *([remark] if remark else [])]
+    remark = opinion.remark(float(content["epsilon"]))
+    return [f"epsilon by {OPACUS}: {opinion}", *([remark] if remark else [])]
 
 
 def _second_opinion(statement: dict[str, Any]) -> SecondOpinion | None:
@@ -177,9 +176,9 @@ def _faults_of_files(release: Path) -> Iterator[str]:
     except ValueError as error:
         yield str(error)
         return
-    found = files_of(release)
-    for name in sorted({*sums, *found}):
-        if name not in found:
+    files = files_of(release)
+    for name in sorted({*sums, *files}):
+        if name not in files:
             yield f"{name}: missing"
         elif name not in sums:
             yield f"{name}: additional, {SUMS} has no checksum of it"
@@ -195,12 +194,12 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         check_schema_version(Path(STATEMENT), statement)
         proved = _proved(statement)
         opinion = _second_opinion(statement)
-        stated = float(statement["epsilon"])
+        epsilon = float(statement["epsilon"])
         sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
         if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
             raise TypeError(f"{wrong[0]!r} is no text")
-        claim = f"({stated:.15g}, {statement['delta']:.15g})-DP"
-        earlier = f"({stated:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
+        claim = f"({epsilon:.15g}, {statement['delta']:.15g})-DP"
+        earlier = f"({epsilon:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
     except FileNotFoundError:
         yield f"{STATEMENT}: missing"
         return
@@ -212,16 +211,16 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         return
     # An earlier version may have stated more than the current sharper accounting proves.
     is_ours = statement.get("schema_version", 1) >= TIGHT
-    if not stated >= proved * (1 - SEARCH) - ROUNDING:
-        yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove no less than {proved:g}"
-    elif is_ours and math.isfinite(stated) and stated > proved + 2 * ROUNDING:
-        yield f"{STATEMENT}: states epsilon {stated:g}, but its entries prove {proved:g}"
-    if opinion is not None and opinion.lower_bound() > stated + ROUNDING:
+    if not epsilon >= proved * (1 - SEARCH) - ROUNDING:
+        yield f"{STATEMENT}: states epsilon {epsilon:g}, but its entries prove no less than {proved:g}"
+    elif is_ours and math.isfinite(epsilon) and epsilon > proved + 2 * ROUNDING:
+        yield f"{STATEMENT}: states epsilon {epsilon:g}, but its entries prove {proved:g}"
+    if opinion is not None and opinion.lower_bound() > epsilon + ROUNDING:
         yield (
-            f"{STATEMENT}: states epsilon {stated:g}, but by {OPACUS} its entries cost "
+            f"{STATEMENT}: states epsilon {epsilon:g}, but by {OPACUS} its entries cost "
             f"{digits_down(opinion.lower_bound(), 4)} or more"
         )
-    claim = claim if math.isfinite(stated) else "none: "
+    claim = claim if math.isfinite(epsilon) else "none: "
     if claim not in sentence and earlier not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     yield from _faults_of_condition(statement, sentence)
@@ -246,7 +245,7 @@ def _faults_of_condition(statement: dict[str, Any], sentence: str) -> Iterator[s
 
 
 def _proved(statement: dict[str, Any]) -> float:
-    """Epsilon that the entries of a statement prove at its delta."""
+    """Return the epsilon that the entries of a statement prove at its delta."""
     ledger = PrivacyLedger(Relation(statement["relation"]))
     entries = entries_of(statement)
     ledger.load_state_dict(
@@ -262,8 +261,10 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
         yield f"{path.name}: missing"
         return
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    said = [line.removeprefix("Guarantee: ") for line in lines if line.startswith("Guarantee: ")]
-    if said not in ([sentence], [in_markdown(sentence)]):
+    sentences = [
+        line.removeprefix("Guarantee: ") for line in lines if line.startswith("Guarantee: ")
+    ]
+    if sentences not in ([sentence], [in_markdown(sentence)]):
         yield f"{path.name}: its guarantee is not that of privacy.json"
     yield from (
         f"{path.name}: does not say what is assumed: {assumption}"
@@ -273,7 +274,7 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
 
 
 def has_topics(content: dict[str, Any]) -> bool:
-    """Whether a ``privacy.json`` has to have topics, or has some of them."""
+    """Return whether a ``privacy.json`` has topics, or must have them."""
     return content.get("schema_version", 1) >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
 
 
@@ -292,9 +293,9 @@ def _faults_of_topics(content: dict[str, Any], opinion: SecondOpinion | None) ->
                 yield f"{STATEMENT}: it says {on_card} by {OPACUS}, which computes {opinion}"
         pages(content)
     except _INCOMPLETE as error:
-        missing = [topic for topic in TOPICS if topic not in content]
-        said = f"no {missing[0]}" if missing else f"{type(error).__name__}: {error}"
-        yield f"{STATEMENT}: its topics are incomplete ({said})"
+        missing_topics = [topic for topic in TOPICS if topic not in content]
+        reason = f"no {missing_topics[0]}" if missing_topics else f"{type(error).__name__}: {error}"
+        yield f"{STATEMENT}: its topics are incomplete ({reason})"
 
 
 def _faults_of_pages(release: Path, content: dict[str, Any]) -> Iterator[str]:
@@ -346,7 +347,7 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
 
 
 def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
-    """The method of a release, held to the stated budget, on which a condition may depend."""
+    """Rebuild the method of a release with the stated budget, on which its condition may depend."""
     method: PrivateModule = rebuild(path, PrivateModule)
     method.ledger.budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
     return method
@@ -355,13 +356,13 @@ def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
 def _faults_by_the_method(
     method: PrivateModule, statement: dict[str, Any], is_of_today: bool
 ) -> Iterator[str]:
-    """Find what a statement says otherwise than the class of its method.
+    """Find contradictions between a statement and the class of its method.
 
     Args:
         method: The method, rebuilt.
         statement: The statement.
-        is_of_today: Whether this version wrote the release: other ones may word a condition in
-            another way, and may plan other reads.
+        is_of_today: Whether this version wrote the release. Other versions may word a condition
+            differently, and may plan other reads.
     """
     name, relation = type(method).__name__, method.relation.value
     if statement["relation"] != relation:
@@ -372,10 +373,10 @@ def _faults_by_the_method(
         return
     if statement["epsilon"] == "inf":
         return
-    condition, stated = method.condition(), statement.get("condition")
-    if condition is not None and stated is None and statement.get("schema_version", 1) >= TIGHT:
+    condition, recorded = method.condition(), statement.get("condition")
+    if condition is not None and recorded is None and statement.get("schema_version", 1) >= TIGHT:
         yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"
-    elif is_of_today and stated != condition and stated is not None:
+    elif is_of_today and recorded != condition and recorded is not None:
         says = "has none" if condition is None else f"says: {condition}"
         yield f"{STATEMENT}: its condition is not that of {name}, which {says}"
     if is_of_today:
@@ -386,7 +387,7 @@ def _faults_by_the_method(
 def _faults_by_the_plan(
     method: PrivateModule, entries: Sequence[LedgerEntry], budget: Budget
 ) -> Iterator[str]:
-    """Find entries that the plan of the settings does not have, and reads that lack or cost less."""
+    """Find entries that are not in the plan of the settings, and reads that are missing or too cheap."""
     booked, steps = Counter[str](), 0
     for entry in entries:
         booked[entry.key] += entry.steps

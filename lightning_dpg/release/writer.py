@@ -48,13 +48,13 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        made = scratch / "new"
-        made.mkdir()
-        with naming_full_disk(folder, made):
-            fill(made)
+        new = scratch / "new"
+        new.mkdir()
+        with naming_full_disk(folder, new):
+            fill(new)
         if folder.exists():
             folder.rename(scratch / "old")
-        made.rename(folder)
+        new.rename(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -72,16 +72,16 @@ def write_card(content: dict[str, Any], folder: Path) -> None:
     write_sums(folder)
 
 
-def write_nonprivate_card(content: dict[str, Any], found: Findings, folder: Path) -> None:
+def write_nonprivate_card(content: dict[str, Any], results: Findings, folder: Path) -> None:
     """Write results that read the private graph into the run folder, if there are any."""
-    if found.private:
+    if results.private:
         page = folder / NONPRIVATE_CARD
-        page.write_text(nonprivate_page(content, found.private), encoding="utf-8")
+        page.write_text(nonprivate_page(content, results.private), encoding="utf-8")
         print(f"card with private results, for you only: {page}")
 
 
 def today() -> str:
-    """The day, year first, by universal time; that of ``SOURCE_DATE_EPOCH`` if it is set.
+    """Return the day, year first, by universal time, or that of ``SOURCE_DATE_EPOCH`` if set.
 
     Raises:
         Refusal: If the variable is no number of seconds.
@@ -94,7 +94,7 @@ def today() -> str:
 
 
 def plain_settings(method: Released) -> dict[str, Any]:
-    """Hyperparameters of a method, without those by which the command line made the object."""
+    """Return the hyperparameters of a method, without the keys that the command line adds."""
     # Lightning's own keys start with "_".
     return {key: value for key, value in method.hparams.items() if not key.startswith("_")}
 
@@ -154,7 +154,7 @@ def write_attributes(
 
 
 def with_version(statement: dict[str, Any]) -> dict[str, Any]:
-    """A statement with the version of its form."""
+    """Add the version of its form to a statement."""
     return {"schema_version": SCHEMA_VERSION, **statement}
 
 

@@ -36,7 +36,7 @@ def complete_settings(args: Sequence[str]) -> dict[str, Any]:
 def method_settings(config: Path) -> dict[str, Any]:
     """Build the complete configuration of a method for fits on other data within a command.
 
-    Such a fit draws no curves and figures, which nobody would see.
+    Such a fit draws no curves and figures.
 
     Args:
         config: File of the configuration.
@@ -50,13 +50,13 @@ def method_settings(config: Path) -> dict[str, Any]:
         raise CommandError(f"{config}: {error}") from error
     if settings["model"] is None or settings["data"] is None:
         raise CommandError(f"{config}: an overlay, while a method is a model and its data")
-    given = settings["data"].get("init_args", {})
-    if "source" in given:  # of a table, in whose place other data are read
+    arguments = settings["data"].get("init_args", {})
+    if "source" in arguments:  # of a table, in whose place other data are read
         settings["data"] = {
             "class_path": "lightning_dpg.datamodules.EdgeListDataModule",
-            "init_args": {"name": given["source"], "kind": given.get("kind", "undirected")},
+            "init_args": {"name": arguments["source"], "kind": arguments.get("kind", "undirected")},
         }
-    elif "name" not in given:
+    elif "name" not in arguments:
         raise CommandError(f"{config}: its data have no name, by which they are exchanged")
     callbacks = [
         callback

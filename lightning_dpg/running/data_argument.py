@@ -1,4 +1,4 @@
-"""The data of a Python call: anything that is a graph or a set of graphs, in a data module."""
+"""Data modules for the data of a Python call: a graph or a set of graphs in any form."""
 
 import copy
 from collections.abc import Callable

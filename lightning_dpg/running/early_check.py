@@ -1,7 +1,7 @@
 """Refusal of mistaken options before PyTorch is imported, which takes seconds.
 
-Options and their types are read from source files, and jsonargparse checks the values. Whatever is
-not certain here passes, such as an option of a user's own class: Lightning's parser decides.
+Options and their types are read from source files, and jsonargparse checks the values. Doubtful
+options pass, such as those of a user's own class: Lightning's parser decides.
 """
 
 import ast
@@ -81,7 +81,7 @@ def refuse_mistakes(command: str, args: Sequence[str]) -> None:
 
 
 def _settings(args: Sequence[str]) -> Iterator[_Setting]:
-    """Settings in their order, those of configurations too."""
+    """Yield the settings in their order, including those of configurations."""
     for place, word in enumerate(args):
         flag, equals, value = word.partition("=")
         value = value if equals else "".join(args[place + 1 : place + 2])
@@ -103,7 +103,7 @@ def _settings(args: Sequence[str]) -> Iterator[_Setting]:
 
 
 def _settings_of_file(file: Path) -> Iterator[_Setting]:
-    """Settings of a configuration; one of the section ``config`` if there may be others."""
+    """Yield the settings of a configuration; if there may be others, of its section ``config``."""
     for section, content in read_yaml(file).items():
         if "." in f"{section}":
             yield _Setting(section, "config", "", None, False)
@@ -147,7 +147,7 @@ def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> No
         if (each.section == "trainer" or each.name == "class_path")
         and _FOREIGN_CLASS.search(repr(each.value))
     ]
-    taker, taken = "", list[tuple[str, _Setting]]()
+    taker, class_settings = "", list[tuple[str, _Setting]]()
     for setting in settings:
         if setting.section == section and setting.name == "class_path":
             taker = f"{setting.value}"
@@ -156,20 +156,20 @@ def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> No
             if taker.startswith("lightning_dpg."):
                 taker = taker.rpartition(".")[2]
         elif setting.section == section and setting.name not in ("init_args", "dict_kwargs"):
-            taken.append((taker, setting))
-    taken = [(cls, each) for cls, each in taken if cls in shipped]
-    unknown = [(cls, each.name) for cls, each in taken if each.name not in options[cls]]
+            class_settings.append((taker, setting))
+    class_settings = [(cls, each) for cls, each in class_settings if cls in shipped]
+    unknown = [(cls, each.name) for cls, each in class_settings if each.name not in options[cls]]
     if unknown:
         mistaken, name = unknown[0]
         others = [cls for cls in concrete if name in options[cls]]
         raise CommandError(no_such_option(section, mistaken, name, options[mistaken], others))
-    for cls, each in taken:
+    for cls, each in class_settings:
         key = f"{section}.{each.name}"
         if each.name in GROUPS and not each.is_word:
             raise CommandError(no_group(key, each.value))
         _check_value(key, options[cls][each.name], each.value, is_word=each.is_word)
     reads_graph = "GraphDataModule" in {node.name for node in shipped.get(taker, [])}
-    graphs = [each.value for _, each in taken if each.name == "name"]
+    graphs = [each.value for _, each in class_settings if each.name == "name"]
     if reads_graph and command != "predict" and graphs and isinstance(graphs[-1], str):
         _check_file(graphs[-1])
 
@@ -202,7 +202,7 @@ def _check_file(name: str) -> None:
 
 
 def group_options(command: str) -> dict[str, Any]:
-    """Types of the options of a command except those of classes; ``Any`` if it is not plain.
+    """Return the types of the options of a command except those of classes; ``Any`` if not plain.
 
     Args:
         command: ``fit``, ``validate``, ``test`` or ``predict``.
@@ -224,17 +224,17 @@ def group_options(command: str) -> dict[str, Any]:
 
 
 def shipped_classes(section: str) -> dict[str, list[ast.ClassDef]]:
-    """Shipped classes of a section by name, each with its bases.
+    """Return the shipped classes of a section by name, each with its bases.
 
     Args:
         section: ``model`` or ``data``.
     """
     base = _CLASSES[section]
     files = method_files() if section == "model" else source_folder("datamodules").rglob("*.py")
-    found: dict[str, ast.ClassDef] = {}
+    classes: dict[str, ast.ClassDef] = {}
     for path in files:
-        found |= classes_of(path)
-    families = {name: lineage(node, found) for name, node in found.items()}
+        classes |= classes_of(path)
+    families = {name: lineage(node, classes) for name, node in classes.items()}
     return {
         name: family
         for name, family in families.items()
@@ -243,7 +243,7 @@ def shipped_classes(section: str) -> dict[str, list[ast.ClassDef]]:
 
 
 def _options(family: Sequence[ast.ClassDef]) -> dict[str, Any]:
-    """Types of the options of a class, of which groups have options of their own."""
+    """Return the types of the options of a class, including those of groups."""
     options = _parameters(family)
     if GROUPS.keys() <= options.keys():
         for name, node in classes_of(source_folder("datamodules") / "nodes.py").items():
@@ -253,18 +253,18 @@ def _options(family: Sequence[ast.ClassDef]) -> dict[str, Any]:
 
 
 def _parameters(family: Sequence[ast.ClassDef], function: str = "__init__") -> dict[str, Any]:
-    """Types of the parameters of a function, or of the fields of a data class, by name."""
+    """Return the types of the parameters of a function, or fields of a data class, by name."""
     for node in family:
         for item in node.body:
             if isinstance(item, ast.FunctionDef) and item.name == function:
-                given = [*item.args.args[1:], *item.args.kwonlyargs]
-                return {each.arg: _type(each.annotation) for each in given}
+                arguments = [*item.args.args[1:], *item.args.kwonlyargs]
+                return {each.arg: _type(each.annotation) for each in arguments}
     fields = [item for item in family[0].body if isinstance(item, ast.AnnAssign)]
     return {ast.unparse(field.target): _type(field.annotation) for field in fields}
 
 
 def _type(annotation: ast.expr | None) -> Any:
-    """The type of an annotation if all its parts are plain, ``Any`` otherwise."""
+    """Return the type of an annotation if all its parts are plain, ``Any`` otherwise."""
     nodes = list(ast.walk(annotation)) if annotation is not None else []
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     if annotation is None or not names or not names <= _PLAIN.keys():

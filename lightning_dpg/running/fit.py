@@ -94,7 +94,7 @@ def fit_method(
 
 
 def _arguments(settings: Mapping[str, Any], root: Path, stack: contextlib.ExitStack) -> list[str]:
-    """Command line of a fit; its configuration is a file until the stack closes."""
+    """Yield the command line of a fit; its configuration is a file until the stack closes."""
     mute_known_warnings()
     config = Path(stack.enter_context(TemporaryDirectory())) / "settings.yaml"
     config.write_text(yaml.safe_dump({**settings}), encoding="utf-8")

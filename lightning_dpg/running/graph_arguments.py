@@ -42,7 +42,7 @@ class GraphName(NamedTuple):
 
     Attributes:
         name: Name; of a file, its name without folders and suffix.
-        is_public: Whether it is built in, so that everybody has it.
+        is_public: Whether it is built in, and everybody has it.
     """
 
     name: str

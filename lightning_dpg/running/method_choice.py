@@ -32,22 +32,22 @@ class MethodChoice(NamedTuple):
         method: Class of the method.
         arguments: Arguments of its constructor.
         sections: Complete configuration, whose ``data`` and ``trainer`` the fit takes.
-        given: The object, if the caller gave one.
+        instance: The object, if the caller gave one.
     """
 
     method: type[PrivateModule]
     arguments: dict[str, Any]
     sections: dict[str, Any]
-    given: PrivateModule | None
+    instance: PrivateModule | None
 
-    def delta(self, asked: float | None, epsilon: float) -> float:
-        """Delta of a budget: the asked one, or that of the configuration, 0 of a pure method.
+    def delta(self, delta: float | None, epsilon: float) -> float:
+        """Return the delta of a budget: the argument, the configuration's, or 0 of a pure method.
 
         Raises:
             CommandError: If neither is there.
         """
-        if asked is not None:
-            return asked
+        if delta is not None:
+            return delta
         configured: float | None = self.sections["privacy"].get("delta")
         if configured is not None:
             return configured
@@ -69,9 +69,11 @@ class MethodChoice(NamedTuple):
         Raises:
             CommandError: If a setting has a wrong type.
         """
-        has_size = self.given is not None and "num_nodes" in self.given.hparams
-        if self.given is not None and not (has_size and self.given.hparams["num_nodes"] is None):
-            return self.given
+        has_size = self.instance is not None and "num_nodes" in self.instance.hparams
+        if self.instance is not None and not (
+            has_size and self.instance.hparams["num_nodes"] is None
+        ):
+            return self.instance
         parser = PrivateParser()
         parser.add_class_arguments(self.method)
         arguments = parser.parse_object(self.arguments)
@@ -141,16 +143,16 @@ def _sections_of_name(name: str) -> dict[str, Any]:
     try:
         path = find_config(name)
     except CommandError as error:
-        known = [*methods.__all__, *shipped_configs()]  # of equal names the last counts
+        names = [*methods.__all__, *shipped_configs()]  # of equal names the last counts
         raise CommandError(
-            f"method {name!r}: no such configuration{nearest(name, known)}\n"
+            f"method {name!r}: no such configuration{nearest(name, names)}\n"
             "all of them: lightning_dpg.list_methods()"
         ) from error
     return method_settings(path)
 
 
 def _sections_of_class(method: type[PrivateModule]) -> dict[str, Any]:
-    """Configuration that a class is shipped with, or a general one for a user's class."""
+    """Return the configuration that a class is shipped with; a general one for a user's class."""
     name = configured_classes().get(method.__name__)
     if name is not None and getattr(methods, method.__name__, None) is method:
         return method_settings(shipped_configs()[name])
@@ -167,9 +169,9 @@ def _sections_of_class(method: type[PrivateModule]) -> dict[str, Any]:
 
 def _check_names(method: type[PrivateModule], settings: Mapping[str, Any]) -> None:
     """Refuse settings that the constructor does not have."""
-    known = [name for name in inspect.signature(method).parameters if name != "self"]
+    parameters = [name for name in inspect.signature(method).parameters if name != "self"]
     for name in settings:
-        if name in known:
+        if name in parameters:
             continue
         if name in inspect.signature(pl.Trainer).parameters:
             way = f"it is one of the trainer: trainer=pytorch_lightning.Trainer({name}=...)"
@@ -177,7 +179,7 @@ def _check_names(method: type[PrivateModule], settings: Mapping[str, Any]) -> No
             module = "lightning_dpg.datamodules.EdgeListDataModule"
             way = f"it is one of the data: {module}(data, {name}=...)"
         else:
-            way = f"there are: {', '.join(known) or 'none'}"
+            way = f"there are: {', '.join(parameters) or 'none'}"
         raise CommandError(
-            f"{method.__name__} has no setting {name!r}{nearest(name, known)}\n{way}"
+            f"{method.__name__} has no setting {name!r}{nearest(name, parameters)}\n{way}"
         )

@@ -26,7 +26,7 @@ class Plan:
         is_calibrated: Whether ``sigma`` is the smallest one that fits the budget.
         epsilon: Epsilon that the steps spend, rounded up.
         accountant: Accountant of that epsilon.
-        max_steps: Number of steps that the budget affords with this noise.
+        max_steps: Largest number of steps within the budget with this noise.
         second_opinion: Epsilon by opacus; None where it has no number.
     """
 
@@ -82,12 +82,12 @@ def plan(
 
     Example:
         >>> import lightning_dpg as dpg
-        >>> found = dpg.plan(epsilon=2.0, delta=1e-6, sample_rate=0.05, steps=2000)
-        >>> print(f"noise multiplier {found.sigma:.2f}")
+        >>> run_plan = dpg.plan(epsilon=2.0, delta=1e-6, sample_rate=0.05, steps=2000)
+        >>> print(f"noise multiplier {run_plan.sigma:.2f}")
         noise multiplier 5.08
-        >>> found.epsilon <= 2.0 and found.max_steps >= 2000
+        >>> run_plan.epsilon <= 2.0 and run_plan.max_steps >= 2000
         True
-        >>> str(found).splitlines()[0]
+        >>> str(run_plan).splitlines()[0]
         'budget: epsilon 2 at delta 1e-06'
     """
     if isinstance(steps, bool) or not isinstance(steps, Integral):
@@ -103,7 +103,7 @@ def plan(
     sigma = noise_multiplier or calibrate_noise_multiplier(
         budget, sample_rate=sample_rate, steps=steps
     )
-    spent, accountant = _headline(sigma, sample_rate, steps, delta)
+    cost, accountant = _headline(sigma, sample_rate, steps, delta)
     opinion = second_opinion([entry_of(Gaussian(sigma, sample_rate), steps)], delta)
     return Plan(
         budget,
@@ -111,7 +111,7 @@ def plan(
         steps,
         sigma,
         is_calibrated=noise_multiplier is None,
-        epsilon=rounded_up(spent),
+        epsilon=rounded_up(cost),
         accountant=accountant,
         max_steps=max_steps(budget, sigma, sample_rate=sample_rate),
         second_opinion=opinion,
@@ -123,7 +123,7 @@ def _headline(sigma: float, sample_rate: float, steps: int, delta: float) -> tup
 
 
 def _table(sigma: float, sample_rate: float, steps: int, delta: float) -> list[str]:
-    """Epsilon by noise multiplier (rows) and steps (columns)."""
+    """Return epsilon by noise multiplier (rows) and steps (columns)."""
     columns = sorted({max(1, round(factor * steps)) for factor in FACTORS})
     rows = [float(digits_up(sigma * math.sqrt(factor), 4)) for factor in FACTORS]
     lines = ["epsilon by noise multiplier and private steps:"]

@@ -83,8 +83,8 @@ def fit(
         progress: Whether to show a progress bar of a method that trains, on stderr; by default in a
             terminal.
         wandb: ``"offline"`` tracks the curves by Weights & Biases into ``out``, for ``wandb sync``;
-            ``"online"`` also sends them, or says why it cannot. What reads the private graph is left
-            out. By default nothing is tracked.
+            ``"online"`` also sends them, or says why it cannot. Curves that read the private graph
+            are left out. By default nothing is tracked.
         book: URL of the budget book that adds up all runs on the data, such as
             ``sqlite:///book.db``; by default that of the environment variable
             ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
@@ -135,26 +135,26 @@ def fit(
                 "give trainer=pytorch_lightning.Trainer(max_epochs=...)"
             )
         module = data_module(data, chosen)
-        made = chosen.build(module)
-        check_settings(made)
-        is_silent = progress is False or not made.is_trained
+        model = chosen.build(module)
+        check_settings(model)
+        is_silent = progress is False or not model.is_trained
         shows_bar = not is_silent and (at_terminal() if progress is None else progress)
         with _run_folder(out) as folder:
             if out is not None:
                 plain = json.loads(json.dumps(config))  # YAML refuses the float64 of numpy
                 text = yaml.safe_dump(plain, sort_keys=False)
                 (folder / "config.yaml").write_text(text, encoding="utf-8")
-            tracker = None if wandb is None else _tracker(wandb, folder, data, made, budget)
+            tracker = None if wandb is None else _tracker(wandb, folder, data, model, budget)
             with quiet() if is_silent else without_messages():
                 callbacks = [budget, _Quietly(writer)]
                 own = _trainer(config["trainer"], folder, out is not None, callbacks, shows_bar)
                 if tracker is not None:
                     own.loggers = [*own.loggers, tracker]
                 try:
-                    _run(own, made, module, budget)
+                    _run(own, model, module, budget)
                 finally:
                     close_trackers(own)
-            release = replace(open_release(folder, type(made)), configuration=config)
+            release = replace(open_release(folder, type(model)), configuration=config)
         if out is None:
             weakref.finalize(release, shutil.rmtree, folder, ignore_errors=True)
         return release
@@ -184,7 +184,7 @@ def _check_tracking(mode: str, out: str | Path | None, trainer: pl.Trainer | Non
 def _tracker(
     mode: TrackingMode, folder: Path, data: object, method: PrivateModule, budget: PrivacyAccountant
 ) -> WandbLogger:
-    """Tracker into the folder of a run, with the public facts of the run."""
+    """Build a tracker into the folder of a run, with the public facts of the run."""
     arguments = wandb_arguments(mode)
     prepare_wandb(arguments, str(folder))
     logger = WandbLogger(**vars(arguments))
@@ -201,7 +201,7 @@ def _fit_with(
     data: object,
     config: dict[str, Any],
 ) -> Release:
-    """Fit with the caller's trainer, which gets back the callbacks that it had."""
+    """Fit with the caller's trainer, and restore its callbacks."""
     if trainer.current_epoch or trainer.global_step:
         raise CommandError("this trainer has made a run already: give a new one")
     before = typed(trainer).callbacks
@@ -216,40 +216,43 @@ def _fit_with(
     for name in (RELEASE, NOT_PRIVATE):
         refuse_foreign_folder(folder / name)
     module = data_module(data, chosen)
-    made = chosen.build(module)
-    kept = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
+    model = chosen.build(module)
+    active = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
     typed(trainer).callbacks = [*added, *before]
     try:
-        _run(trainer, made, module, kept)
+        _run(trainer, model, module, active)
     finally:
         typed(trainer).callbacks = before
     epochs = {"max_epochs": trainer.max_epochs, "max_steps": trainer.max_steps}
     config = config | {
         "trainer": config["trainer"] | epochs,
-        "privacy": config["privacy"] | kept.budget._asdict(),
+        "privacy": config["privacy"] | active.budget._asdict(),
     }
-    return replace(open_release(folder, type(made)), configuration=config)
+    return replace(open_release(folder, type(model)), configuration=config)
 
 
 def _has(trainer: pl.Trainer, kind: type[Callback]) -> bool:
-    """Whether a trainer has a callback of a class or of one derived from it."""
+    """Return whether a trainer has a callback of a class or of one derived from it."""
     return any(isinstance(callback, kind) for callback in typed(trainer).callbacks)
 
 
-def _check_budgets(trainer: pl.Trainer, asked: PrivacyAccountant, *, has_delta: bool) -> None:
+def _check_budgets(trainer: pl.Trainer, budget: PrivacyAccountant, *, has_delta: bool) -> None:
     """Refuse a trainer whose accountant has another budget."""
     for own in typed(trainer).callbacks:
         if not isinstance(own, PrivacyAccountant):
             continue
-        if (asked.book or asked.dataset) and (own.book, own.dataset) != (asked.book, asked.dataset):
+        if (budget.book or budget.dataset) and (own.book, own.dataset) != (
+            budget.book,
+            budget.dataset,
+        ):
             raise CommandError(
                 "the trainer has a PrivacyAccountant: give book and dataset to it, and not to fit"
             )
-        if own.epsilon != asked.epsilon or (has_delta and own.delta != asked.delta):
+        if own.epsilon != budget.epsilon or (has_delta and own.delta != budget.delta):
             raise CommandError(
                 f"the trainer has a PrivacyAccountant of epsilon {own.epsilon:g} and delta "
-                f"{own.delta}, and fit was asked for epsilon {asked.epsilon:g} and delta "
-                f"{asked.delta}\nremove it from the trainer, or ask for its budget"
+                f"{own.delta}, and fit was asked for epsilon {budget.epsilon:g} and delta "
+                f"{budget.delta}\nremove it from the trainer, or ask for its budget"
             )
 
 
@@ -259,7 +262,7 @@ def _run(
     data: pl.LightningDataModule,
     accountant: PrivacyAccountant,
 ) -> None:
-    """Fit; tell notes on the data and an early end, and let Ctrl-C reach the caller."""
+    """Fit; print notes on the data, explain an early end, and let Ctrl-C reach the caller."""
     preflight(trainer, method, data, accountant)  # before a logger makes its folder
     for line in getattr(data, "notes", ()):
         warnings.warn(in_words_of_python(line), stacklevel=4)
@@ -274,7 +277,7 @@ def _run(
 
 
 def _stated_source(data: object, chosen: MethodChoice) -> dict[str, Any]:
-    """Data section of the configuration in a run folder, which holds names and no objects."""
+    """Return the data section of the configuration in a run folder: names, and no objects."""
     section = chosen.sections["data"]
     is_named = isinstance(data, str | Path)
     name = str(data) if is_named else f"given in Python: {type(data).__name__}"
@@ -283,7 +286,7 @@ def _stated_source(data: object, chosen: MethodChoice) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _run_folder(out: str | Path | None) -> Iterator[Path]:
-    """Folder of a run; it is removed if the run fails before it has read the private data."""
+    """Yield the folder of a run; remove it if the run fails before it reads the private data."""
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="lightning_dpg-"))
         try:
@@ -298,15 +301,15 @@ def _run_folder(out: str | Path | None) -> Iterator[Path]:
             f"out {out}: there is a file or a folder with files already\n"
             "give a new folder; open_release opens the release of an earlier run"
         )
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
     except BaseException:
         journal = folder / JOURNAL
         if not journal.is_file() or not journal.stat().st_size:
-            shutil.rmtree(missing[-1] if missing else folder, ignore_errors=True)
-            if not missing:
+            shutil.rmtree(new_folders[-1] if new_folders else folder, ignore_errors=True)
+            if not new_folders:
                 folder.mkdir()
         raise
 
@@ -318,7 +321,7 @@ def _trainer(
     callbacks: Sequence[Callback],
     shows_bar: bool,
 ) -> pl.Trainer:
-    """Trainer with the settings of a configuration."""
+    """Build a trainer with the settings of a configuration."""
     parser = PrivateParser()
     parser.add_class_arguments(pl.Trainer, "trainer", instantiate=False)
     parsed = parser.instantiate(parser.parse_object({"trainer": settings})).trainer

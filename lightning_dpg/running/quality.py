@@ -43,20 +43,20 @@ class Measured(NamedTuple):
 
 
 def nearest(method: str, epsilon: float) -> list[Measured]:
-    """Numbers of a method at the nearest measured epsilon, one for each table and query.
+    """Return the numbers of a method at the nearest measured epsilon, by table and query.
 
     Args:
         method: Name of its class.
         epsilon: Epsilon of a planned run.
     """
-    found: dict[tuple[str, str, str], Measured] = {}
+    by_key: dict[tuple[str, str, str], Measured] = {}
     for number in _numbers():
         if number.method != method:
             continue
         key = number.study, number.caption, number.query
-        if key not in found or _distance(number, epsilon) < _distance(found[key], epsilon):
-            found[key] = number
-    return list(found.values())
+        if key not in by_key or _distance(number, epsilon) < _distance(by_key[key], epsilon):
+            by_key[key] = number
+    return list(by_key.values())
 
 
 def _distance(number: Measured, epsilon: float) -> float:

@@ -14,12 +14,12 @@ _SHORT = ("methods", "baselines", "overlays")
 
 
 def conf_folder() -> Path:
-    """The folder of the shipped configurations."""
+    """Return the folder of the shipped configurations."""
     return Path(lightning_dpg.__file__).parent / "conf"
 
 
 def shipped_configs() -> dict[str, Path]:
-    """Files of the shipped configurations by name: ``bter``, ``data/cora_ml``, ``papers/...``.
+    """Return shipped configuration files by name: ``bter``, ``data/cora_ml``, ``papers/...``.
 
     Methods, baselines and overlays have their own name, without the folder.
     """
@@ -61,16 +61,16 @@ def find_config(name: str) -> Path:
 
 def find_configs(args: list[str]) -> list[str]:
     """Replace every configuration name in a command line by its path."""
-    found: list[str] = []
+    arguments: list[str] = []
     for i, arg in enumerate(args):
         check_section_file(Path(arg.rpartition("=")[2]))
         if i > 0 and args[i - 1] in ("--config", "-c"):
-            found.append(_readable(find_config(arg)))
+            arguments.append(_readable(find_config(arg)))
         elif arg.startswith("--config="):
-            found.append(f"--config={_readable(find_config(arg.removeprefix('--config=')))}")
+            arguments.append(f"--config={_readable(find_config(arg.removeprefix('--config=')))}")
         else:
-            found.append(arg)
-    return found
+            arguments.append(arg)
+    return arguments
 
 
 def refuse_foreign_code(config: Path) -> None:
@@ -84,9 +84,9 @@ def refuse_foreign_code(config: Path) -> None:
     """
     content = yaml.safe_load(Path(_readable(config)).read_text(encoding="utf-8"))
     for text in _strings(content):
-        named = text.startswith(_OUR_CODE) and text.replace(".", "").isidentifier()
+        is_ours = text.startswith(_OUR_CODE) and text.replace(".", "").isidentifier()
         is_file = any(folder.joinpath(text).exists() for folder in (Path(), config.parent))
-        if not named and (is_file or "." in text or "/" in text):
+        if not is_ours and (is_file or "." in text or "/" in text):
             raise CommandError(
                 f"{config}: {text!r} is no shipped class, and code that a release comes with is not "
                 f"run\nif you trust it: --baseline-config {config}"
@@ -103,7 +103,7 @@ _PLAIN = frozenset(
 
 
 def _strings(content: Any) -> Iterator[str]:
-    """All strings of a configuration that may name code."""
+    """Yield all strings of a configuration that may name code."""
     match content:
         case str():
             yield content
@@ -117,7 +117,7 @@ def _strings(content: Any) -> Iterator[str]:
 
 
 def _readable(path: Path) -> str:
-    """The path, if the file holds YAML sections."""
+    """Return the path, if the file holds YAML sections."""
     try:
         content = read_yaml(path)
     except yaml.MarkedYAMLError as error:

@@ -138,7 +138,7 @@ def test_results_have_compact_tables_for_notebooks(tmp_path):
     assert "<th>a&lt;b</th>" in content
     assert "1 of 4 fits failed" in content
     assert str(tmp_path / "report.html") in content
-    assert content.count("<tr>") == len(SINGLE_GRAPHS.counted) + 2
+    assert content.count("<tr>") == len(SINGLE_GRAPHS.win_queries) + 2
     assert str(escape(GLOSSARY["triangles"].text)) in content
     assert repr(found).splitlines() == [
         "Results of 4 fits, 1 of them failed: tables of karate at epsilon 1",

@@ -120,7 +120,7 @@ def test_a_pair_of_two_subgraphs_is_one_canary_at_most():
     assert records.counts.tolist() == [1] * len(data.edges)
     # Half of the pairs of all subgraphs are more than there are pairs of nodes.
     with pytest.raises(CommandError, match="set --canaries to"):
-        drawn(data, find_sites(data).taken.num_nodes * 9 // 6)
+        drawn(data, find_sites(data).full_graph.num_nodes * 9 // 6)
 
 
 # Evidence

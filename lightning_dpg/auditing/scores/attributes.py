@@ -26,7 +26,7 @@ _SHADOW_RUNS = 8
 
 
 def attribute_moment_score(
-    rows: Tensor, entry: LedgerEntry, noisy: Tensor, pairs: Tensor, known: Data
+    rows: Tensor, entry: LedgerEntry, noisy: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each pair by the noisy moment of attributes.
 
@@ -37,21 +37,21 @@ def attribute_moment_score(
         entry: Ledger entry of the moment.
         noisy: The noisy moment as a vector, shape ``(r (r + 1) / 2,)``.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
 
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
     rows, pairs = rows.cpu().double(), pairs.cpu()
     directions = torch.stack([as_vector(edge_moment(pair[None], rows)) for pair in pairs])
-    known_part = as_vector(edge_moment(undirected_edges(known).cpu(), rows))
+    known_part = as_vector(edge_moment(undirected_edges(known_graph).cpu(), rows))
     rest = noisy.cpu().double() - known_part - directions.sum(0) / 2
     std = max(entry.scale, _LEAST_STD)
     return inclusion_estimate(rest, directions, std, 0.5)
 
 
 def attribute_gradient_score(
-    method: AttributeEncoder, entry: LedgerEntry, noisy: Tensor, pairs: Tensor, known: Data
+    method: AttributeEncoder, entry: LedgerEntry, noisy: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each pair by the noisy gradient of a step.
 
@@ -62,13 +62,13 @@ def attribute_gradient_score(
         entry: Ledger entry of the sum.
         noisy: Noisy sum of clipped gradients, shape ``(r * r + 1,)``.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
 
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
     levels, norm, rate = degree_levels(method.degrees), entry.sensitivity, entry.event.sample_rate
-    edges, pairs = (ends.to(method.rows.device) for ends in (undirected_edges(known), pairs))
+    edges, pairs = (ends.to(method.rows.device) for ends in (undirected_edges(known_graph), pairs))
     directions = clipped_edge_gradients(method.model, method.rows[pairs], levels[pairs], norm)
     sums = clipped_edge_sum(method.model, method.rows[edges], levels[edges], norm)
     expected = rate * torch.cat([total.flatten() for total in sums.values()])
@@ -83,15 +83,15 @@ def attribute_weights_score(
     method: AttributeEncoder,
     entry: LedgerEntry,
     pairs: Tensor,
-    known: Data,
+    known_graph: Data,
     shadow_runs: int = _SHADOW_RUNS,
 ) -> Tensor:
     """Score each pair by the released means of the weights.
 
-    The attacker trains on the known edges and on canaries of its own coins, several times, with the
-    released degrees and the claimed noise. Compare the log odds of a pair with those of these runs. An
-    edge moves the weights along its gradient, which is that of its log odds up to a factor; so the
-    difference of the log odds is the displacement of the weights along the gradient.
+    The attacker trains several times on the known edges and on canaries of its own coins, with the
+    released degrees and the claimed noise. The score compares the log odds of a pair with those of
+    these runs. An edge moves the weights along its gradient, which is that of its log odds up to a
+    factor: the difference of the log odds is the displacement of the weights along the gradient.
 
     * Carlini et al., "Membership inference attacks from first principles", 2022, for the likelihood
       ratio with a variance that all pairs share.
@@ -100,13 +100,13 @@ def attribute_weights_score(
         method: The method after its fit.
         entry: Ledger entry of the steps.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
         shadow_runs: Number of the attacker's runs.
 
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    source, edges = torch.Generator().manual_seed(0), undirected_edges(known).cpu()
+    source, edges = torch.Generator().manual_seed(0), undirected_edges(known_graph).cpu()
     rows, levels, pairs = method.rows.cpu(), degree_levels(method.degrees).cpu(), pairs.cpu()
     coins = torch.rand(shadow_runs, len(pairs), generator=source) < 0.5
     tables = [
@@ -140,16 +140,16 @@ def _shadow_run(
     scheduler = LinearLR(optimizer, 1.0, LAST_RATE, settings["iterations"])
     std, expected = entry.scale, rate * max(1, int(method.num_edges))
     for step in range(1, settings["iterations"] + 1):
-        drawn = edges[torch.rand(len(edges), generator=source) < rate]
-        sums = clipped_edge_sum(model, rows[drawn], levels[drawn], entry.sensitivity)
+        sample = edges[torch.rand(len(edges), generator=source) < rate]
+        sums = clipped_edge_sum(model, rows[sample], levels[sample], entry.sensitivity)
         size = (settings["public_pairs"], 2)
         uniform = torch.randint(len(rows), size, generator=source)
-        named, loss = (
+        parameters, loss = (
             dict(model.named_parameters()),
             softplus(model(rows[uniform], levels[uniform])),
         )
-        gradients = torch.autograd.grad(loss.mean(), list(named.values()))
-        for (name, parameter), gradient in zip(named.items(), gradients, strict=True):
+        gradients = torch.autograd.grad(loss.mean(), list(parameters.values()))
+        for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True):
             noise = std * torch.randn(parameter.shape, generator=source)
             parameter.grad = gradient + (sums[name] + noise).float() / expected
         optimizer.step()

@@ -44,7 +44,7 @@ from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWasserstei
 from lightning_dpg.papers.jin2022.reports import BOUNDS
 
 
-def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tensor:
+def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) -> Tensor:
     """Score each canary by a release.
 
     The keys of the ledger select the scores. Without a matching key, the score is the likelihood of
@@ -54,37 +54,39 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
         method: The method after its fit, with its released tensors.
         data: The data module; only its public facts are read.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges, which the attacker knows.
+        known_graph: Graph of all other edges, which the attacker knows.
 
     Returns:
         Scores of shape ``(P,)``, higher for an edge.
     """
     entries = {entry.key: entry for entry in method.ledger.entries}
     if isinstance(method, GraphSetSynthesizer) and len(method.num_edges):
-        return num_edges_per_graph_score(method, method.num_edges, pairs, known)
+        return num_edges_per_graph_score(method, method.num_edges, pairs, known_graph)
     if "embedding_reports" in entries:
         reports = method.features.cpu()
         are_signs = isinstance(method, LDPGromovWassersteinAsPublished)
         signs = reports if are_signs else reports - sum(BOUNDS) / 2
-        return client_reports_score(method, data, signs, pairs, known)
+        return client_reports_score(method, data, signs, pairs, known_graph)
     if "scalar_reports" in entries:
         law = method.law(method.ledger.budget)
-        return scalar_reports_score(method, data, law.reports_of(method.features), pairs, known)
+        return scalar_reports_score(
+            method, data, law.reports_of(method.features), pairs, known_graph
+        )
     if "neighbor_sums_1" in entries:
-        return _neighbor_sums(method, pairs, known)
+        return _neighbor_sums(method, pairs, known_graph)
     if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):
-        return _subgraph_counts(method, pairs, known)
+        return _subgraph_counts(method, pairs, known_graph)
     draws_graphs = isinstance(method, Synthesizer)
     if not draws_graphs:  # the method publishes no likelihood of pairs
         return torch.zeros(len(pairs))
     if any(name.startswith("generator.") for name in method.released_state()):
-        return _generator(method, pairs, known)
-    parts = _released(method, pairs, known)
+        return _generator(method, pairs, known_graph)
+    parts = _released(method, pairs, known_graph)
     if parts:
         return sum(parts[1:], parts[0])
     if set(entries) == {"num_edges"}:
         return num_edges_score(
-            method.num_edges, pairs, known, entries["num_edges"].event.pure_epsilon
+            method.num_edges, pairs, known_graph, entries["num_edges"].event.pure_epsilon
         )
     likelihood: Tensor = method.score(pairs)
     return likelihood
@@ -94,62 +96,62 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known: Data) -> Tenso
 _SUBGRAPHS = frozenset({"edge_counts", "walks", "graphlets", "counts"})
 
 
-def _released(method: Any, pairs: Tensor, known: Data) -> list[Tensor]:
-    """Scores of the released tensors of a method of one graph, found by the keys of its entries."""
+def _released(method: Any, pairs: Tensor, known_graph: Data) -> list[Tensor]:
+    """Score the released tensors of a method of one graph, found by the keys of its entries."""
     entries, parts = {entry.key: entry for entry in method.ledger.entries}, []
     if "branch_edges" in entries:
         tree, entry = method.dendrogram, entries["branch_edges"]
-        parts.append(branches_score(tree, entry, method.counts, pairs, known))
+        parts.append(branches_score(tree, entry, method.counts, pairs, known_graph))
     if "dendrogram" in entries:
-        parts.append(dendrogram_score(entries["dendrogram"], method.dendrogram, pairs, known))
+        parts.append(dendrogram_score(entries["dendrogram"], method.dendrogram, pairs, known_graph))
     if hasattr(method, "reported"):
-        numbers = pair_numbers(method.reported, known.num_nodes)
+        numbers = pair_numbers(method.reported, known_graph.num_nodes)
         epsilon, share = entries["edge_reports"].event.pure_epsilon, kept_share(method)
-        parts.append(edge_reports_score(epsilon, share, numbers, pairs, known.num_nodes))
+        parts.append(edge_reports_score(epsilon, share, numbers, pairs, known_graph.num_nodes))
     if hasattr(method, "signs"):
         entry = entries.get("products")
         std = entry.scale if entry else 0.0
         rows, signs, basis = method.rows.cpu(), method.signs.cpu(), method.vectors.detach().cpu()
-        parts.append(estimate_score(rows, signs, basis, std, pairs, known))
+        parts.append(estimate_score(rows, signs, basis, std, pairs, known_graph))
     if "degrees" in entries:
         cost = weight(entries["degrees"].event.pure_epsilon)
-        parts.append(cost * degrees_score(method.degrees.cpu(), pairs, known))
+        parts.append(cost * degrees_score(method.degrees.cpu(), pairs, known_graph))
     if "attribute_moment" in entries:
         entry, rows = entries["attribute_moment"], method.scores.rows.cpu()
         noisy = as_vector(moment_of_form(method.scores.form.cpu(), rows, RIDGE))
-        parts.append(attribute_moment_score(rows, entry, noisy, pairs, known))
+        parts.append(attribute_moment_score(rows, entry, noisy, pairs, known_graph))
     if "attribute_gradient" in entries:
         entry = entries["attribute_gradient"]
-        parts.append(attribute_weights_score(method, entry, pairs, known))
+        parts.append(attribute_weights_score(method, entry, pairs, known_graph))
     if "communities" in entries:
         chosen = method.communities[method.degrees.argsort(descending=True, stable=True)]
-        parts.append(communities_score(method, entries["communities"], chosen, pairs, known))
+        parts.append(communities_score(method, entries["communities"], chosen, pairs, known_graph))
     return parts
 
 
-def _generator(method: Synthesizer, pairs: Tensor, known: Data) -> Tensor:
-    """Log-likelihood of pairs under a generator of walks, minus that by known degrees alone."""
-    degrees = torch.bincount(known.edge_index[0], minlength=known.num_nodes)
+def _generator(method: Synthesizer, pairs: Tensor, known_graph: Data) -> Tensor:
+    """Return the log-likelihood of pairs under a generator of walks, minus that by degrees."""
+    degrees = torch.bincount(known_graph.edge_index[0], minlength=known_graph.num_nodes)
     scores = method.score(pairs).double().cpu().clamp(min=1e-300)
     likelihood: Tensor = scores.log()
     return likelihood - (degrees + 1.0)[pairs].log().sum(1)
 
 
-def _neighbor_sums(method: CentralGromovWasserstein, pairs: Tensor, known: Data) -> Tensor:
-    """Scores of the noisy sums of all hops, which follow the features in the rows."""
+def _neighbor_sums(method: CentralGromovWasserstein, pairs: Tensor, known_graph: Data) -> Tensor:
+    """Score the noisy sums of all hops, which follow the features in the rows."""
     total = torch.zeros(len(pairs), dtype=torch.double)
     entry = method.ledger.last_entry("neighbor_sums_1")
     x, *sums = method.rows.cpu().chunk(1 + method.hparams["hops"], 1)
     for summed, noisy in zip([x, *sums], sums, strict=False):
-        total += sums_score(summed, noisy, entry, pairs.cpu(), known)
+        total += sums_score(summed, noisy, entry, pairs.cpu(), known_graph)
     return total
 
 
-def _subgraph_counts(method: GraphCounts, pairs: Tensor, known: Data) -> Tensor:
-    """Scores of all features of a kernel; 0 where they count subgraphs of a sample."""
+def _subgraph_counts(method: GraphCounts, pairs: Tensor, known_graph: Data) -> Tensor:
+    """Score all features of a kernel; 0 where they count subgraphs of a sample."""
     if method.counting.is_sampled or not method.counts:
         return torch.zeros(len(pairs))
     columns = [len(one.columns) for one in method.counts]
     parts = torch.split(method.features, columns, dim=1)
     noisy = {one.key: part for one, part in zip(method.counts, parts, strict=True)}
-    return subgraph_counts_score(method, noisy, pairs, known)
+    return subgraph_counts_score(method, noisy, pairs, known_graph)

@@ -28,7 +28,7 @@ from lightning_dpg.research.label_groups import LabelSampler, label_law
 
 
 def communities_score(
-    method: PrivGraph, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
+    method: PrivGraph, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each edge by the log-likelihood ratio of the community of its later end.
 
@@ -39,27 +39,27 @@ def communities_score(
         entry: Ledger entry of the selection.
         chosen: Communities in the order of the turns, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
     """
     order = method.degrees.argsort(descending=True, stable=True)
     degrees, count = method.degrees[order], int(chosen.max()) + 1
-    ends = earlier_first(undirected_edges(known), order)
+    ends = earlier_first(undirected_edges(known_graph), order)
     earlier, later = order.argsort()[pairs].sort(dim=1).values.T
     rate, scores = weight(entry.event.pure_epsilon), torch.zeros(len(pairs), dtype=torch.double)
     for start, stop in pairwise([count, *turn_stops(count, len(order), TURN_GROWTH)]):
         by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
-        counted = count_neighbors(ends, chosen[:start], stop, count)
+        neighbors = count_neighbors(ends, chosen[:start], stop, count)
         # Nearly the law of permute and flip.
-        law = (rate * (counted - method.hparams["resolution"] * by_chance)).softmax(1)
+        law = (rate * (neighbors - method.hparams["resolution"] * by_chance)).softmax(1)
         read = (start <= later) & (later < stop) & (earlier < start)
-        wanted = chosen[earlier[read]]
-        growth = torch.log1p(law[later[read] - start, wanted] * torch.tensor(rate).expm1())
-        scores[read] = rate * (chosen[later[read]] == wanted) - growth
+        communities = chosen[earlier[read]]
+        growth = torch.log1p(law[later[read] - start, communities] * torch.tensor(rate).expm1())
+        scores[read] = rate * (chosen[later[read]] == communities) - growth
     return scores
 
 
 def labels_score(
-    method: LabelSampler, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data
+    method: LabelSampler, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each edge by the log-likelihood ratio of the label of one end, given all others.
 
@@ -70,38 +70,40 @@ def labels_score(
         entry: Ledger entry of the labels.
         chosen: Labels of all nodes, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
     """
     labels, (first, second) = chosen.cpu(), pairs.cpu().T
-    edges = undirected_edges(known).cpu().numpy()
+    edges = undirected_edges(known_graph).cpu().numpy()
     rate = weight(entry.event.pure_epsilon / entry.sensitivity)
     model = label_law(edges, method.degrees.cpu(), int(labels.max()) + 1, len(edges), rate)
     model.reset(labels.numpy())
-    wanted = torch.from_numpy(model.laws())[first, labels[second]]
-    growth = torch.log1p(wanted * torch.tensor(rate).expm1())
+    probabilities = torch.from_numpy(model.laws())[first, labels[second]]
+    growth = torch.log1p(probabilities * torch.tensor(rate).expm1())
     return rate * (labels[first] == labels[second]) - growth
 
 
-def dendrogram_score(entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known: Data) -> Tensor:
+def dendrogram_score(
+    entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known_graph: Data
+) -> Tensor:
     """Score each edge by its change of the dendrogram's likelihood, relative to other dendrograms.
 
     Args:
         entry: Ledger entry of the selection.
         chosen: The selected dendrogram, shape ``(N, 3)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
     """
     dendrogram, numbers = chosen.cpu().numpy(), pairs.cpu().numpy()
     branch = dividing_branch(dendrogram, numbers)
     most = branch_pairs(dendrogram)[branch]
-    counts = branch_edges(dendrogram, undirected_edges(known).cpu().numpy())[branch]
+    counts = branch_edges(dendrogram, undirected_edges(known_graph).cpu().numpy())[branch]
     without, with_edge = (log_likelihoods(edges, most) for edges in (counts, counts + 1))
     rate = weight(entry.event.pure_epsilon) / max(2 * entry.sensitivity, 1.0)
     return torch.from_numpy(rate * (with_edge - without))
 
 
 def branches_score(
-    dendrogram: Tensor, entry: LedgerEntry, counts: Tensor, pairs: Tensor, known: Data
+    dendrogram: Tensor, entry: LedgerEntry, counts: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each pair by the surplus of its branch: noisy minus known edges and half the canaries.
 
@@ -110,11 +112,11 @@ def branches_score(
         entry: Ledger entry of the branch counts, with discrete Laplace or Gaussian noise.
         counts: Noisy numbers of edges of the branches, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
     """
     tree = dendrogram.cpu().numpy()
     branch = dividing_branch(tree, pairs.cpu().numpy())
-    expected = branch_edges(tree, undirected_edges(known).cpu().numpy()).astype(float)
+    expected = branch_edges(tree, undirected_edges(known_graph).cpu().numpy()).astype(float)
     expected += np.bincount(branch, minlength=len(expected)) / 2
     surplus = (counts.double().cpu() - torch.from_numpy(expected))[torch.from_numpy(branch)]
     if not isinstance(entry.event, Gaussian):

@@ -21,36 +21,38 @@ from lightning_dpg.graph.stubs import count_links
 _CERTAIN = 100.0
 
 
-def num_edges_score(num_edges: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
+def num_edges_score(num_edges: Tensor, pairs: Tensor, known_graph: Data, epsilon: float) -> Tensor:
     """Score the pairs ``(P, 2)`` by a number of edges; all pairs have the same score.
 
     Args:
         num_edges: Released number of edges, a scalar.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
         epsilon: Decay of the noise per unit.
     """
-    surplus = num_edges.cpu().reshape(1).numpy() - known.edge_index.shape[1] // 2
+    surplus = num_edges.cpu().reshape(1).numpy() - known_graph.edge_index.shape[1] // 2
     cells = np.zeros(len(pairs), dtype=np.int64)
     return torch.from_numpy(partition_scores(surplus, cells, weight(epsilon)))
 
 
-def ordered_degrees_score(ordered: Tensor, pairs: Tensor, known: Data, epsilon: float) -> Tensor:
+def ordered_degrees_score(
+    ordered: Tensor, pairs: Tensor, known_graph: Data, epsilon: float
+) -> Tensor:
     """Score each pair by released degrees in descending order.
 
     Args:
         ordered: Noisy degrees of shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
         epsilon: Cost of the degrees; an edge changes two of them.
     """
-    degrees = torch.bincount(known.edge_index[0], minlength=len(ordered))
+    degrees = torch.bincount(known_graph.edge_index[0], minlength=len(ordered))
     noisy, canaries, exact = (tensor.cpu().numpy() for tensor in (ordered, pairs, degrees))
     return torch.from_numpy(sequence_scores(noisy, canaries, exact, weight(epsilon) / 2))
 
 
 def links_score(
-    noisy: Tensor, classes: Tensor, pairs: Tensor, known: Data, epsilon: float
+    noisy: Tensor, classes: Tensor, pairs: Tensor, known_graph: Data, epsilon: float
 ) -> Tensor:
     """Score each pair by noisy numbers of edges within and between classes.
 
@@ -59,11 +61,11 @@ def links_score(
             shape ``(K (K + 1) / 2,)``.
         classes: Class of each node, released or public, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
         epsilon: Decay of the noise per unit.
     """
     names = classes.cpu().numpy()
-    table = count_links(names, undirected_edges(known).cpu().numpy())
+    table = count_links(names, undirected_edges(known_graph).cpu().numpy())
     lower = np.tril_indices(len(table))
     surplus = noisy.cpu().numpy() - table[lower]
     column, row = np.sort(names[pairs.cpu().numpy()], axis=1).T
@@ -75,7 +77,7 @@ def counts_score(
     noisy: Tensor,
     counts: Callable[[NDArray[np.int64]], NDArray[np.int64]],
     pairs: Tensor,
-    known: Data,
+    known_graph: Data,
     rates: float | NDArray[np.float64],
 ) -> Tensor:
     """Score each pair by noisy counts of any kind and by the changes that the pair makes in them.
@@ -84,23 +86,23 @@ def counts_score(
         noisy: Released counts, of any shape.
         counts: From edges of shape ``(M, 2)`` to the counts without noise.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
         rates: Decay of the noise of each count, a number or of shape ``(C,)``.
     """
-    edges, canaries = undirected_edges(known).cpu().numpy(), pairs.cpu().numpy()
+    edges, canaries = undirected_edges(known_graph).cpu().numpy(), pairs.cpu().numpy()
     before, changes = counted_changes(counts, edges, canaries)
     surplus = noisy.cpu().numpy().ravel() - before
     return torch.from_numpy(table_scores(surplus, changes, np.broadcast_to(rates, before.shape)))
 
 
-def surplus_degrees(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
-    """Degrees minus their expectation if half of the pairs ``(P, 2)`` are edges, shape ``(N,)``."""
-    expected = torch.bincount(known.edge_index[0], minlength=len(degrees))
+def surplus_degrees(degrees: Tensor, pairs: Tensor, known_graph: Data) -> Tensor:
+    """Subtract from degrees ``(N,)`` their mean if half of the pairs ``(P, 2)`` are edges."""
+    expected = torch.bincount(known_graph.edge_index[0], minlength=len(degrees))
     canaries = torch.bincount(pairs.flatten(), minlength=len(degrees))
     return degrees.double().cpu() - expected - canaries / 2
 
 
-def degrees_score(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
+def degrees_score(degrees: Tensor, pairs: Tensor, known_graph: Data) -> Tensor:
     """Score each pair by released degrees, from -1 to 1.
 
     Multiplied by the epsilon of discrete Laplace noise, the score is the log-likelihood ratio if no
@@ -109,18 +111,18 @@ def degrees_score(degrees: Tensor, pairs: Tensor, known: Data) -> Tensor:
     Args:
         degrees: Released degrees of shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
     """
-    return surplus_degrees(degrees, pairs, known).clamp(-0.5, 0.5)[pairs].sum(1)
+    return surplus_degrees(degrees, pairs, known_graph).clamp(-0.5, 0.5)[pairs].sum(1)
 
 
 def weight(epsilon: float) -> float:
-    """Epsilon, or a large finite number if it is infinite, since infinity times 0 is nan."""
+    """Return epsilon, or a large finite number if it is infinite: infinity times 0 is nan."""
     return min(epsilon, _CERTAIN)
 
 
 def turns(graphs: Tensor) -> Tensor:
-    """Number of earlier entries with the same value, for each entry, shape ``(P,)``."""
+    """Return the number of earlier entries with the same value, for each entry, shape ``(P,)``."""
     order = graphs.argsort(stable=True)
     counts = torch.bincount(graphs)
     starts = (counts.cumsum(0) - counts)[graphs[order]]

@@ -17,7 +17,7 @@ _MOST_EDGES = 2048
 
 
 def critic_gradient_score(
-    critic: WalkCritic, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
+    critic: WalkCritic, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each pair by the noisy gradient of a step.
 
@@ -28,12 +28,12 @@ def critic_gradient_score(
         noisy: Noisy sum of clipped gradients; the part of a trained table is last.
         entry: Ledger entry of the sum.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
 
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    edges, std = undirected_edges(known), entry.scale
+    edges, std = undirected_edges(known_graph), entry.scale
     directions = _clipped_gradients(critic, pairs, entry.sensitivity)
     rest = noisy[: directions.shape[1]].clone()  # omit the rows of a table, which few records share
     rest -= entry.event.sample_rate / 2 * directions.sum(0)
@@ -49,7 +49,7 @@ def critic_gradient_score(
 
 
 def _clipped_gradients(critic: WalkCritic, pairs: Tensor, max_grad_norm: float) -> Tensor:
-    """Clipped gradients of the negated score, means over both orientations, shape ``(P, K)``."""
+    """Return clipped gradients of the negated score, means over orientations, shape ``(P, K)``."""
     values = {name: critic.get_parameter(name).detach() for name in _names(critic)}
 
     def loss(parameters: dict[str, Tensor], embedded: Tensor) -> Tensor:

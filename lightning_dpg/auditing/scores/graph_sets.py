@@ -17,7 +17,7 @@ from lightning_dpg.privacy.events import Gaussian
 
 
 def num_edges_per_graph_score(
-    method: GraphSetSynthesizer, num_edges: Tensor, pairs: Tensor, known: Data
+    method: GraphSetSynthesizer, num_edges: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     """Score each pair by noisy numbers of edges per graph.
 
@@ -25,7 +25,7 @@ def num_edges_per_graph_score(
         method: A synthesizer of a set of graphs, with its ledger.
         num_edges: Noisy numbers of shape ``(G,)``, as the ledger entry records them.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph on the nodes of all graphs, with all other edges.
+        known_graph: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
         Log-likelihood ratios under discrete Laplace noise, shape ``(P,)``.
@@ -35,7 +35,7 @@ def num_edges_per_graph_score(
     size = len(method.sizes)
     graphs = method.graph_of(pairs[:, 0]).cpu()
     canaries = torch.bincount(graphs, minlength=size)
-    edges = method.graph_of(undirected_edges(known)[:, 0]).cpu()
+    edges = method.graph_of(undirected_edges(known_graph)[:, 0]).cpu()
     surplus = num_edges.cpu() - torch.bincount(edges, minlength=size)
     # Any number of the graph's other canaries can be edges.
     others = torch.arange(int(canaries.max()))
@@ -50,9 +50,9 @@ def num_edges_per_graph_score(
 
 
 def subgraph_counts_score(
-    method: GraphCounts, noisy: Mapping[str, Tensor], pairs: Tensor, known: Data
+    method: GraphCounts, noisy: Mapping[str, Tensor], pairs: Tensor, known_graph: Data
 ) -> Tensor:
-    """Log-likelihood ratio of noisy subgraph counts with and without each canary.
+    """Return the log-likelihood ratio of noisy subgraph counts with and without each canary.
 
     The other canaries of the same graph are assumed absent, which weakens the attack.
 
@@ -60,7 +60,7 @@ def subgraph_counts_score(
         method: A private kernel, with its plan of counts and the scales of their noise.
         noisy: Released counts by their keys in the plan.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph on the nodes of all graphs, with all other edges.
+        known_graph: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
         Scores of shape ``(P,)``.
@@ -69,8 +69,8 @@ def subgraph_counts_score(
     power = 2 if is_gaussian else 1
     scales = torch.split(method.noise_scales.cpu(), [len(one.columns) for one in method.counts])
     places = {one.key: place for place, one in enumerate(method.counts)}
-    edges, graphs = undirected_edges(known).cpu(), method.graph_of(pairs[:, 0])
-    nodes = method.graph_of(torch.arange(known.num_nodes))
+    edges, graphs = undirected_edges(known_graph).cpu(), method.graph_of(pairs[:, 0])
+    nodes = method.graph_of(torch.arange(known_graph.num_nodes))
 
     def distances(extra: Tensor) -> Tensor:
         records = torch.cat([edges, extra])

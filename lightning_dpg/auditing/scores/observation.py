@@ -20,7 +20,7 @@ class Observation(NamedTuple):
         earlier: Earlier noisy values, the last one of each key.
         data: The data module; a score reads its public facts only.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges, which the attacker knows.
+        known_graph: Graph of all other edges, which the attacker knows.
     """
 
     method: Any
@@ -29,4 +29,4 @@ class Observation(NamedTuple):
     earlier: Mapping[str, Tensor]
     data: Any
     pairs: Tensor
-    known: Data
+    known_graph: Data

@@ -15,18 +15,18 @@ from lightning_dpg.methods.graph_set.pooled_set.statistics import (
 )
 
 
-def pooled_statistics_score(seen: Observation) -> Tensor:
+def pooled_statistics_score(observation: Observation) -> Tensor:
     """Score each canary by a pooled statistic and by the change that the canary makes in it.
 
-    The classes of the graphs follow from earlier releases, so that the attacker knows them.
+    The attacker knows the classes of the graphs, because they follow from earlier releases.
 
     Args:
-        seen: A release of :class:`PooledStatistics` other than its numbers of edges.
+        observation: A release of :class:`PooledStatistics` other than its numbers of edges.
 
     Returns:
         Scores of shape ``(P,)``, higher for an edge.
     """
-    method, key = seen.method, seen.entry.key
+    method, key = observation.method, observation.entry.key
     sizes = method.sizes.cpu().numpy()
     borders = method.pooled.classes()
     classes = borders.of(sizes, method.num_edges.cpu().numpy())
@@ -42,5 +42,5 @@ def pooled_statistics_score(seen: Observation) -> Tensor:
             return pooled_triangles(exact.triangles(), sizes, classes, borders.number)
         return np.array([pooled_components(exact.largest_components(), sizes)])
 
-    rate = weight(seen.entry.event.pure_epsilon) / seen.entry.sensitivity
-    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
+    rate = weight(observation.entry.event.pure_epsilon) / observation.entry.sensitivity
+    return counts_score(observation.noisy, counts, observation.pairs, observation.known_graph, rate)

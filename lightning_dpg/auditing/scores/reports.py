@@ -25,9 +25,9 @@ def embedding_reports_score(
     per_report: Tensor,
     graph_of: Tensor,
     pairs: Tensor,
-    known: Data,
+    known_graph: Data,
 ) -> Tensor:
-    """Log-likelihood ratio of the reports with and without each canary.
+    """Return the log-likelihood ratio of the reports with and without each canary.
 
     The other canaries of the same graph are assumed absent, which weakens the attack.
 
@@ -37,27 +37,27 @@ def embedding_reports_score(
         per_report: Epsilon of a report of each row, shape ``(N,)``.
         graph_of: Number of each node's graph, shape ``(N,)``.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph on the nodes of all graphs, with all other edges.
+        known_graph: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
         Scores of shape ``(P,)``.
     """
-    edges, least = undirected_edges(known).cpu(), least_rate(per_report)[:, None]
+    edges, least = undirected_edges(known_graph).cpu(), least_rate(per_report)[:, None]
 
     def likelihood(extra: Tensor) -> Tensor:
-        """Log-likelihood of each graph with the further edges ``extra``."""
+        """Return the log-likelihood of each graph with the further edges ``extra``."""
         rates = report_rate(encode(torch.cat([edges, extra])), least).double() / RATE_DENOMINATOR
-        told = torch.where(signs > 0, rates, 1 - rates).log() * (signs != 0)
+        log_ratios = torch.where(signs > 0, rates, 1 - rates).log() * (signs != 0)
         total = torch.zeros(int(graph_of[-1]) + 1, dtype=torch.double)
-        return total.index_add_(0, graph_of, told.sum(1))
+        return total.index_add_(0, graph_of, log_ratios.sum(1))
 
     return _alone(likelihood, pairs.cpu(), graph_of)
 
 
 def scalar_reports_score(
-    method: LocalScalars, data: GraphSetRecords, reports: Tensor, pairs: Tensor, known: Data
+    method: LocalScalars, data: GraphSetRecords, reports: Tensor, pairs: Tensor, known_graph: Data
 ) -> Tensor:
-    """Log-likelihood ratio of reported statistics of clients with and without each canary.
+    """Return the log-likelihood ratio of reported statistics with and without each canary.
 
     The other canaries of the same graph are assumed absent, which weakens the attack.
 
@@ -66,16 +66,16 @@ def scalar_reports_score(
         data: Data module of the set of graphs, whose sizes are public.
         reports: Reported cells of each graph, shape ``(G, F)``.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph on the nodes of all graphs, with all other edges.
+        known_graph: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
         Scores of shape ``(P,)``.
     """
     names, law = method.hparams["statistics"], method.law(method.budget)
-    edges, pairs = undirected_edges(known).cpu(), pairs.cpu()
+    edges, pairs = undirected_edges(known_graph).cpu(), pairs.cpu()
 
     def likelihood(extra: Tensor) -> Tensor:
-        """Log-likelihood of each graph with the further edges ``extra``."""
+        """Return the log-likelihood of each graph with the further edges ``extra``."""
         values = graph_scalars(names, torch.cat([edges, extra]), data.graph_of, data.sizes)
         total: Tensor = law.log_likelihood(reports.cpu(), values).sum(1)
         return total
@@ -84,7 +84,7 @@ def scalar_reports_score(
 
 
 def _alone(likelihood: Callable[[Tensor], Tensor], pairs: Tensor, graph_of: Tensor) -> Tensor:
-    """Gain of the likelihood of its graph by each pair, with no other pair of the same graph."""
+    """Return the gain in likelihood of its graph by each pair as the only canary of the graph."""
     without, graphs = likelihood(pairs[:0]), graph_of[pairs[:, 0]]
     scores, order = torch.zeros(len(pairs), dtype=torch.double), turns(graphs)
     for turn in range(int(order.max()) + 1):
@@ -96,7 +96,7 @@ def _alone(likelihood: Callable[[Tensor], Tensor], pairs: Tensor, graph_of: Tens
 def edge_reports_score(
     epsilon: float, thinning: float, numbers: Tensor, pairs: Tensor, num_nodes: int
 ) -> Tensor:
-    """Log-likelihood ratios of randomized response, for pairs of shape ``(P, 2)``.
+    """Return log-likelihood ratios of randomized response, for pairs of shape ``(P, 2)``.
 
     Without thinning they are plus or minus epsilon. With thinning, an absent report is weaker
     evidence.
@@ -122,7 +122,7 @@ def client_reports_score(
     data: GraphSetRecords,
     signs: Tensor,
     pairs: Tensor,
-    known: Data,
+    known_graph: Data,
 ) -> Tensor:
     """Score each pair by the node embedding reports of a method with local privacy.
 
@@ -131,7 +131,7 @@ def client_reports_score(
         data: Data module of the set of graphs, whose features and sizes are public.
         signs: Reports of the rows of all clients, shape ``(N, h)``.
         pairs: Canaries of shape ``(P, 2)``.
-        known: Graph on the nodes of all graphs, with all other edges.
+        known_graph: Graph on the nodes of all graphs, with all other edges.
     """
     sent = method.sizes.cpu()
     numbers = torch.arange(int(sent.max()))
@@ -143,5 +143,5 @@ def client_reports_score(
         method.epsilon_per_report().repeat_interleave(data.sizes),
         data.graph_of,
         pairs,
-        known,
+        known_graph,
     )

@@ -25,7 +25,7 @@ _DRAWS = 4
 
 
 def sums_score(
-    summed: Tensor, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known: Data
+    summed: Tensor, noisy: Tensor, entry: LedgerEntry, pairs: Tensor, known_graph: Data
 ) -> Tensor:
     r"""Score each pair by noisy sums over neighbors, :math:`R = A X + N`.
 
@@ -37,13 +37,13 @@ def sums_score(
         noisy: The release R of shape ``(N, d)``.
         entry: Ledger entry of the sums.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
 
     Returns:
         Scores of shape ``(P,)``.
     """
     rows = normalize(summed.double().cpu())
-    rest = noisy.double().cpu() - aggregate(undirected_edges(known), rows)
+    rest = noisy.double().cpu() - aggregate(undirected_edges(known_graph), rows)
     rest -= aggregate(pairs, rows) / 2
     std = max(entry.scale, 1e-6)
     return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / std**2
@@ -55,7 +55,7 @@ def edge_gradient_score(
     noisy: Tensor,
     entry: LedgerEntry,
     pairs: Tensor,
-    known: Data,
+    known_graph: Data,
 ) -> Tensor:
     """Score each pair by the noisy gradient of a step.
 
@@ -68,12 +68,12 @@ def edge_gradient_score(
         noisy: Noisy sum of clipped gradients of the networks, in their order, shape ``(K,)``.
         entry: Ledger entry of the gradient.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph of all other edges.
+        known_graph: Graph of all other edges.
 
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    edges, rate, norm = undirected_edges(known), entry.event.sample_rate, entry.sensitivity
+    edges, rate, norm = undirected_edges(known_graph), entry.event.sample_rate, entry.sensitivity
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
     directions = mean_clipped_gradients(networks, rows[pairs], norm)
     others = mean_clipped_gradients(networks, rows[part], norm)
@@ -87,7 +87,7 @@ def edge_gradient_score(
 
 
 def mean_clipped_gradients(networks: nn.ModuleDict, rows: Tensor, max_grad_norm: float) -> Tensor:
-    """Means of :func:`clipped_gradients` over some draws of the latent vectors."""
+    """Average :func:`clipped_gradients` over some draws of the latent vectors."""
     width = next(networks["decoder"].parameters()).shape[1] - CONTEXT_DIM
     source = torch.Generator().manual_seed(0)
     normal = torch.randn(_DRAWS, len(rows), 2, width, generator=source).to(rows)
@@ -98,7 +98,7 @@ def mean_clipped_gradients(networks: nn.ModuleDict, rows: Tensor, max_grad_norm:
 def clipped_gradients(
     networks: nn.ModuleDict, rows: Tensor, normal: Tensor, max_grad_norm: float
 ) -> Tensor:
-    """Clipped gradients of the negated log odds of pairs.
+    """Return clipped gradients of the negated log odds of pairs.
 
     Args:
         networks: ``encoder`` and ``decoder``.

@@ -17,7 +17,7 @@ Likelihood = Callable[[int, NDArray[np.int64]], NDArray[np.float64]]
 
 
 def coin_scores(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float64]:
-    """Log-likelihood ratios of coins under the assumption that cells are independent.
+    """Return log-likelihood ratios of coins under the assumption that cells are independent.
 
     They are exact where no two canaries share a cell, and where each canary changes one cell only.
 
@@ -115,7 +115,7 @@ def counted_changes(
     edges: NDArray[np.int64],
     pairs: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], csr_array]:
-    """Counts of the known edges, and the change by each canary as the only further edge.
+    """Count the known edges, and the change by each canary as the only further edge.
 
     Args:
         counts: From edges of shape ``(M, 2)`` to a table of any shape, of C numbers.
@@ -136,7 +136,7 @@ def counted_changes(
 def _sums(
     values: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Sums of ``counts`` fair coins of each of ``values``, and their log-probabilities."""
+    """Return sums of ``counts`` fair coins of each of ``values``, and their log-probabilities."""
     sums: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     chances: NDArray[np.float64] = np.ones(1)
     for value, count in zip(values, counts, strict=True):

@@ -18,7 +18,7 @@ def updates_score(
     client_of: Tensor,
     entry: LedgerEntry,
     pairs: Tensor,
-    known: Data,
+    known_graph: Data,
 ) -> Tensor:
     """Approximate log-likelihood ratios of canaries, given a sum of clients' updates.
 
@@ -32,12 +32,12 @@ def updates_score(
         client_of: Number of the client that holds each pair, or -1, shape ``(P,)``.
         entry: Ledger entry of the sum.
         pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
-        known: Graph on the nodes of all graphs, with all other edges.
+        known_graph: Graph on the nodes of all graphs, with all other edges.
 
     Returns:
         Scores of shape ``(P,)``; 0 for pairs that no client holds.
     """
-    pairs, edges = pairs.cpu(), undirected_edges(known).cpu()
+    pairs, edges = pairs.cpu(), undirected_edges(known_graph).cpu()
     without, held = updates(edges).double(), torch.nonzero(client_of >= 0)[:, 0]
     changes = torch.zeros(len(pairs), without.shape[1], dtype=torch.double)
     # One canary of each client at a time.

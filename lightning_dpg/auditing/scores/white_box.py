@@ -52,7 +52,7 @@ from lightning_dpg.papers.jin2022.inputs import node_inputs, public_features
 from lightning_dpg.privacy.events import Gaussian
 
 
-def white_box_score(seen: Observation) -> Tensor:
+def white_box_score(observation: Observation) -> Tensor:
     """Score each canary by a noisy value; all scores are 0 if no score matches its key.
 
     The audit adds the scores of all releases as log-likelihood ratios.
@@ -60,183 +60,261 @@ def white_box_score(seen: Observation) -> Tensor:
     Returns:
         Scores of shape ``(P,)``, higher for an edge.
     """
-    score = _SCORES.get(re.sub(r"_\d+$", "", seen.entry.key))
-    return torch.zeros(len(seen.pairs)) if score is None else score(seen)
+    score = _SCORES.get(re.sub(r"_\d+$", "", observation.entry.key))
+    return torch.zeros(len(observation.pairs)) if score is None else score(observation)
 
 
-def _num_edges(seen: Observation) -> Tensor:
-    rate = seen.entry.event.pure_epsilon / seen.entry.sensitivity
-    return num_edges_score(seen.noisy, seen.pairs, seen.known, rate)
+def _num_edges(observation: Observation) -> Tensor:
+    rate = observation.entry.event.pure_epsilon / observation.entry.sensitivity
+    return num_edges_score(observation.noisy, observation.pairs, observation.known_graph, rate)
 
 
-def _ordered_degrees(seen: Observation) -> Tensor:
-    return ordered_degrees_score(seen.noisy, seen.pairs, seen.known, seen.entry.event.pure_epsilon)
-
-
-def _degrees(seen: Observation) -> Tensor:
-    if not isinstance(seen.entry.event, Gaussian):
-        return weight(seen.entry.event.pure_epsilon) * degrees_score(
-            seen.noisy, seen.pairs, seen.known
-        )
-    std = seen.entry.scale
-    surplus = surplus_degrees(seen.noisy, seen.pairs, seen.known)
-    return surplus[seen.pairs].sum(1) / max(std, 1e-6) ** 2
-
-
-def _degree_mixing(seen: Observation) -> Tensor:
-    classes = torch.from_numpy(degree_classes(seen.method.degrees.cpu().numpy()))
-    lower = seen.noisy[*np.tril_indices(len(seen.noisy))]
-    return links_score(
-        lower, classes, seen.pairs, seen.known, weight(seen.entry.event.pure_epsilon)
+def _ordered_degrees(observation: Observation) -> Tensor:
+    return ordered_degrees_score(
+        observation.noisy,
+        observation.pairs,
+        observation.known_graph,
+        observation.entry.event.pure_epsilon,
     )
 
 
-def _community_links(seen: Observation) -> Tensor:
-    classes, rate = seen.method.communities, seen.entry.event.pure_epsilon / seen.entry.sensitivity
-    return links_score(seen.noisy, classes, seen.pairs, seen.known, rate)
+def _degrees(observation: Observation) -> Tensor:
+    if not isinstance(observation.entry.event, Gaussian):
+        return weight(observation.entry.event.pure_epsilon) * degrees_score(
+            observation.noisy, observation.pairs, observation.known_graph
+        )
+    std = observation.entry.scale
+    surplus = surplus_degrees(observation.noisy, observation.pairs, observation.known_graph)
+    return surplus[observation.pairs].sum(1) / max(std, 1e-6) ** 2
 
 
-def _wedges(seen: Observation) -> Tensor:
-    entry, degrees = seen.entry, seen.method.degrees.cpu().numpy()
+def _degree_mixing(observation: Observation) -> Tensor:
+    classes = torch.from_numpy(degree_classes(observation.method.degrees.cpu().numpy()))
+    lower = observation.noisy[*np.tril_indices(len(observation.noisy))]
+    return links_score(
+        lower,
+        classes,
+        observation.pairs,
+        observation.known_graph,
+        weight(observation.entry.event.pure_epsilon),
+    )
+
+
+def _community_links(observation: Observation) -> Tensor:
+    classes, rate = (
+        observation.method.communities,
+        observation.entry.event.pure_epsilon / observation.entry.sensitivity,
+    )
+    return links_score(observation.noisy, classes, observation.pairs, observation.known_graph, rate)
+
+
+def _wedges(observation: Observation) -> Tensor:
+    entry, degrees = observation.entry, observation.method.degrees.cpu().numpy()
     counts, _ = wedge_counter(degrees, entry.scale)
     rate, space = (
         weight(entry.event.pure_epsilon) / entry.sensitivity,
         UndirectedPairs(len(degrees)),
     )
 
-    def counted(edges: np.ndarray) -> np.ndarray:
+    def count(edges: np.ndarray) -> np.ndarray:
         return counts(EdgeStatistics(torch.from_numpy(edges), space))
 
-    return counts_score(seen.noisy, counted, seen.pairs, seen.known, rate)
+    return counts_score(observation.noisy, count, observation.pairs, observation.known_graph, rate)
 
 
-def _degree_counts(seen: Observation) -> Tensor:
-    entry, size = seen.entry, seen.known.num_nodes
-    counts = partial(counts_at_least, num_nodes=size, max_degree=len(seen.noisy))
+def _degree_counts(observation: Observation) -> Tensor:
+    entry, size = observation.entry, observation.known_graph.num_nodes
+    counts = partial(counts_at_least, num_nodes=size, max_degree=len(observation.noisy))
     rate = weight(entry.event.pure_epsilon) / entry.sensitivity
-    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
+    return counts_score(observation.noisy, counts, observation.pairs, observation.known_graph, rate)
 
 
-def _largest_degrees(seen: Observation) -> Tensor:
+def _largest_degrees(observation: Observation) -> Tensor:
     size, rate = (
-        seen.known.num_nodes,
-        weight(seen.entry.event.pure_epsilon) / seen.entry.sensitivity,
+        observation.known_graph.num_nodes,
+        weight(observation.entry.event.pure_epsilon) / observation.entry.sensitivity,
     )
 
     def counts(edges: np.ndarray) -> np.ndarray:
         return np.sort(np.bincount(edges.ravel(), minlength=size))[-2:].sum(keepdims=True)
 
-    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rate)
+    return counts_score(observation.noisy, counts, observation.pairs, observation.known_graph, rate)
 
 
-def _joint_degrees(seen: Observation) -> Tensor:
-    size, largest_two = seen.known.num_nodes, seen.method.largest_two
-    sensitivity, scales = seen.method.calibration(degree_cells(largest_two, size - 1))
-    rates = weight(seen.entry.event.pure_epsilon) / (scales * sensitivity)
+def _joint_degrees(observation: Observation) -> Tensor:
+    size, largest_two = observation.known_graph.num_nodes, observation.method.largest_two
+    sensitivity, scales = observation.method.calibration(degree_cells(largest_two, size - 1))
+    rates = weight(observation.entry.event.pure_epsilon) / (scales * sensitivity)
 
     def counts(edges: np.ndarray) -> np.ndarray:
         degrees = np.bincount(edges.ravel(), minlength=size)
         return joint_degrees(edges, degrees, largest_two)
 
-    return counts_score(seen.noisy, counts, seen.pairs, seen.known, rates)
+    return counts_score(
+        observation.noisy, counts, observation.pairs, observation.known_graph, rates
+    )
 
 
-def _communities(seen: Observation) -> Tensor:
-    return communities_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
+def _communities(observation: Observation) -> Tensor:
+    return communities_score(
+        observation.method,
+        observation.entry,
+        observation.noisy,
+        observation.pairs,
+        observation.known_graph,
+    )
 
 
-def _block_labels(seen: Observation) -> Tensor:
-    return labels_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
+def _block_labels(observation: Observation) -> Tensor:
+    return labels_score(
+        observation.method,
+        observation.entry,
+        observation.noisy,
+        observation.pairs,
+        observation.known_graph,
+    )
 
 
-def _dendrogram(seen: Observation) -> Tensor:
-    return dendrogram_score(seen.entry, seen.noisy, seen.pairs, seen.known)
+def _dendrogram(observation: Observation) -> Tensor:
+    return dendrogram_score(
+        observation.entry, observation.noisy, observation.pairs, observation.known_graph
+    )
 
 
-def _branch_edges(seen: Observation) -> Tensor:
-    tree = seen.method.dendrogram
-    return branches_score(tree, seen.entry, seen.noisy, seen.pairs, seen.known)
+def _branch_edges(observation: Observation) -> Tensor:
+    tree = observation.method.dendrogram
+    return branches_score(
+        tree, observation.entry, observation.noisy, observation.pairs, observation.known_graph
+    )
 
 
-def _edge_reports(seen: Observation) -> Tensor:
-    size = seen.known.num_nodes
-    epsilon = seen.entry.event.pure_epsilon / seen.entry.sensitivity  # that of one pair
-    return edge_reports_score(epsilon, kept_share(seen.method), seen.noisy, seen.pairs, size)
+def _edge_reports(observation: Observation) -> Tensor:
+    size = observation.known_graph.num_nodes
+    epsilon = (
+        observation.entry.event.pure_epsilon / observation.entry.sensitivity
+    )  # that of one pair
+    return edge_reports_score(
+        epsilon, kept_share(observation.method), observation.noisy, observation.pairs, size
+    )
 
 
 def kept_share(method: object) -> float:
-    """Probability that a method keeps a report of randomized response."""
+    """Return the probability that a method keeps a report of randomized response."""
     return float(getattr(method, "thinning", 1.0))
 
 
-def _critic_gradient(seen: Observation) -> Tensor:
-    critic = seen.method.critic
-    return critic_gradient_score(critic, seen.noisy, seen.entry, seen.pairs, seen.known)
+def _critic_gradient(observation: Observation) -> Tensor:
+    critic = observation.method.critic
+    return critic_gradient_score(
+        critic, observation.noisy, observation.entry, observation.pairs, observation.known_graph
+    )
 
 
-def _edge_gradient(seen: Observation) -> Tensor:
-    nodes = torch.arange(seen.known.num_nodes, device=seen.noisy.device)
-    inputs, networks = seen.method.inputs(nodes), seen.method.networks
-    return edge_gradient_score(networks, inputs, seen.noisy, seen.entry, seen.pairs, seen.known)
+def _edge_gradient(observation: Observation) -> Tensor:
+    nodes = torch.arange(observation.known_graph.num_nodes, device=observation.noisy.device)
+    inputs, networks = observation.method.inputs(nodes), observation.method.networks
+    return edge_gradient_score(
+        networks,
+        inputs,
+        observation.noisy,
+        observation.entry,
+        observation.pairs,
+        observation.known_graph,
+    )
 
 
-def _attribute_moment(seen: Observation) -> Tensor:
-    rows = seen.method.scores.rows
-    return attribute_moment_score(rows, seen.entry, seen.noisy, seen.pairs, seen.known)
+def _attribute_moment(observation: Observation) -> Tensor:
+    rows = observation.method.scores.rows
+    return attribute_moment_score(
+        rows, observation.entry, observation.noisy, observation.pairs, observation.known_graph
+    )
 
 
-def _attribute_gradient(seen: Observation) -> Tensor:
-    return attribute_gradient_score(seen.method, seen.entry, seen.noisy, seen.pairs, seen.known)
+def _attribute_gradient(observation: Observation) -> Tensor:
+    return attribute_gradient_score(
+        observation.method,
+        observation.entry,
+        observation.noisy,
+        observation.pairs,
+        observation.known_graph,
+    )
 
 
-def _neighbor_sums(seen: Observation) -> Tensor:
-    hop = int(seen.entry.key.rpartition("_")[2])
+def _neighbor_sums(observation: Observation) -> Tensor:
+    hop = int(observation.entry.key.rpartition("_")[2])
     if hop > 1:
-        summed = seen.earlier[f"neighbor_sums_{hop - 1}"]
-    elif isinstance(seen.method, GraphFeatureRelease):
-        summed = public_features(seen.data)
+        summed = observation.earlier[f"neighbor_sums_{hop - 1}"]
+    elif isinstance(observation.method, GraphFeatureRelease):
+        summed = public_features(observation.data)
     else:
-        summed = seen.method.features
-    return sums_score(summed, seen.noisy, seen.entry, seen.pairs.cpu(), seen.known)
+        summed = observation.method.features
+    return sums_score(
+        summed,
+        observation.noisy,
+        observation.entry,
+        observation.pairs.cpu(),
+        observation.known_graph,
+    )
 
 
-def _num_edges_per_graph(seen: Observation) -> Tensor:
-    return num_edges_per_graph_score(seen.method, seen.noisy, seen.pairs, seen.known)
+def _num_edges_per_graph(observation: Observation) -> Tensor:
+    return num_edges_per_graph_score(
+        observation.method, observation.noisy, observation.pairs, observation.known_graph
+    )
 
 
-def _subgraph_counts(seen: Observation) -> Tensor:
-    if seen.method.counting.is_sampled:  # the law of counts in a secret sample has no formula here
-        return torch.zeros(len(seen.pairs))
-    noisy = {seen.entry.key: seen.noisy}
-    return subgraph_counts_score(seen.method, noisy, seen.pairs, seen.known)
+def _subgraph_counts(observation: Observation) -> Tensor:
+    if (
+        observation.method.counting.is_sampled
+    ):  # the law of counts in a secret sample has no formula here
+        return torch.zeros(len(observation.pairs))
+    noisy = {observation.entry.key: observation.noisy}
+    return subgraph_counts_score(
+        observation.method, noisy, observation.pairs, observation.known_graph
+    )
 
 
-def _embedding_reports(seen: Observation) -> Tensor:
-    signs = seen.noisy.double()
-    return client_reports_score(seen.method, seen.data, signs, seen.pairs, seen.known)
+def _embedding_reports(observation: Observation) -> Tensor:
+    signs = observation.noisy.double()
+    return client_reports_score(
+        observation.method, observation.data, signs, observation.pairs, observation.known_graph
+    )
 
 
-def _scalar_reports(seen: Observation) -> Tensor:
-    return scalar_reports_score(seen.method, seen.data, seen.noisy, seen.pairs, seen.known)
+def _scalar_reports(observation: Observation) -> Tensor:
+    return scalar_reports_score(
+        observation.method,
+        observation.data,
+        observation.noisy,
+        observation.pairs,
+        observation.known_graph,
+    )
 
 
-def _client_updates(seen: Observation) -> Tensor:
-    method, data = seen.method, seen.data
+def _client_updates(observation: Observation) -> Tensor:
+    method, data = observation.method, observation.data
     parts, training = method.client_parts(), method.local_training()
     owners = torch.full((len(method.sizes),), -1)
     for number, part in enumerate(parts):
         owners[part] = number
 
     def updates(edges: Tensor) -> Tensor:
-        """Clipped updates of the clients with the given edges, each times its weight."""
+        """Return clipped updates of the clients with the given edges, each times its weight."""
         inputs, labels = node_inputs(data, edges), method.labels.cpu()
         clients = build_clients(parts, inputs, edges, data.graph_of, labels, method.device)
         return torch.stack(
             [weighted_update(method.network, [client], training) for client in clients]
         )
 
-    held_by = owners[data.graph_of[seen.pairs[:, 0].cpu()]]
-    return updates_score(seen.noisy, updates, held_by, seen.entry, seen.pairs, seen.known)
+    held_by = owners[data.graph_of[observation.pairs[:, 0].cpu()]]
+    return updates_score(
+        observation.noisy,
+        updates,
+        held_by,
+        observation.entry,
+        observation.pairs,
+        observation.known_graph,
+    )
 
 
 # Scores by the key of the ledger entry, without the number at its end.

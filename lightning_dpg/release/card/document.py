@@ -44,7 +44,7 @@ class Document(NamedTuple):
         title: Heading of all.
         guarantee: The guarantee in one sentence, or that there is none.
         is_private: Whether there is a guarantee.
-        warning: What the reader has to know before all else; empty for a shipped method.
+        warning: Warning at the top of the card; empty for a shipped method.
         description: The content of the folder.
         sections: All sections in their order.
     """
@@ -241,10 +241,10 @@ def _accounting(content: dict[str, Any]) -> Section:
     return Section(say("accounting.title"), tuple(lines))
 
 
-def _opinion(found: dict[str, Any], epsilon: float) -> str:
-    opinion = SecondOpinion(found["rdp"], found["prv"], found["is_part"])
-    said = say("accounting.opinion", program=found["by"], opinion=opinion)
-    return f"{said} {opinion.remark(epsilon)}".rstrip()
+def _opinion(values: dict[str, Any], epsilon: float) -> str:
+    opinion = SecondOpinion(values["rdp"], values["prv"], values["is_part"])
+    sentence = say("accounting.opinion", program=values["by"], opinion=opinion)
+    return f"{sentence} {opinion.remark(epsilon)}".rstrip()
 
 
 def _checks() -> Section:

@@ -62,20 +62,20 @@ def findings(card: Card, method: str) -> Findings:
 
 
 def _read(kind: str, path: Path, method: str) -> dict[str, Any]:
-    wanted = f"expected the file that `python -m lightning_dpg {_COMMANDS[kind]}` writes"
+    way = f"expected the file that `python -m lightning_dpg {_COMMANDS[kind]}` writes"
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CommandError(f"card.{kind} {path}: no JSON ({error})\n{wanted}") from error
-    missing = [
+        raise CommandError(f"card.{kind} {path}: no JSON ({error})\n{way}") from error
+    missing_keys = [
         name for name in _REQUIRED[kind] if not isinstance(report, dict) or name not in report
     ]
-    if missing:
-        raise CommandError(f"card.{kind} {path}: it has no {missing[0]!r}\n{wanted}")
-    found = report.get("method", method)
-    if found != method:
+    if missing_keys:
+        raise CommandError(f"card.{kind} {path}: it has no {missing_keys[0]!r}\n{way}")
+    other = report.get("method", method)
+    if other != method:
         raise CommandError(
-            f"card.{kind} {path}: a result of {found}, while this release is by {method}\n"
+            f"card.{kind} {path}: a result of {other}, while this release is by {method}\n"
             f"name the {kind} of {method}, or leave card.{kind} out"
         )
     return dict(report)
@@ -102,7 +102,7 @@ def _public(kind: str, report: dict[str, Any], graph: str) -> str:
 
 
 def _best(rows: list[dict[str, Any]]) -> str:
-    """The most successful attack on single links."""
+    """Return the most successful attack on single links."""
     best = max(rows, key=lambda row: row["release"]["found"]["value"])
     base = best.get("baseline")
     return say(
@@ -115,7 +115,7 @@ def _best(rows: list[dict[str, Any]]) -> str:
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Names and texts of all single values of a report."""
+    """Yield the names and texts of all single values of a report."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _leaves(inner, f"{name}, {key}" if name else str(key))

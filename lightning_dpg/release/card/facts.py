@@ -38,6 +38,6 @@ class Facts(NamedTuple):
 
 
 def publishes_names(statement: dict[str, Any], facts: Facts) -> bool:
-    """Whether the names of the nodes of one graph are in the release."""
+    """Return whether the names of the nodes of one graph are in the release."""
     numbered = any(_SECRET_NUMBERS in line for line in statement["assumptions"])
     return not facts.is_set and not numbered

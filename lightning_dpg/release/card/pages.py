@@ -24,7 +24,7 @@ _ESCAPED = {
 
 
 def in_markdown(text: str) -> str:
-    """Escape a text, so that Markdown shows it as it is."""
+    """Escape a text for Markdown, which then shows it as it is."""
     for character, escaped in _ESCAPED.items():
         text = text.replace(character, escaped)
     return text

@@ -42,7 +42,7 @@ def read_of(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def expected_error(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Expected error of each number of a read; None where no closed form is known here."""
+    """Return the expected error of each number of a read; None without a known closed form."""
     key, mechanism, moved = _key(entry), entry["mechanism"], float(entry["sensitivity"])
     if not moved or mechanism == "non_private" or any(p in entry["proof"] for p in _SAMPLED):
         return None
@@ -109,17 +109,17 @@ def _key(entry: dict[str, Any]) -> str:
 
 
 def _proof_names(proof: str) -> list[str]:
-    """Names of the functions that an entry gives as its proof; none if it gives a reason."""
+    """Return the names of the functions that prove an entry; none if it gives a reason."""
     names = re.split("[,;] ", proof)
     return names if all(name.isidentifier() for name in names) else []
 
 
 def _place(name: str) -> str:
-    """Name of a function with the file of its docstring, which is the proof."""
+    """Name a function and the file of its docstring, which is the proof."""
     for module in _PROOFS:
-        found = getattr(module, name, None)
-        if callable(found):
-            return f"{name} ({found.__module__.replace('.', '/')}.py)"
+        function = getattr(module, name, None)
+        if callable(function):
+            return f"{name} ({function.__module__.replace('.', '/')}.py)"
     return name
 
 

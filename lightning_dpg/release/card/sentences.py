@@ -9,7 +9,7 @@ import yaml
 
 @cache
 def sentences() -> dict[str, str]:
-    """All sentences with their placeholders, by names such as ``limits.machine``."""
+    """Return all sentences with their placeholders, by names such as ``limits.machine``."""
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return {
         f"{section}.{name}": sentence
@@ -19,17 +19,17 @@ def sentences() -> dict[str, str]:
 
 
 def say(name: str, /, **values: object) -> str:
-    """A sentence with values in place of its placeholders."""
+    """Fill the placeholders of a sentence with values."""
     return sentences()[name].format(**values)
 
 
 def cells(name: str, /, **values: object) -> tuple[str, ...]:
-    """The cells of the head of a table."""
+    """Return the cells of the head of a table."""
     return tuple(say(name, **values).split(" | "))
 
 
 def chosen(section: str, holds: Mapping[str, object], /, **values: object) -> list[str]:
-    """The sentences of a section that hold.
+    """Return the sentences of a section that hold.
 
     Args:
         section: Name of the section.

@@ -13,10 +13,10 @@ class Card:
     """Facts that only the owner of the data knows. All of them are published with the release.
 
     Args:
-        operator: Who made the release.
-        purpose: What the release is made for.
-        recipient: Who receives it.
-        contact: Whom to ask about it.
+        operator: Person or organization that made the release.
+        purpose: Purpose of the release.
+        recipient: Person or organization that receives it.
+        contact: Address for questions about it.
         licence: Terms of use.
         data: Name and description of the data: what a node and a relation are, and of which time.
         settings_chosen_on: Data on which the method and its settings were chosen. A choice by
@@ -50,20 +50,20 @@ class Card:
 
     @classmethod
     def of(cls, texts: "Card | Mapping[str, Any] | None") -> "Card":
-        """The card of texts by their names.
+        """Build the card from texts by their names.
 
         Raises:
             Refusal: If a name is unknown.
         """
         if isinstance(texts, Card):
             return texts
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         for name in texts or {}:
-            if name not in known:
-                raise Refusal(f"card has no text {name!r}{nearest(str(name), known)}")
+            if name not in names:
+                raise Refusal(f"card has no text {name!r}{nearest(str(name), names)}")
         return cls(**texts or {})
 
     def texts(self) -> dict[str, str]:
-        """The given texts by their names, without the names of files."""
+        """Return the texts of the owner by their names, without the names of files."""
         names = [field.name for field in fields(self) if field.name not in ("audit", "attack")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}

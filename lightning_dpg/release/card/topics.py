@@ -45,7 +45,7 @@ _UPDATES = "client_updates"
 
 
 def statement_of(content: dict[str, Any]) -> dict[str, Any]:
-    """The statement in the content of a ``privacy.json``, without the topics."""
+    """Return the statement in the content of a ``privacy.json``, without the topics."""
     return {name: value for name, value in content.items() if name not in TOPICS}
 
 
@@ -100,21 +100,21 @@ OF_THE_OWNER = ("operator", "purpose", "recipient", "contact", "licence")
 _DATA = {"data": "description", "settings_chosen_on": "settings_chosen_on"}
 
 
-def with_texts(known: dict[str, Any], card: Card, evaluation: dict[str, str]) -> dict[str, Any]:
+def with_texts(content: dict[str, Any], card: Card, evaluation: dict[str, str]) -> dict[str, Any]:
     """Replace texts of the owner in topics; those that are not given stay.
 
     Args:
-        known: All topics, and possibly other values.
+        content: All topics, and possibly other values.
         card: Texts of the owner.
         evaluation: Sentences about audits and attacks.
     """
     texts = card.texts()
     administrative = {name: texts[name] for name in OF_THE_OWNER if name in texts}
     data = {field: texts[name] for name, field in _DATA.items() if name in texts}
-    return known | {
-        "administrative": known["administrative"] | administrative,
-        "data": known["data"] | data,
-        "evaluation": known["evaluation"] | evaluation,
+    return content | {
+        "administrative": content["administrative"] | administrative,
+        "data": content["data"] | data,
+        "evaluation": content["evaluation"] | evaluation,
     }
 
 
@@ -150,7 +150,7 @@ def _trust_model(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 def parameters_of(statement: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a statement and the numbers that follow from them."""
+    """Return the parameters of a statement and the numbers that follow from them."""
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
     is_private = math.isfinite(epsilon)
     variant = "approximate differential privacy" if delta else "pure differential privacy"
@@ -188,25 +188,25 @@ def _meaning(statement: dict[str, Any]) -> list[str]:
 
 def _group(epsilon: float, delta: float, size: int) -> dict[str, Any]:
     together = group_budget(epsilon, delta, size)
-    found = true_positive_bound(*together, FALSE_POSITIVES)
+    bound = true_positive_bound(*together, FALSE_POSITIVES)
     return {
         "units": size,
         "epsilon": float(f"{together.epsilon:.12g}"),
         "delta": float(digits_up(together.delta, 3)),
         "belief_at_most": _up(belief_bound(*together)),
-        "true_positive_rate_at_most": _up(found),
+        "true_positive_rate_at_most": _up(bound),
     }
 
 
 def percent(share: float) -> str:
-    """A share in percent, with one decimal, and with three near the whole."""
+    """Format a share in percent, with one decimal, and with three near the whole."""
     if share == 1:
         return "100 %"
     return f"{100 * share:.1f} %" if share < _NEAR else f"{100 * share:.3f} %"
 
 
 def _up(share: float) -> float:
-    """A share rounded up to a tenth of a percent, and to a thousandth near the whole."""
+    """Round a share up to a tenth of a percent, and to a thousandth near the whole."""
     steps = 1000 if share < _NEAR else 100_000
     return math.ceil(share * steps * (1 - 1e-12)) / steps
 
@@ -224,20 +224,20 @@ def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 def _second_opinion(statement: dict[str, Any]) -> dict[str, Any]:
-    """Epsilon by opacus, where it has a number."""
+    """Return epsilon by opacus, where it has a number."""
     if statement["epsilon"] == "inf":
         return {}
-    found = second_opinion(entries_of(statement), float(statement["delta"]))
-    return {} if found is None else {"second_opinion": {"by": OPACUS, **found._asdict()}}
+    opinion = second_opinion(entries_of(statement), float(statement["delta"]))
+    return {} if opinion is None else {"second_opinion": {"by": OPACUS, **opinion._asdict()}}
 
 
 def _other_runs(facts: Facts) -> dict[str, Any]:
-    """One of three facts: it says nothing of a book but that there is one."""
+    """Say whether other runs are added up; of a book, only that there is one."""
     return {} if facts.other_runs is None else {"other_runs": facts.other_runs}
 
 
 def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
-    """Known limits, those of every private release among them."""
+    """Return the known limits, including those of every private release."""
     if statement["epsilon"] == "inf":
         return [say("limits.no_guarantee")]
     claimed = statement.get("claimed_epsilon")

@@ -40,7 +40,7 @@ def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
 
 
 def kind_of(statement: dict[str, Any]) -> str:
-    """Kind of one graph: undirected, directed or bipartite."""
+    """Return the kind of one graph: undirected, directed or bipartite."""
     records = [str(entry.get("record")) for entry in statement["entries"]]
     return next((_KINDS[record] for record in records if record in _KINDS), "undirected")
 

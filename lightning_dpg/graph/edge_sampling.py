@@ -131,9 +131,9 @@ class _Smallest:
 
     def add(self, values: Tensor, start: int) -> None:
         """Add values of shape ``(P,)`` at the places from ``start`` on."""
-        found = (values < self._limit).nonzero().squeeze(1)
-        self._kept.append((values[found], found + start))
-        self._held += len(found)
+        small = (values < self._limit).nonzero().squeeze(1)
+        self._kept.append((values[small], small + start))
+        self._held += len(small)
         if self._held > 2 * self._count:
             self._shorten()
 

@@ -162,7 +162,7 @@ def encode(
         else:
             parts.append(_one_hot(name, cells))
     if table.matrix is not None:
-        parts.append(_kept(table.matrix, table.names, policies))
+        parts.append(_public_part(table.matrix, table.names, policies))
     names = [name for part in parts for name in part.names]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -228,7 +228,7 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
             )
 
 
-def _kept(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> _Part:
+def _public_part(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> _Part:
     """Return the columns of a matrix that no policy leaves out."""
     columns = [i for i, name in enumerate(names) if policies.get(name) not in ("drop", "private")]
     if len(columns) < len(names):

@@ -21,10 +21,10 @@ def project_degrees(
     """Go through the edges in a fixed order of all pairs; keep one if both ends have fewer than D.
 
     The order is the pseudo-random one of :func:`scatter_pairs`, which does not depend on the graph.
-    The result is that of the plain loop, found in rounds. Each round keeps the open edges that are
-    so early among the open edges of both their ends that no open edge can take their place, and
-    drops those with a full end. The first open edge is always kept. An order at random takes about
-    as many rounds as the logarithm of the number of edges.
+    The result is that of the plain loop, computed in rounds. Each round keeps an open edge if it is
+    so early among the open edges of both its ends that no open edge can take its place. It drops
+    edges with a full end. The first open edge is always kept. An order at random takes about as
+    many rounds as the logarithm of the number of edges.
 
     Args:
         edges: Different rows ``i < j`` of shape ``(M, 2)`` (private).

@@ -162,7 +162,7 @@ def encode(
         else:
             parts.append(_one_hot(name, cells))
     if table.matrix is not None:
-        parts.append(_kept(table.matrix, table.names, policies))
+        parts.append(_public_part(table.matrix, table.names, policies))
     names = [name for part in parts for name in part.names]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -191,7 +191,7 @@ def _in_order(
             f"{table.origin}: no row is that of a node\nits first id is {table.ids[0]!r}, and the "
             f"first node is {nodes[0]!r}"
         )
-    # Filled in place, so that the numbers are in memory once as floats.
+    # Filled in place: the numbers are in memory once as floats.
     x, start = np.zeros((len(nodes), len(names)), dtype=np.float32), 0
     for matrix, own_names in parts:
         if isinstance(matrix, np.ndarray):
@@ -202,20 +202,20 @@ def _in_order(
         start += len(own_names)
     y = None
     if labels is not None:
-        found = np.full(len(nodes), -1, dtype=np.int64)
-        found[there] = labels[rows[there]]
-        y = torch.from_numpy(found)
+        classes = np.full(len(nodes), -1, dtype=np.int64)
+        classes[there] = labels[rows[there]]
+        y = torch.from_numpy(classes)
     return NodeAttributes(torch.from_numpy(x), names, y)
 
 
 def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
-    known = set(table.all_names)
+    names = set(table.all_names)
     for name, policy in policies.items():
         if policy not in POLICIES:
             raise GraphFormatError(
                 f"nodes.policy: {name} is {policy!r}\nexpected one of {', '.join(POLICIES)}"
             )
-        if name not in known:
+        if name not in names:
             raise GraphFormatError(
                 f"nodes.policy: {table.origin} has no column {name!r}\n"
                 f"its columns are {_shown(table.all_names)}"
@@ -228,12 +228,12 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
             )
 
 
-def _kept(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> _Part:
+def _public_part(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> _Part:
     """Return the columns of a matrix that no policy leaves out."""
-    kept = [i for i, name in enumerate(names) if policies.get(name) not in ("drop", "private")]
-    if len(kept) < len(names):
-        matrix = matrix[:, kept]
-    return _Part(matrix, [names[i] for i in kept])
+    columns = [i for i, name in enumerate(names) if policies.get(name) not in ("drop", "private")]
+    if len(columns) < len(names):
+        matrix = matrix[:, columns]
+    return _Part(matrix, [names[i] for i in columns])
 
 
 def _kind(origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]) -> str:

@@ -15,8 +15,8 @@ def bfs_positions(edges: Tensor, sizes: Tensor, generator: torch.Generator) -> T
     """Draw a random breadth-first order; return each node's position in its graph, ``(N,)``.
 
     Starts and neighbors are visited in random order, as in You et al., "GraphRNN", 2018, where
-    graphs are connected. Here components follow one another, the largest first, so that nodes
-    without an edge end the sequence.
+    graphs are connected. Here components follow one another, the largest first. Nodes without an
+    edge end the sequence.
 
     Args:
         edges: Edges of the union, shape ``(E, 2)``.
@@ -71,7 +71,7 @@ def adjacency_rows(edges: Tensor, sizes: Tensor, positions: Tensor, look_back: i
     rows = torch.zeros(int(sizes.sum()), look_back)
     rows[first] = 1
     low, high = positions[edges].sort(1).values.T
-    kept = high - low <= look_back
+    is_near = high - low <= look_back
     start = first[torch.repeat_interleave(sizes)[edges[:, 0]]]
-    rows[(start + high)[kept], (high - low - 1)[kept]] = 1
+    rows[(start + high)[is_near], (high - low - 1)[is_near]] = 1
     return rows

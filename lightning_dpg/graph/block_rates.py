@@ -67,6 +67,6 @@ def true_links(
         rate = max(float(links[cells].sum()), 0.0) / max(float(expected[cells].sum()), 1e-9)
         surplus = links[cells] - rate * expected[cells]
         spread = float(np.mean(surplus**2)) if surplus.size else 0.0
-        kept = max(0.0, 1 - noise / spread) if spread else 0.0
-        links[cells] = rate * expected[cells] + kept * surplus
+        signal = max(0.0, 1 - noise / spread) if spread else 0.0
+        links[cells] = rate * expected[cells] + signal * surplus
     return fitting_counts(links, np.full(len(links), total), total)

@@ -52,9 +52,9 @@ def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float,
     def correlation(names: NDArray[np.int64]) -> float:
         return float(np.corrcoef(start, _log_sizes(end, names[pairs]))[0, 1])
 
-    found = correlation(np.arange(num_nodes))
+    memory = correlation(np.arange(num_nodes))
     renamed = [correlation(rng.permutation(num_nodes)) for _ in range(_RENAMINGS)]
-    return found, sorted([found, *renamed])[94]
+    return memory, sorted([memory, *renamed])[94]
 
 
 def _log_sizes(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:

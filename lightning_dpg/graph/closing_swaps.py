@@ -11,7 +11,7 @@ _ATTEMPTS = 40  # swaps per edge that are tried to reach the number of triangles
 class SwapGraph:
     """A simple graph whose edges are swapped in pairs, which keeps all degrees.
 
-    The neighbors of a node are the bits of one integer, so that the triangles on an edge are one
+    The neighbors of a node are the bits of one integer; the triangles on an edge are then one
     operation. Before any swap, nodes of large degree are linked to each other, which closes more
     triangles than random graphs of these degrees have.
 
@@ -122,26 +122,26 @@ class SwapGraph:
         return False
 
     def _components(self) -> list[int]:
-        left, parts = (1 << len(self._neighbors)) - 1, []
-        while left:
-            parts.append(self._reached((left & -left).bit_length() - 1))
-            left &= ~parts[-1]
+        rest, parts = (1 << len(self._neighbors)) - 1, []
+        while rest:
+            parts.append(self._reached((rest & -rest).bit_length() - 1))
+            rest &= ~parts[-1]
         return parts
 
     def _is_connected(self) -> bool:
         return self._reached(0) == (1 << len(self._neighbors)) - 1
 
     def _reached(self, node: int) -> int:
-        seen = front = 1 << node
+        reached = front = 1 << node
         while front:
-            found = 0
+            neighbors = 0
             while front:
                 low = front & -front
-                found |= self._neighbors[low.bit_length() - 1]
+                neighbors |= self._neighbors[low.bit_length() - 1]
                 front ^= low
-            front = found & ~seen
-            seen |= front
-        return seen
+            front = neighbors & ~reached
+            reached |= front
+        return reached
 
     def _fill(self, num_edges: int) -> None:
         """Add random edges up to a number."""
@@ -197,7 +197,7 @@ def _havel_hakimi(degrees: Sequence[int]) -> Iterator[tuple[int, int]]:
     while heap:
         lacking, node = heapq.heappop(heap)
         others = [heapq.heappop(heap) for _ in range(min(-lacking, len(heap)))]
-        for left, other in others:
+        for need, other in others:
             yield node, other
-            if left < -1:
-                heapq.heappush(heap, (left + 1, other))
+            if need < -1:
+                heapq.heappush(heap, (need + 1, other))

@@ -100,7 +100,7 @@ def expected_neighbors(
 def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Project noisy counts onto nonnegative counts of a given sum.
 
-    Least squares subtracts the same number from all counts and cuts at zero, so that noise does not
+    Least squares subtracts the same number from all counts and cuts at zero. Noise then does not
     add up to edges where there are none.
 
     Args:
@@ -121,8 +121,8 @@ def untangle(
 ) -> NDArray[np.int64]:
     """Exchange ends of pairs to remove loops and repeated pairs, as far as possible.
 
-    Ends are exchanged between pairs that link the same two communities, so that nodes keep the
-    number of their pairs, and communities the number of pairs between them.
+    Ends are exchanged between pairs that link the same two communities. Nodes keep the number of
+    their pairs, and communities the number of pairs between them.
 
     Args:
         pairs: Pairs of nodes, shape ``(P, 2)``.
@@ -146,9 +146,9 @@ def untangle(
     first, last = (np.searchsorted(block, block, side=side) for side in ("left", "right"))
     for _ in range(_UNTANGLING_ROUNDS):
         order = np.argsort(keys, kind="stable")
-        known = keys[order]
+        sorted_keys = keys[order]
         is_tangled = (pairs[:, 0] == pairs[:, 1]) | np.isin(keys, barred)
-        is_tangled[order[1:][known[1:] == known[:-1]]] = True
+        is_tangled[order[1:][sorted_keys[1:] == sorted_keys[:-1]]] = True
         tangled = np.flatnonzero(is_tangled)
         if not len(tangled):
             break
@@ -158,20 +158,20 @@ def untangle(
         # From a, b and c, d come a, d and c, b.
         new = pairs[moved]
         new[:, :, 1] = new[:, ::-1, 1]
-        fits = _are_new(new, known, num_nodes)
+        fits = _are_new(new, sorted_keys, num_nodes)
         fits &= ~np.isin(_keys(new, num_nodes), barred).any(axis=1)
         pairs[moved[fits]], keys[moved[fits]] = new[fits], _keys(new[fits], num_nodes)
     return pairs
 
 
 def _are_new(
-    proposals: NDArray[np.int64], known: NDArray[np.int64], num_nodes: int
+    proposals: NDArray[np.int64], sorted_keys: NDArray[np.int64], num_nodes: int
 ) -> NDArray[np.bool_]:
-    """Return a mask of proposals ``(K, 2, 2)`` of two pairs without a loop or a known pair."""
+    """Return a mask of proposals ``(K, 2, 2)`` of two pairs without a loop or an existing pair."""
     keys = _keys(proposals, num_nodes)
     _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    is_new = (known[at] != keys) & (counts[group].reshape(keys.shape) == 1)
+    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    is_new = (sorted_keys[at] != keys) & (counts[group].reshape(keys.shape) == 1)
     is_new &= proposals[:, :, 0] != proposals[:, :, 1]
     return is_new.all(axis=1)
 

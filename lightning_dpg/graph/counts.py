@@ -12,8 +12,8 @@ def fitting_counts(
 ) -> NDArray[np.int64]:
     """Round noisy counts to counts from 0 to ``most`` of a given sum.
 
-    Least squares subtracts the same number from all counts and cuts at both ends, so that noise
-    does not add up to edges where there are none. It works for all finite numbers: noise that
+    Least squares subtracts the same number from all counts and cuts at both ends. Noise then does
+    not add up to edges where there are none. It works for all finite numbers: noise that
     rounds in double precision costs accuracy and never fails, because a failure after a release
     would lose the budget spent on it.
 
@@ -30,14 +30,14 @@ def fitting_counts(
         middle = low + (high - low) / 2
         is_less = np.clip(noisy + middle, 0, most).sum() < total
         low, high = (middle, high) if is_less else (low, middle)
-    wanted = np.clip(noisy + high, 0, most)
+    exact = np.clip(noisy + high, 0, most)
     # Rounding partial sums keeps the total, and makes of many 2.4 six 2 for every four 3.
-    rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0).astype(np.int64)
+    rounded = np.diff(np.floor(np.cumsum(exact) + 0.5), prepend=0.0).astype(np.int64)
     counts = np.clip(rounded, 0, most)
     # Partial sums can be off by their last digit, and full counts then be cut.
     missing = total - int(counts.sum())
     room = most - counts if missing > 0 else counts
-    order = np.argsort(np.sign(missing) * (counts - wanted), kind="stable")
+    order = np.argsort(np.sign(missing) * (counts - exact), kind="stable")
     before = np.cumsum(room[order]) - room[order]
     counts[order] += np.sign(missing) * np.clip(abs(missing) - before, 0, room[order])
     return counts

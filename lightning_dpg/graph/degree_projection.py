@@ -1,4 +1,4 @@
-"""Projection of a graph to degrees of at most D, so that one node changes few degrees.
+"""Projection of a graph to degrees of at most D; one node then changes few degrees.
 
 It differs from :mod:`lightning_dpg.graph.truncation`, which bounds the effect of one edge. Here all
 edges of a node may change at once: the kept *degrees* then change by 2D in all, see
@@ -21,10 +21,10 @@ def project_degrees(
     """Go through the edges in a fixed order of all pairs; keep one if both ends have fewer than D.
 
     The order is the pseudo-random one of :func:`scatter_pairs`, which does not depend on the graph.
-    The result is that of the plain loop, found in rounds. Each round keeps the open edges that are
-    so early among the open edges of both their ends that no open edge can take their place, and
-    drops those with a full end. The first open edge is always kept. An order at random takes about
-    as many rounds as the logarithm of the number of edges.
+    The result is that of the plain loop, computed in rounds. Each round keeps an open edge if it is
+    so early among the open edges of both its ends that no open edge can take its place. It drops
+    edges with a full end. The first open edge is always kept. An order at random takes about as
+    many rounds as the logarithm of the number of edges.
 
     Args:
         edges: Different rows ``i < j`` of shape ``(M, 2)`` (private).
@@ -33,7 +33,7 @@ def project_degrees(
         order: Number of the pseudo-random order (public).
 
     Returns:
-        Which edges are kept, shape ``(M,)`` (private).
+        Mask of the kept edges, shape ``(M,)`` (private).
 
     Raises:
         Refusal: If ``max_degree`` is below 1.
@@ -41,7 +41,7 @@ def project_degrees(
     if max_degree < 1:
         raise Refusal(f"max_degree must be 1 or more, got {max_degree}")
     first, second = edges.T
-    kept = np.ones(len(edges), dtype=np.bool_)
+    is_kept = np.ones(len(edges), dtype=np.bool_)
     degrees = np.bincount(edges.ravel(), minlength=num_nodes)
     # Edges between ends that cannot be full are kept, and count for their ends from the start.
     is_sure = (degrees[first] <= max_degree) & (degrees[second] <= max_degree)
@@ -50,13 +50,13 @@ def project_degrees(
     by_order = contested[np.argsort(scatter_pairs(edges[contested], order))]
     # An edge is its place in the order from here on, and an end knows its edges in ascending order.
     ends = edges[by_order]
-    kept[by_order] = _first_come(ends, room)
-    return kept
+    is_kept[by_order] = _first_come(ends, room)
+    return is_kept
 
 
 def _first_come(ends: NDArray[np.int64], room: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which edges of shape ``(K, 2)`` are kept, the first ones first, in rounds."""
-    kept = np.zeros(len(ends), dtype=np.bool_)
+    """Return a mask of the kept edges of shape ``(K, 2)``, the first ones first, in rounds."""
+    is_kept = np.zeros(len(ends), dtype=np.bool_)
     is_open = np.ones(len(ends), dtype=np.bool_)
     stubs = np.argsort(ends.ravel(), kind="stable")  # by node, then by the order of the edges
     places, nodes = stubs // 2, ends.ravel()[stubs]
@@ -68,9 +68,9 @@ def _first_come(ends: NDArray[np.int64], room: NDArray[np.int64]) -> NDArray[np.
         # An edge is early at both its ends, or full at one of them.
         votes = np.bincount(places[is_early], minlength=len(ends))
         chosen = is_open & (votes == 2)
-        kept |= chosen
+        is_kept |= chosen
         room -= np.bincount(ends[chosen].ravel(), minlength=len(room))
         is_open &= ~chosen & (room[ends] > 0).all(axis=1)
         stays = is_open[places]
         places, nodes = places[stays], nodes[stays]
-    return kept
+    return is_kept

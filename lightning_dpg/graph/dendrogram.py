@@ -31,7 +31,7 @@ class Dendrogram:
     """A dendrogram with moves and the changes of its log-likelihood.
 
     A branch below the root touches three subtrees: its two sides and the other side of the branch
-    above. A move exchanges the latter with one of the sides, so that there are two moves per such
+    above. A move exchanges the latter with one of the sides. There are two moves per such
     branch; one move undoes another, and all dendrograms can be reached. A move counts edges of the
     smallest of the subtrees, by the bits that each branch has for its nodes.
 
@@ -56,7 +56,7 @@ class Dendrogram:
         self._left, self._right, self._above = [0] * count, [0] * count, [0] * count
         self._edges, self._value = [0] * count, [0.0] * count
         self._join(rng)
-        self._asked = (0, 0, 0, 0, 0, 0, 0.0, 0.0)
+        self._move = (0, 0, 0, 0, 0, 0, 0.0, 0.0)
 
     @property
     def utility(self) -> float:
@@ -68,37 +68,37 @@ class Dendrogram:
         branch = self._first + 1 + (move >> 1)
         above = self._above[branch]
         left, right = self._left, self._right
-        kept, gone = left[branch], right[branch]
+        inner, outer = left[branch], right[branch]
         if move & 1:
-            kept, gone = gone, kept
+            inner, outer = outer, inner
         new = left[above]
         if new == branch:
             new = right[above]
         bits, size = self._bits, self._size
-        num_kept, num_gone, num_new = size[kept], size[gone], size[new]
+        num_inner, num_outer, num_new = size[inner], size[outer], size[new]
         both = self._edges[branch] + self._edges[above]
-        if num_gone <= num_kept and num_gone <= num_new:
-            below = self._edges[above] - self._count(gone, bits[new])
-        elif num_kept <= num_new:
-            below = self._count(kept, bits[new])
+        if num_outer <= num_inner and num_outer <= num_new:
+            below = self._edges[above] - self._count(outer, bits[new])
+        elif num_inner <= num_new:
+            below = self._count(inner, bits[new])
         else:
-            below = self._count(new, bits[kept])
-        value = _value(below, num_kept * num_new)
-        value_above = _value(both - below, num_gone * (num_kept + num_new))
-        self._asked = (branch, above, kept, gone, new, below, value, value_above)
+            below = self._count(new, bits[inner])
+        value = _value(below, num_inner * num_new)
+        value_above = _value(both - below, num_outer * (num_inner + num_new))
+        self._move = (branch, above, inner, outer, new, below, value, value_above)
         return value + value_above - self._value[branch] - self._value[above]
 
     def make(self) -> None:
         """Make the move of the last call of :meth:`gain`."""
-        branch, above, kept, gone, new, below, value, value_above = self._asked
+        branch, above, inner, outer, new, below, value, value_above = self._move
         self._edges[above] += self._edges[branch] - below
         self._edges[branch] = below
         self._value[branch], self._value[above] = value, value_above
-        self._left[branch], self._right[branch] = kept, new
-        self._left[above], self._right[above] = branch, gone
-        self._above[new], self._above[gone] = branch, above
-        self._bits[branch] = self._bits[kept] | self._bits[new]
-        self._size[branch] = self._size[kept] + self._size[new]
+        self._left[branch], self._right[branch] = inner, new
+        self._left[above], self._right[above] = branch, outer
+        self._above[new], self._above[outer] = branch, above
+        self._bits[branch] = self._bits[inner] | self._bits[new]
+        self._size[branch] = self._size[inner] + self._size[new]
 
     def state(self) -> Tensor:
         """Return the dendrogram alone, ``(N, 3)``; sides are ordered by their smallest node."""
@@ -194,16 +194,16 @@ def dividing_branch(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> 
     sizes = dendrogram[:, 2] - dendrogram[:, 1]
     # Row k of the table of level l is the largest branch from k to k + 2^l - 1.
     table = np.arange(len(sizes))
-    found, level = np.zeros(len(pairs), dtype=np.int64), np.frexp(high - low)[1] - 1
+    branches, level = np.zeros(len(pairs), dtype=np.int64), np.frexp(high - low)[1] - 1
     for step in range(int(level.max(initial=-1)) + 1):
         here = level == step
         first, last = table[low[here] + 1], table[high[here] + 1 - 2**step]
-        found[here] = np.where(sizes[first] > sizes[last], first, last)
+        branches[here] = np.where(sizes[first] > sizes[last], first, last)
         shifted = table[2**step :]
         table = np.where(
             sizes[table[: len(shifted)]] > sizes[shifted], table[: len(shifted)], shifted
         )
-    return found
+    return branches
 
 
 def branch_edges(dendrogram: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:

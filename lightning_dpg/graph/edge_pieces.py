@@ -23,8 +23,8 @@ def edge_pieces(
 
     The law is that of draws one after the other, of which loops and repeated pairs are left out,
     until there are ``count`` pairs. If pair (i, j) is drawn at the times of a Poisson process of
-    rate :math:`x_i x_j`, all draws together come in that order, so that the pairs wanted are the
-    ``count`` ones with the earliest first draws. Processes of different pairs are independent:
+    rate :math:`x_i x_j`, all draws together come in that order. The result is then the
+    ``count`` pairs with the earliest first draws. Processes of different pairs are independent:
     pieces of rows i have random numbers of their own. A first pass over the pieces counts first
     draws by time and finds the time of the last pair wanted; the second one repeats the draws.
 

@@ -126,31 +126,31 @@ class _Smallest:
         """Begin without values."""
         self._count = count
         self._limit = float("inf")
-        self._kept: list[tuple[Tensor, Tensor]] = []
+        self._smallest: list[tuple[Tensor, Tensor]] = []
         self._held = 0
 
     def add(self, values: Tensor, start: int) -> None:
         """Add values of shape ``(P,)`` at the places from ``start`` on."""
-        found = (values < self._limit).nonzero().squeeze(1)
-        self._kept.append((values[found], found + start))
-        self._held += len(found)
+        small = (values < self._limit).nonzero().squeeze(1)
+        self._smallest.append((values[small], small + start))
+        self._held += len(small)
         if self._held > 2 * self._count:
             self._shorten()
 
     def _shorten(self) -> None:
-        values, places = (torch.cat(parts) for parts in zip(*self._kept, strict=True))
+        values, places = (torch.cat(parts) for parts in zip(*self._smallest, strict=True))
         count = min(self._count, len(values))
         values, chosen = torch.topk(values, count, largest=False, sorted=False)
-        self._kept, self._held = [(values, places[chosen])], count
+        self._smallest, self._held = [(values, places[chosen])], count
         if count and count == self._count:
             self._limit = float(values.max())
 
     def places(self) -> Tensor:
         """Places of the ``count`` smallest values, in no order; all places if there are fewer."""
-        if not self._kept:
+        if not self._smallest:
             return torch.empty(0, dtype=torch.long)
         self._shorten()
-        return self._kept[0][1]
+        return self._smallest[0][1]
 
 
 def draw_weighted(weights: Tensor, num_edges: int, generator: torch.Generator) -> Tensor:

@@ -72,11 +72,11 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
     keys = np.empty(0, dtype=np.int64)
     while len(keys) < count:
-        drawn = np.searchsorted(ends, rng.random((2 * (count - len(keys)), 2)), side="right")
-        first, second = np.minimum(drawn, len(weights) - 1).T
+        places = np.searchsorted(ends, rng.random((2 * (count - len(keys)), 2)), side="right")
+        first, second = np.minimum(places, len(weights) - 1).T
         new = np.minimum(first, second) * len(weights) + np.maximum(first, second)
         keys = np.concatenate([keys, new[first != second]])
-        # Keep the order of first draws, so that draws beyond the wanted number are dropped.
+        # Keep the order of first draws; draws beyond ``count`` are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
     pairs = np.stack(np.divmod(keys, len(weights)), axis=1)
     return nodes[torch.from_numpy(pairs)]

@@ -38,7 +38,7 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     if node_names is not None and len(set(names)) < num_nodes:
         raise ValueError(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
     first, second = edges[edges[:, 0] != edges[:, 1]].numpy().T
-    # A pair is one number, so that sorting and merging need a single array. Sorting and comparing
+    # A pair is one number: sorting and merging need a single array. Sorting and comparing
     # neighbors is much faster than unique().
     keys = np.concatenate([first * num_nodes + second, second * num_nodes + first])
     keys.sort()
@@ -62,7 +62,7 @@ def undirected_edges(graph: Data) -> Tensor:
 def adjacency(graph: Data) -> csr_array:
     """Return the symmetric 0/1 adjacency matrix of shape ``(N, N)``."""
     rows, columns = graph.edge_index.cpu().numpy()
-    # The edges are sorted by row, so that CSR needs the row ends only.
+    # The edges are sorted by row: CSR needs the row ends only.
     row_ends = np.searchsorted(rows, np.arange(graph.num_nodes + 1))
     shape = (graph.num_nodes, graph.num_nodes)
     return csr_array((np.ones(len(columns)), columns, row_ends), shape=shape)
@@ -75,15 +75,15 @@ def largest_component(graph: Data) -> Data:
     components the one with the smallest node is taken.
     """
     _, labels = connected_components(adjacency(graph), directed=False)
-    kept = np.flatnonzero(labels == np.bincount(labels).argmax())
+    nodes = np.flatnonzero(labels == np.bincount(labels).argmax())
     new_number = np.full(graph.num_nodes, -1)
-    new_number[kept] = np.arange(len(kept))
+    new_number[nodes] = np.arange(len(nodes))
     edges = new_number[undirected_edges(graph).numpy()]
     edges = edges[edges[:, 0] >= 0]
-    names = [graph.node_names[i] for i in kept]
-    component = make_graph(torch.from_numpy(edges), len(kept), names)
+    names = [graph.node_names[i] for i in nodes]
+    component = make_graph(torch.from_numpy(edges), len(nodes), names)
     for name in {"x", "y"} & set(graph.keys()):
-        component[name] = graph[name][torch.from_numpy(kept)]
+        component[name] = graph[name][torch.from_numpy(nodes)]
     if "attribute_names" in graph:
         component.attribute_names = graph.attribute_names
     return component

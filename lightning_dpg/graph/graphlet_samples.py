@@ -66,8 +66,8 @@ def edge_graphlet_counts(
         for _ in range(size - 3):
             sets = _grow(matrix, sets)
         shift = (size - 1) * (size - 2) // 2
-        found = types[sets.code[sets.owner] | (sets.links << shift)]
-        cells = sets.edge[sets.owner] * num_types + found
+        kinds = types[sets.code[sets.owner] | (sets.links << shift)]
+        cells = sets.edge[sets.owner] * num_types + kinds
         shape = (block.stop - block.start, num_types)
         counts[block] = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
     return torch.from_numpy(counts)

@@ -233,9 +233,9 @@ def _cliques(
         np.add.at(homs["clique_4_and_triangle"], nodes, 2 * on_edge * thirds.sum(axis=1))
         np.add.at(homs["almost_clique"], nodes, 2 * fourths.multiply(fourths).sum(axis=1))
         # Triangles, each once, that two further nodes may make a clique of 5
-        found = fourths.tocoo()
-        chosen = (found.data > 1) & (found.col > ends[1][found.row])
-        row, third = found.row[chosen], found.col[chosen]
+        triples = fourths.tocoo()
+        chosen = (triples.data > 1) & (triples.col > ends[1][triples.row])
+        row, third = triples.row[chosen], triples.col[chosen]
         inside = thirds[row].multiply(matrix[third]).tocsr()
         np.add.at(homs["clique_5"], nodes[row], 6 * (inside @ matrix).multiply(inside).sum(axis=1))
     return homs

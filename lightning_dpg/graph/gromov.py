@@ -133,15 +133,15 @@ def pairwise_discrepancies(
 ) -> Matrix:
     """Compute the discrepancies of all pairs of graphs.
 
-    Each pair is solved once, the later graph after the earlier one, so that the matrix is symmetric
-    even where a tie decides which local minimum is found.
+    Each pair is solved once, the later graph after the earlier one. The matrix is then symmetric
+    even where a tie decides between local minima.
 
     Args:
         spaces: The G graphs.
         alpha: See :func:`gromov_discrepancy`.
         starts: See :func:`gromov_discrepancy`.
-        folder: Folder for intermediate results, saved twice a minute, so that a stopped run can go
-            on. The file is named after a digest of all inputs of the result.
+        folder: Folder for intermediate results, saved twice a minute, from which a stopped run can
+            go on. The file is named after a digest of all inputs of the result.
         progress: Whether to show a progress bar.
         workers: Number of processes that share the pairs; None is one for each core if there are
             enough pairs to pay for their start, and else this process alone.
@@ -169,9 +169,9 @@ def pairwise_discrepancies(
         solve(spaces[first], spaces[start:end], alpha, starts, number)
         for first, start, end, number in _blocks(size, begin)
     )
-    found = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1)(tasks)
+    results = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1)(tasks)
     bar = tqdm(total=len(values), initial=begin, unit="pair", disable=not progress)
-    for block in found:
+    for block in results:
         values[done : done + len(block)] = block
         done += len(block)
         bar.update(len(block))

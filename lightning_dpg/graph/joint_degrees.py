@@ -60,9 +60,9 @@ def cells_of_counts(
     """
     starts, sizes = _rows(largest_two, num_nodes - 1)
     first, second = pairs.T
-    found = np.zeros(int(sizes.sum()), dtype=np.int64)
-    np.add.at(found, starts[first - 1] + second - first, counts)
-    return found
+    sums = np.zeros(int(sizes.sum()), dtype=np.int64)
+    np.add.at(sums, starts[first - 1] + second - first, counts)
+    return sums
 
 
 def _rows(largest_two: int, largest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -100,7 +100,7 @@ def fitted_links(
     count = len(values)
     nearest = np.searchsorted((values[1:] + values[:-1]) / 2, cells)
     places = nearest[:, 1] * count + nearest[:, 0]
-    counted, variance = (
+    counts, variance = (
         np.bincount(places, weights, minlength=count**2).reshape(count, count)
         for weights in (noisy, 2 * noise_scales**2)
     )
@@ -113,12 +113,12 @@ def fitted_links(
     # First by degrees from one power of two to the next, then one by one.
     for classes in (np.frexp(values)[1].astype(np.int64), np.arange(count)):
         _, starts, group = np.unique(classes, return_index=True, return_inverse=True)
-        expected, found, noise = (
+        expected, observed, noise = (
             np.add.reduceat(np.add.reduceat(part, starts, axis=0), starts, axis=1)
-            for part in (links, counted, variance)
+            for part in (links, counts, variance)
         )
-        kept = _standing_out(found - expected, noise)
-        ratio = 1 + kept / np.where(expected > 0, expected, np.inf)
+        excess = _standing_out(observed - expected, noise)
+        ratio = 1 + excess / np.where(expected > 0, expected, np.inf)
         links = links * np.maximum(ratio, 0)[np.ix_(group, group)]
     return np.minimum(links, possible)
 

@@ -78,7 +78,7 @@ def laplacian_rows(rows: Tensor, alpha: float) -> Tensor:
     :math:`-L_{ij} = -\frac{2}{\alpha} y_i^T y_j` with the rows y of :math:`W C^{-T}`.
 
     The formula is that of effective resistances, which are distances. A Katz index is large for
-    near nodes, so that the edges come out between nodes that are far apart.
+    near nodes; the edges therefore come out between nodes that are far apart.
 
     Args:
         rows: Factor X of shape ``(N, K)``.
@@ -115,6 +115,6 @@ def heaviest_pairs(rows: Tensor, signs: Tensor, count: int) -> Tensor:
         first, second = (products.triu(start + 1) > 0).nonzero().T
         weights = torch.cat([weights, products[first, second]])
         pairs = torch.cat([pairs, torch.stack([first + start, second], dim=1)])
-        kept = weights.topk(min(count, len(weights))).indices.sort().values
-        weights, pairs = weights[kept], pairs[kept]
+        heaviest = weights.topk(min(count, len(weights))).indices.sort().values
+        weights, pairs = weights[heaviest], pairs[heaviest]
     return pairs

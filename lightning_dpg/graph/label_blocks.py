@@ -20,8 +20,8 @@ class GroupedLabels:
 
     :math:`\log h(z) = -M \log (T^2 + (e^\beta - 1) \sum_k T_k^2)`, where :math:`T_k` is the sum of
     the weights of the nodes of label k, and T that of all. It is the likelihood of M edges that
-    link nodes in proportion to their weights, and :math:`e^\beta` times as often within a group, so
-    that no group grows because it is large.
+    link nodes in proportion to their weights, and :math:`e^\beta` times as often within a group.
+    Hence no group grows because it is large.
 
     A block is a set of nodes without an edge between two of them. Given the labels outside, the edges
     of its nodes are independent, and only h couples them. A proposal for a node takes h as if the
@@ -154,9 +154,9 @@ def independent_blocks(
     tries = rng.integers(count, size=(num_nodes, _TRIES)).tolist()
     bounds = starts.tolist()
     for node in np.argsort(-np.diff(starts), kind="stable").tolist():
-        taken = set(place[neighbors[bounds[node] : bounds[node + 1]]].tolist())
+        blocks = set(place[neighbors[bounds[node] : bounds[node + 1]]].tolist())
         candidates = itertools.chain(tries[node], itertools.count())
-        place[node] = next(block for block in candidates if block not in taken)
+        place[node] = next(block for block in candidates if block not in blocks)
     order = np.argsort(place, kind="stable")
     sizes = np.bincount(place)
     return [block for block in np.split(order, np.cumsum(sizes)[:-1]) if len(block)]

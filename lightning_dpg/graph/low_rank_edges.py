@@ -99,7 +99,7 @@ def low_rank_edges(
         second = _partners(first, ends, affinity, rng)
         new = np.minimum(first, second) * len(nodes) + np.maximum(first, second)
         keys = np.concatenate([keys, new])
-        # Keep the order of first draws, so that draws beyond the wanted number are dropped.
+        # Keep the order of first draws; draws beyond ``count`` are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
     return nodes[torch.from_numpy(np.stack(np.divmod(keys, len(nodes)), axis=1))]
 
@@ -114,12 +114,12 @@ def _partners(
     second = np.empty_like(first)
     waiting = np.arange(len(first))
     while len(waiting):
-        drawn = np.searchsorted(ends, rng.random(len(waiting)), side="right")
-        drawn = np.minimum(drawn, len(ends) - 1)
-        chance = affinity(torch.from_numpy(first[waiting]), torch.from_numpy(drawn))
-        taken = (rng.random(len(waiting)) < chance.numpy()) & (drawn != first[waiting])
-        second[waiting[taken]] = drawn[taken]
-        waiting = waiting[~taken]
+        candidates = np.searchsorted(ends, rng.random(len(waiting)), side="right")
+        candidates = np.minimum(candidates, len(ends) - 1)
+        chance = affinity(torch.from_numpy(first[waiting]), torch.from_numpy(candidates))
+        accepts = (rng.random(len(waiting)) < chance.numpy()) & (candidates != first[waiting])
+        second[waiting[accepts]] = candidates[accepts]
+        waiting = waiting[~accepts]
     return second
 
 

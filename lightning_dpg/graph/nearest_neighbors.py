@@ -22,7 +22,7 @@ def nearest_neighbor_edges(rows: Tensor, num_edges: int) -> Tensor:
         Edges of shape ``(M, 2)``, each a row ``i < j`` that occurs once.
     """
     num_nodes = len(rows)
-    # A list of k neighbors has each pair at most twice, so that these are enough.
+    # A list of k neighbors has each pair at most twice: these are enough.
     count = min(math.ceil(2 * num_edges / max(num_nodes, 1)), num_nodes - 1)
     if count < 1:
         return torch.empty(0, 2, dtype=torch.long)

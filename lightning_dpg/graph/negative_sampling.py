@@ -50,9 +50,9 @@ def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Genera
     degrees = space.degrees(all_edges[~torch.isin(edge_keys, _keys(edges, num_nodes))])
     # An undirected edge has both ends in the only part.
     parts = [_Sorted.of(degrees, part) for part in (space.parts * 2)[:2]]
-    wanted = degrees[space.ends(edges)]
+    edge_degrees = degrees[space.ends(edges)]
     first, last = (
-        torch.stack([part.place(wanted[:, k], right) for k, part in enumerate(parts)], dim=1)
+        torch.stack([part.place(edge_degrees[:, k], right) for k, part in enumerate(parts)], dim=1)
         for right in (False, True)
     )
     sizes = torch.tensor([len(part.degrees) for part in parts])
@@ -65,10 +65,10 @@ def degree_matched_non_edges(graph: Data, edges: Tensor, generator: torch.Genera
         share = torch.rand(low.shape, dtype=torch.float64, generator=generator)
         places = low + (share * width).long()
         ends = torch.stack([part.ends[places[:, k]] for k, part in enumerate(parts)], dim=1)
-        drawn = space.from_ends(ends)
-        is_pair = drawn[:, 0] != drawn[:, 1]
-        fits = is_pair & ~torch.isin(_keys(drawn, num_nodes), edge_keys)
-        pairs[missing[fits]] = drawn[fits]
+        candidates = space.from_ends(ends)
+        is_pair = candidates[:, 0] != candidates[:, 1]
+        fits = is_pair & ~torch.isin(_keys(candidates, num_nodes), edge_keys)
+        pairs[missing[fits]] = candidates[fits]
         missing = missing[~fits]
         if not len(missing):
             return pairs

@@ -41,7 +41,7 @@ def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
     may follow the private edges and must not reach a release.
     """
     parts = re.split(r"([0-9]+)", name)
-    # Numbers of equal length compare like text, so that no length of a number is too much.
+    # Numbers of equal length compare like text: no length of a number is too much.
     key = tuple(_number_key(part) if k % 2 else part for k, part in enumerate(parts))
     return key, name
 

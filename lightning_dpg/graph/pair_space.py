@@ -307,8 +307,8 @@ def distinct_integers(high: int, count: int, generator: torch.Generator) -> Tens
     """Draw a uniform set of ``count`` integers below ``high``, sorted."""
     if 2 * count > high:
         return torch.randperm(high, generator=generator)[:count].sort().values
-    drawn = torch.empty(0, dtype=torch.long)
-    while len(drawn) < count:
-        new = torch.randint(high, (count - len(drawn),), generator=generator)
-        drawn = torch.unique(torch.cat([drawn, new]))
-    return drawn
+    integers = torch.empty(0, dtype=torch.long)
+    while len(integers) < count:
+        new = torch.randint(high, (count - len(integers),), generator=generator)
+        integers = torch.unique(torch.cat([integers, new]))
+    return integers

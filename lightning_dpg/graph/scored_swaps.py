@@ -56,10 +56,10 @@ def swap_by_scores(
         gain = new.sum(1) - scores[one] - scores[other]
         uniform = torch.rand(half, generator=generator, dtype=torch.double)
         likely = torch.nonzero(uniform.log() < gain)[:, 0]
-        taken = likely[_is_simple(pairs.view(-1, 2, 2)[likely], edges, space)]
-        for place, side in ((one[taken], 0), (other[taken], 1)):
-            edges[place] = pairs.view(-1, 2, 2)[taken, side]
-            scores[place] = new[taken, side]
+        moves = likely[_is_simple(pairs.view(-1, 2, 2)[likely], edges, space)]
+        for place, side in ((one[moves], 0), (other[moves], 1)):
+            edges[place] = pairs.view(-1, 2, 2)[moves, side]
+            scores[place] = new[moves, side]
     return edges
 
 
@@ -85,7 +85,7 @@ def score_of_images(
 
 
 def _is_simple(swapped: Tensor, edges: Tensor, space: PairSpace) -> Tensor:
-    """Whether swaps ``(S, 2, 2)`` make neither loops nor edges that exist or that others make."""
+    """Mask of swaps ``(S, 2, 2)`` that make no loop, and no edge that exists or that others make."""
     has_loop = (swapped[..., 0] == swapped[..., 1]).any(1)
     numbers = space.numbers(swapped.view(-1, 2))
     numbers[(swapped[..., 0] == swapped[..., 1]).flatten()] = -1

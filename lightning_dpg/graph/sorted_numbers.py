@@ -17,18 +17,18 @@ def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArr
         numbers: Numbers in any order, shape ``(P,)``.
         ascending: The other numbers in ascending order, shape ``(Q,)``.
     """
-    found = np.zeros(len(numbers), dtype=np.bool_)
+    is_among = np.zeros(len(numbers), dtype=np.bool_)
     if not len(ascending):
-        return found
+        return is_among
     for start in range(0, len(numbers), _BLOCK):
         part = numbers[start : start + _BLOCK]
         if len(ascending) <= _FEW:
-            found[start : start + _BLOCK] = _contains(ascending, part)
+            is_among[start : start + _BLOCK] = _contains(ascending, part)
         else:
             # Searches for ascending numbers touch neighboring memory.
             order = np.argsort(part)
-            found[start + order] = _contains(ascending, part[order])
-    return found
+            is_among[start + order] = _contains(ascending, part[order])
+    return is_among
 
 
 def _contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -57,4 +57,4 @@ class HoldsStatistics(Protocol):
 
     @property
     def holds_edges(self) -> bool:
-        """Whether the edges were handed over all the same, and are in memory."""
+        """Whether the edges are in memory, because they were handed over after all."""

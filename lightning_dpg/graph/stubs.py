@@ -66,12 +66,12 @@ def pair_stubs(
     shares += np.r_[0.0, np.cumsum(shares[:-1, -1])][:, None]
     starts, stops = np.r_[0.0, shares[:-1, -1]], shares[:, -1]
     # One search for all; results beyond the last class or before the first are rounding errors.
-    drawn = starts[classes] + rng.random(len(stubs)) * (stops - starts)[classes]
-    found = np.searchsorted(shares.ravel(), drawn, side="right") - classes * len(links)
-    wanted = np.clip(found, 0, len(links) - 1)
+    uniform = starts[classes] + rng.random(len(stubs)) * (stops - starts)[classes]
+    places = np.searchsorted(shares.ravel(), uniform, side="right") - classes * len(links)
+    partners = np.clip(places, 0, len(links) - 1)
     # Stubs of class a that want b, and stubs of b that want a, are the two sides of one cell.
-    upper, side = np.maximum(classes, wanted), classes < wanted
-    cell = upper * len(links) + np.minimum(classes, wanted)
+    upper, side = np.maximum(classes, partners), classes < partners
+    cell = upper * len(links) + np.minimum(classes, partners)
     order = np.lexsort((side, cell))
     stubs, cell, side = stubs[order], cell[order], side[order]
     rank = _ranks(cell * 2 + side)
@@ -84,11 +84,11 @@ def pair_stubs(
     pairs = np.stack([stubs[opens], stubs[opens + 1]], axis=1)
     single = np.ones(len(stubs), dtype=bool)
     single[opens] = single[opens + 1] = False
-    left = rng.permutation(np.flatnonzero(single))
+    rest = rng.permutation(np.flatnonzero(single))
     if two_sided:
-        halves = left[side[left]], left[~side[left]]
-        left = np.stack([half[: len(left) // 2] for half in halves], axis=1).ravel()
-    return np.concatenate([pairs, stubs[left[: len(left) // 2 * 2]].reshape(-1, 2)])
+        halves = rest[side[rest]], rest[~side[rest]]
+        rest = np.stack([half[: len(rest) // 2] for half in halves], axis=1).ravel()
+    return np.concatenate([pairs, stubs[rest[: len(rest) // 2 * 2]].reshape(-1, 2)])
 
 
 def pair_in_cells(
@@ -151,9 +151,9 @@ def _paired(
     parts = []
     for stubs, row in zip(members, stub_mixing(links, totals), strict=True):
         rng.shuffle(stubs)
-        wanted = rng.multinomial(len(stubs), row / row.sum()) if len(stubs) else 0 * totals
-        parts.append(np.split(stubs, np.cumsum(wanted)[:-1]))
-    pairs, place, left = np.empty((totals.sum() // 2, 2), dtype=np.int64), 0, []
+        counts = rng.multinomial(len(stubs), row / row.sum()) if len(stubs) else 0 * totals
+        parts.append(np.split(stubs, np.cumsum(counts)[:-1]))
+    pairs, place, unpaired = np.empty((totals.sum() // 2, 2), dtype=np.int64), 0, []
     for a in range(len(links)):
         for b in range(a + 1):
             one, other = parts[a][b], parts[b][a]
@@ -163,8 +163,8 @@ def _paired(
             pairs[place : place + count, 0] = one[:count]
             pairs[place : place + count, 1] = other[:count]
             place += count
-            left += [one[count:], other[count:]]
-    rest = rng.permutation(np.concatenate(left))
+            unpaired += [one[count:], other[count:]]
+    rest = rng.permutation(np.concatenate(unpaired))
     pairs[place:] = rest[: len(rest) // 2 * 2].reshape(-1, 2)
     return pairs
 
@@ -251,7 +251,7 @@ def link_pairs(
     """Link pairs of stubs, without loops and without edges that exist.
 
     A pair that cannot be linked is inserted into a random added edge: from a, b and (c, d) come
-    (a, c) and (b, d), so that all nodes keep the number of their stubs.
+    (a, c) and (b, d). All nodes keep the number of their stubs.
 
     Args:
         pairs: Pairs of nodes, shape ``(P, 2)``.

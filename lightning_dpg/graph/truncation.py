@@ -1,9 +1,9 @@
-"""Truncation of a graph to degrees of at most D, so that one edge changes few kept edges.
+"""Truncation of a graph to degrees of at most D; one edge then changes few kept edges.
 
-The *stretch* of a truncation is the largest number of edges in which the truncated graphs of two
-graphs differ that differ in one edge. A bound on the effect of an edge on a function of graphs with
-degrees of at most D, times the stretch, bounds the effect on the function of the truncated graph,
-see :func:`lightning_dpg.privacy.sensitivity.subgraph_counts.truncated_sensitivity`.
+Take two graphs that differ in one edge. The *stretch* of a truncation is the largest number of edges
+in which their truncated graphs differ. Let a function have a bound on the effect of an edge, for
+graphs with degrees of at most D. This bound times the stretch holds for the truncated graph, see
+:func:`lightning_dpg.privacy.sensitivity.subgraph_counts.truncated_sensitivity`.
 
 * Blocki, Blum, Datta, Sheffet, "Differentially private data analysis of social networks via
   restricted sensitivity", 2013.
@@ -51,8 +51,8 @@ def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> 
     before = np.cumsum(degree) - degree
     rank = np.empty(len(ends), dtype=np.int64)
     rank[sequence] = np.arange(len(ends)) - before[ends[sequence]]
-    kept = (rank < max_degree).reshape(2, -1).all(axis=0)
-    return edges[torch.from_numpy(kept).to(edges.device)]
+    is_kept = (rank < max_degree).reshape(2, -1).all(axis=0)
+    return edges[torch.from_numpy(is_kept).to(edges.device)]
 
 
 def drop_high_degree(edges: Tensor, num_nodes: int, max_degree: int) -> Tensor:

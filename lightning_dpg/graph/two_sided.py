@@ -66,8 +66,8 @@ def two_sided_weights(
         values, counts = [first, second], [np.ones(len(first)), np.ones(len(second))]
         places = [np.arange(len(first)), np.arange(len(second))]
     else:
-        found = [np.unique(d, return_inverse=True, return_counts=True) for d in (first, second)]
-        values, places, counts = (list(part) for part in zip(*found, strict=True))
+        groups = [np.unique(d, return_inverse=True, return_counts=True) for d in (first, second)]
+        values, places, counts = (list(part) for part in zip(*groups, strict=True))
     scale = np.sqrt(max(first.sum(), 1))
     x, y = (part / scale for part in values)
 
@@ -82,8 +82,8 @@ def two_sided_weights(
         x = np.minimum(x * ratio, _LARGEST_WEIGHT)
         other = values[1] / np.maximum(counts[0] @ links(), 1 / _LARGEST_WEIGHT)
         y = np.minimum(y * other, _LARGEST_WEIGHT)
-        wanted = np.concatenate([ratio[values[0] > 0], other[values[1] > 0]])
-        if np.abs(wanted - 1).max(initial=0.0) < _TOLERANCE:
+        ratios = np.concatenate([ratio[values[0] > 0], other[values[1] > 0]])
+        if np.abs(ratios - 1).max(initial=0.0) < _TOLERANCE:
             break
     return x[places[0]], y[places[1]]
 
@@ -127,12 +127,12 @@ def _drawn_pairs(
             np.minimum(np.searchsorted(stop, share, side="right"), len(stop) - 1)
             for stop, share in zip(stops, uniform, strict=True)
         ]
-        drawn = torch.from_numpy(np.stack(ends, axis=1))
-        drawn[:, 1] += space.parts[1].start
-        pairs = space.from_ends(drawn)
+        nodes = torch.from_numpy(np.stack(ends, axis=1))
+        nodes[:, 1] += space.parts[1].start
+        pairs = space.from_ends(nodes)
         new = space.numbers(pairs[pairs[:, 0] != pairs[:, 1]]).numpy()
         numbers = np.concatenate([numbers, new])
-        # Keep the order of first draws, so that draws beyond the wanted number are dropped.
+        # Keep the order of first draws; draws beyond ``count`` are dropped.
         numbers = numbers[np.sort(np.unique(numbers, return_index=True)[1])][:count]
     edges = space.pairs(torch.from_numpy(np.sort(numbers)))
     # Where nearly all pairs of hubs are edges, the last ones would take forever.

@@ -45,8 +45,8 @@ def count_wedges(
     keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
     closed = np.flatnonzero(are_among(links, keys))
     is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
-    counted, size = closed[is_counted], int(classes.max()) + 1
-    by_class = [np.bincount(classes[c], minlength=size) for c in (center, center[counted])]
+    chosen, size = closed[is_counted], int(classes.max()) + 1
+    by_class = [np.bincount(classes[c], minlength=size) for c in (center, center[chosen])]
     return np.stack(by_class)
 
 
@@ -60,12 +60,12 @@ def _arms(
     marks = np.searchsorted(ends, np.arange(size, 2 * len(edges), size))
     starts = np.unique(np.r_[0, marks, num_nodes])
     for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        found = []
+        arms = []
         for side in (0, 1):
             center = edges[:, side]
             of_block = edges[(center >= start) & (center < stop)]
-            found.append(of_block if side == 0 else of_block[:, ::-1])
-        centers, others = np.concatenate(found).T
+            arms.append(of_block if side == 0 else of_block[:, ::-1])
+        centers, others = np.concatenate(arms).T
         has_slots = slots[centers] > 0
         yield centers[has_slots], others[has_slots]
 

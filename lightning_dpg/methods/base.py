@@ -34,7 +34,7 @@ class PrivateModule(pl.LightningModule):
     Attributes:
         ledger: Releases so far; part of every checkpoint.
         relation: Neighboring relation of the guarantee.
-        is_pure: Whether all releases satisfy pure epsilon-DP, so that a delta of 0 suffices.
+        is_pure: Whether all releases satisfy pure epsilon-DP; a delta of 0 then suffices.
         adds_noise: Whether the method protects anything.
         is_trained: Whether training changes the released tensors; if so, a run of zero steps
             releases an untrained model.
@@ -46,8 +46,8 @@ class PrivateModule(pl.LightningModule):
         is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
         kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
         curve_names: Names of the curves of training, for :meth:`log_curve`.
-        constraints: What single settings must be, beside those of the base classes. The choices of
-            an argument that is a ``Literal`` need no constraint.
+        constraints: Constraints of single settings, beside those of the base classes. The choices
+            of an argument that is a ``Literal`` need no constraint.
     """
 
     reads: ClassVar[type] = GraphRecords
@@ -100,7 +100,7 @@ class PrivateModule(pl.LightningModule):
 
     @property
     def noise(self) -> NoiseSource:
-        """The secret noise source; it is made on first use, so that all ranks can share it."""
+        """Secret noise source, created at its first use; by then all ranks can share it."""
         if self._noise is None or not self._noise.is_shared:
             self._noise = NoiseSource()
         return self._noise
@@ -134,8 +134,8 @@ class PrivateModule(pl.LightningModule):
         """Plan every event of a whole run: the final content of the ledger.
 
         A pure function of the settings, of public facts and of its arguments, which books and draws
-        nothing. Releases take their noise and epsilons from the plan, so that planned and spent
-        costs agree. A method whose noise is a setting plans as many steps as fit the budget.
+        nothing. Releases take their noise and epsilons from the plan, so planned and spent costs
+        agree. A method whose noise is a setting plans as many steps as fit the budget.
 
         Args:
             budget: Budget of the run; an infinite epsilon adds no noise.
@@ -159,9 +159,9 @@ class PrivateModule(pl.LightningModule):
         for entry in self.step_entries():
             check_same_steps(self.ledger, entry)
         if self.ledger.affords():
-            left = self.trainer.estimated_stepping_batches - self.trainer.global_step
+            rest = self.trainer.estimated_stepping_batches - self.trainer.global_step
             for entry in self.step_entries():
-                prove_steps(self.ledger, entry, left)
+                prove_steps(self.ledger, entry, rest)
 
     def pay(
         self,

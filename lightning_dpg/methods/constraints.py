@@ -1,4 +1,4 @@
-"""What a single setting of a method must be: declared by its class, checked when it is saved."""
+"""Constraints of single settings of a method: its class declares them, and saving checks them."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,12 +10,12 @@ from lightning_dpg.errors import Refusal
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a setting must be.
+    """Requirement on one setting.
 
     Attributes:
         words: The valid values, a phrase to follow "must be".
         allows: Whether a value is valid.
-        remedy: What else to do; an empty string if the words are enough.
+        remedy: Another way out; an empty string if the words are enough.
     """
 
     words: str
@@ -50,17 +50,17 @@ RATE = Constraint("in (0, 1]", lambda value: 0 < value <= 1)
 
 
 def at_least(least: int) -> Constraint:
-    """A number that is not below another."""
+    """Require a number that is not below ``least``."""
     return Constraint(f"{least} or more", lambda value: value >= least)
 
 
 def one_of(*choices: object) -> Constraint:
-    """One of the choices."""
+    """Require one of the choices."""
     return Constraint(f"one of {', '.join(map(str, choices))}", lambda value: value in choices)
 
 
 def either(other: str | None, constraint: Constraint) -> Constraint:
-    """A word or None in place of what another constraint allows."""
+    """Allow a word, or None, beside the values of another constraint."""
     return replace(
         constraint,
         words=f"{constraint.words}, or {other}",

@@ -1,4 +1,4 @@
-"""A clipped sum is tried on made-up examples, before a run books its first step.
+"""Trial of a clipped sum on made-up examples, before a run books its first step.
 
 A sum that fails after its step is booked has spent a part of the budget for nothing, and one that
 changes a buffer publishes what nobody has paid for. The trial reads the shapes and types of examples
@@ -69,16 +69,17 @@ def _check_gradient(name: str, parameter: Tensor, total: Mapping[str, Tensor]) -
             "freeze this parameter, or use a sum that knows its layer (clipped_gradient_sum, or "
             "PrivateTraining.backward_network)"
         )
-    found = total[name]
-    if found.shape != parameter.shape or found.device != parameter.device:
+    gradient = total[name]
+    if gradient.shape != parameter.shape or gradient.device != parameter.device:
         raise Refusal(
-            f"the clipped sum of {name!r} has the shape {tuple(found.shape)} on {found.device}, and "
-            f"the parameter {tuple(parameter.shape)} on {parameter.device}"
+            f"the clipped sum of {name!r} has the shape {tuple(gradient.shape)} on "
+            f"{gradient.device}, and the parameter {tuple(parameter.shape)} on {parameter.device}"
         )
-    if found.dtype != torch.double:
+    if gradient.dtype != torch.double:
         raise Refusal(
-            f"the clipped sum of {name!r} is a {found.dtype}: rounded so much, one record can move "
-            "it further than is booked\nconvert the gradients to torch.double before they are added"
+            f"the clipped sum of {name!r} is a {gradient.dtype}: rounded so much, one record can "
+            "move it further than is booked\n"
+            "convert the gradients to torch.double before they are added"
         )
 
 
@@ -139,8 +140,8 @@ def _explained(error: Exception, method: nn.Module) -> Refusal | None:
     # opacus copies some layers once more: what is named last is the layer of the network.
     tops = [method, *modules]
     names = {id(m): name for top in reversed(tops) for name, m in top.named_modules() if name}
-    named = [m for m in reversed(modules) if id(m) in names and _is_of_library(m)]
-    layer = named[0] if named else modules[-1]
+    layers = [m for m in reversed(modules) if id(m) in names and _is_of_library(m)]
+    layer = layers[0] if layers else modules[-1]
     name = names.get(id(layer), "the network").removeprefix("_module.")
     message = " ".join(str(error).split())[:240]
     return Refusal(
@@ -162,14 +163,14 @@ def _unchanged(method: nn.Module, parameters: Parameters) -> Iterator[None]:
     Raises:
         Refusal: If a parameter, buffer or gradient has changed.
     """
-    named = dict(method.named_parameters())
-    known = set(map(id, named.values()))
-    named |= {name: p for name, p in parameters.items() if id(p) not in known}
-    gradients = {f"{name}.grad": (p, p.grad) for name, p in named.items()}
+    trained = dict(method.named_parameters())
+    ids = set(map(id, trained.values()))
+    trained |= {name: p for name, p in parameters.items() if id(p) not in ids}
+    gradients = {f"{name}.grad": (p, p.grad) for name, p in trained.items()}
     buffers = [(module, dict(module._buffers)) for module in method.modules()]
     places = {id(module): f"{name}." if name else "" for name, module in method.named_modules()}
-    found = {name: g for name, (_, g) in gradients.items() if g is not None}
-    tensors: dict[str, Tensor] = {**named, **dict(method.named_buffers()), **found}
+    present = {name: g for name, (_, g) in gradients.items() if g is not None}
+    tensors: dict[str, Tensor] = {**trained, **dict(method.named_buffers()), **present}
     before = {name: tensor.detach().clone() for name, tensor in tensors.items()}
     changed = []
     try:
@@ -179,8 +180,8 @@ def _unchanged(method: nn.Module, parameters: Parameters) -> Iterator[None]:
             if parameter.grad is not gradient:
                 changed.append(name)
                 parameter.grad = gradient
-        for module, kept in buffers:
-            for key, buffer in kept.items():
+        for module, own in buffers:
+            for key, buffer in own.items():
                 if module._buffers.get(key) is not buffer:
                     changed.append(places[id(module)] + key)
                     module._buffers[key] = buffer

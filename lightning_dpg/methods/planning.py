@@ -38,7 +38,7 @@ def check_shares(**shares: float) -> None:
 
 
 def keeps(plan: Plan, budget: Budget, steps: int) -> bool:
-    """Whether a plan fits a budget; the check books nothing."""
+    """Return whether a plan fits a budget; the check books nothing."""
     try:
         entries = plan(budget, steps)
     except BudgetTooSmall:
@@ -80,7 +80,7 @@ def check_plan(plan: Plan, budget: Budget, steps: int, name: str, cheaper: str |
 
 
 def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
-    """Compose all remaining steps of a run once, so that each step needs no composition of its own.
+    """Compose all remaining steps of a run once; no step then needs a composition of its own.
 
     Args:
         ledger: Ledger of the run.

@@ -28,7 +28,7 @@ class PrivateTraining(nn.Module):
 
     A method owns one. It adds :meth:`planned` to its plan, calls :meth:`begin` at the start of a
     run, and :meth:`backward`, or :meth:`backward_network`, instead of ``loss.backward()``. The
-    chosen noise is a buffer, so that a resumed run continues with it.
+    chosen noise is a buffer. A resumed run continues with it.
 
     Args:
         key: Key of the steps in the ledger.
@@ -66,7 +66,7 @@ class PrivateTraining(nn.Module):
             raise Refusal(f"max_grad_norm must be positive, got {max_grad_norm}")
         if not 0 < sample_rate <= 1:
             raise Refusal(f"sample_rate must lie in (0, 1], got {sample_rate}")
-        self.asked = noise_multiplier
+        self.setting = noise_multiplier
         self.max_grad_norm = max_grad_norm
         self.sample_rate = sample_rate
         # One step, whose noise is not chosen yet.
@@ -91,8 +91,8 @@ class PrivateTraining(nn.Module):
 
     @property
     def is_auto(self) -> bool:
-        """Whether the noise is solved from the budget."""
-        return self.asked == "auto"
+        """Whether the budget determines the noise."""
+        return self.setting == "auto"
 
     @property
     def adds_none(self) -> bool:
@@ -124,16 +124,16 @@ class PrivateTraining(nn.Module):
         if steps == 0:
             return []
         rate = self.sample_rate
-        if self.asked == "auto":
+        if self.setting == "auto":
             sigma = calibrate_noise_multiplier(budget, sample_rate=rate, steps=steps, other=others)
             return [self._steps(sigma, steps)]
-        fitting = max_steps(budget, self.asked, sample_rate=rate, other=others, limit=steps)
+        fitting = max_steps(budget, self.setting, sample_rate=rate, other=others, limit=steps)
         # The ledger refuses a plan whose first step does not fit.
-        return [self._steps(self.asked, max(1, fitting))]
+        return [self._steps(self.setting, max(1, fitting))]
 
     def is_noiseless(self, budget: Budget) -> bool:
         """Whether a budget requires no noise."""
-        return self.asked == 0 or (self.is_auto and math.isinf(budget.epsilon))
+        return self.setting == 0 or (self.is_auto and math.isinf(budget.epsilon))
 
     def begin(self, method: PrivateModule) -> bool:
         """Fix the noise at the start of a run, before the method books anything.
@@ -148,8 +148,8 @@ class PrivateTraining(nn.Module):
             Whether the run is new. A resumed run has its releases in its checkpoint.
         """
         self._method, self._tried = [method], set()
-        if self.asked != "auto":
-            self.noise_multiplier.fill_(self.asked)
+        if self.setting != "auto":
+            self.noise_multiplier.fill_(self.setting)
         elif self.is_noiseless(method.budget):
             self.noise_multiplier.fill_(0.0)
         elif self.noise_multiplier.isnan():
@@ -179,8 +179,8 @@ class PrivateTraining(nn.Module):
     ) -> None:
         """Try a clipped sum on made-up examples, once in a run; :meth:`backward` begins with it.
 
-        A method that releases something before its first step calls it before, so that a fault of
-        its network costs nothing. The values of ``examples`` are not read.
+        A method that releases something before its first step calls it before. A fault of its
+        network then costs nothing. The values of ``examples`` are not read.
 
         Raises:
             Refusal: See :func:`lightning_dpg.methods.dry_run.dry_run`.

@@ -169,8 +169,8 @@ class Synthesizer(PrivateModule):
         """Restore the ledger, and names and attributes of the nodes."""
         super().on_load_checkpoint(checkpoint)
         self.node_names = checkpoint["node_names"]
-        kept = checkpoint.get("node_attributes")  # not in checkpoints of earlier versions
-        self.node_attributes = unpacked(kept) if kept else None
+        attributes = checkpoint.get("node_attributes")  # not in checkpoints of earlier versions
+        self.node_attributes = unpacked(attributes) if attributes else None
         # Checkpoints of earlier versions have no kind.
         self.take_kind(checkpoint.get("kind", "undirected"), checkpoint.get("num_left"))
         self._data_state = checkpoint.get("data_state")  # not in checkpoints of earlier versions
@@ -184,7 +184,7 @@ class Synthesizer(PrivateModule):
         self._link_metrics = None
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
-        """Link prediction on held-out edges (reads the private graph)."""
+        """Measure link prediction on held-out edges (reads the private graph)."""
         if self.trainer.sanity_checking:  # nothing is released yet that could be evaluated
             return
         edges, non_edges, _ = batch
@@ -192,11 +192,11 @@ class Synthesizer(PrivateModule):
 
     def on_validation_epoch_end(self) -> None:
         """Log the figures over all batches and processes."""
-        found = self._found_links()
-        if not found:
+        figures = self._link_figures()
+        if not figures:
             return
-        values = {f"nonprivate/val_{name}": value for name, value in found.items()}
-        values["nonprivate/val"] = found["auc"] + found["ap"]
+        values = {f"nonprivate/val_{name}": value for name, value in figures.items()}
+        values["nonprivate/val"] = figures["auc"] + figures["ap"]
         self.log_dict(values, prog_bar=True, sync_dist=True)  # equal in all processes
 
     def _add_links(
@@ -208,7 +208,7 @@ class Synthesizer(PrivateModule):
             self._link_metrics = LinkMetrics(scores, others).to(self.device)
         self._link_metrics.add(scores, edges, others)
 
-    def _found_links(self) -> dict[str, Tensor]:
+    def _link_figures(self) -> dict[str, Tensor]:
         """Return the figures of the epoch, and forget its pairs; nothing without a batch."""
         links, self._link_metrics = self._link_metrics, None
         return {} if links is None else links.compute()
@@ -229,7 +229,7 @@ class Synthesizer(PrivateModule):
             batch: Edges, uniform non-edges, and non-edges whose ends have the degrees of edges.
         """
         self._add_all_links(batch)
-        return {name: float(value) for name, value in self._found_links().items()}
+        return {name: float(value) for name, value in self._link_figures().items()}
 
     def _add_all_links(self, batch: tuple[Tensor, Tensor, Tensor]) -> None:
         edges, non_edges, matched = batch
@@ -254,19 +254,19 @@ class Synthesizer(PrivateModule):
         The figures are those of the pairs of all batches and processes. Each process computes the
         statistics, which are equal, from the same released tensors.
         """
-        found = self._found_links()
-        if not found:
+        figures = self._link_figures()
+        if not figures:
             return
         records = self.records
         assert isinstance(records, GraphRecords)
-        values: dict[str, Tensor | float] = {**found}
+        values: dict[str, Tensor | float] = {**figures}
         sample = self.sample(torch.Generator().manual_seed(0))
         original = statistics(without_directions(records.graph))
         for name, value in statistics(without_directions(sample)).items():
             values[name] = value
             values[f"{name}_original"] = original[name]
-        named = {f"nonprivate/test_{name}": value for name, value in values.items()}
-        self.log_dict(named, sync_dist=True)  # equal in all processes
+        logged = {f"nonprivate/test_{name}": value for name, value in values.items()}
+        self.log_dict(logged, sync_dist=True)  # equal in all processes
 
     def predict_step(self, seed: Tensor, batch_idx: int) -> Data:
         """Draw one synthetic graph per seed."""

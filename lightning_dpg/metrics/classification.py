@@ -40,7 +40,7 @@ class GraphClassifier(nn.Module):
 
     def __init__(self, num_classes: int, hidden_dim: int = 32, num_layers: int = 4) -> None:
         super().__init__()
-        # The map from all layers to the classes is linear, so that it may precede the sum.
+        # The map from all layers to the classes is linear and may precede the sum.
         self.layers = GIN(
             _DEGREES, hidden_dim, num_layers, num_classes, dropout=0.5, norm="batch_norm", jk="cat"
         )
@@ -133,7 +133,7 @@ def classification_accuracies(
     if unlabeled:
         raise Refusal(f"each real graph must have a label y, but {unlabeled} have none")
     classes, labels = np.unique([int(graph.y) for graph in real], return_inverse=True)
-    originals, drawn = (
+    originals, replacements = (
         [
             Data(edge_index=graph.edge_index, num_nodes=graph.num_nodes, y=label)
             for graph, label in zip(graphs, torch.from_numpy(labels[:, None]), strict=True)
@@ -144,14 +144,14 @@ def classification_accuracies(
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for learned, tested in split.split(labels, labels):
         test = [originals[i] for i in tested]
-        generated, kept = ([graphs[i] for i in learned] for graphs in (drawn, originals))
+        generated, learners = ([graphs[i] for i in learned] for graphs in (replacements, originals))
         rows.append(
             {
                 "gin": gin_accuracy(generated, test, len(classes), seed, steps),
                 "size": size_accuracy(generated, test),
-                "gin_real": gin_accuracy(kept, test, len(classes), seed, steps),
-                "size_real": size_accuracy(kept, test),
-                "majority": majority_accuracy(kept, test),
+                "gin_real": gin_accuracy(learners, test, len(classes), seed, steps),
+                "size_real": size_accuracy(learners, test),
+                "majority": majority_accuracy(learners, test),
             }
         )
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}

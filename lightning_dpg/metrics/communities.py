@@ -61,10 +61,10 @@ def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
     networkit.setSeed(LOUVAIN_SEED, False)
     networkit.setNumberOfThreads(1)  # several threads find other communities in each run
     try:
-        found = networkit.community.PLM(linked).run().getPartition()
+        partition = networkit.community.PLM(linked).run().getPartition()
     finally:
         networkit.setNumberOfThreads(threads)
-    return np.unique(found.getVector(), return_inverse=True)[1]
+    return np.unique(partition.getVector(), return_inverse=True)[1]
 
 
 def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
@@ -122,8 +122,8 @@ def adjusted_mutual_information(first: NDArray[np.int64], second: NDArray[np.int
 def _expected_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Return the mean mutual information of random partitions with the same part sizes.
 
-    Pairs of parts of equal sizes count at once: each lonely node of a graph is a part, so that
-    there may be billions of pairs of parts, but few sizes.
+    Pairs of parts of equal sizes count at once: each lonely node of a graph is a part. There may
+    be billions of pairs of parts, but few sizes.
     """
     total = len(first)
     sizes = [

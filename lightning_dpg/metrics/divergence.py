@@ -17,7 +17,7 @@ def kl_divergence(first: NDArray[np.float64], second: NDArray[np.float64]) -> fl
     Args:
         first: Counts whose shares are p, shape ``(K,)``.
         second: Counts whose shares are q, shape ``(L,)``. The floor :math:`\epsilon` is
-            :data:`PROBABILITY_FLOOR`, so that a value without probability costs up to 36 nats.
+            :data:`PROBABILITY_FLOOR`. A value without probability then costs up to 36 nats.
     """
     size = max(len(first), len(second))
     p, q = (np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in (first, second))

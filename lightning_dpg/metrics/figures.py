@@ -74,11 +74,11 @@ def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":
 def community_order(graph: Data, seed: int) -> NDArray[np.int64]:
     """Order the shown nodes: largest community first, in each the highest degree first."""
     degree = degrees(graph)
-    kept = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
+    shown = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
     edges = undirected_edges(graph).numpy()
-    edges = edges[np.isin(edges, kept).all(axis=1)]
+    edges = edges[np.isin(edges, shown).all(axis=1)]
     links = nx.Graph()
-    links.add_nodes_from(kept.tolist())
+    links.add_nodes_from(shown.tolist())
     links.add_edges_from(edges.tolist())
     communities = nx.community.louvain_communities(links, seed=seed)
     # Break ties of sizes: sets have no order.
@@ -123,6 +123,6 @@ def degree_curve(graph: Data) -> list[list[int]]:
     at_least = counts[::-1].cumsum()[::-1]
     if len(values) > MAX_DEGREES_SHOWN:
         places = np.geomspace(1, len(values), MAX_DEGREES_SHOWN).round().astype(int) - 1
-        kept = np.unique(places)
-        values, at_least = values[kept], at_least[kept]
+        chosen = np.unique(places)
+        values, at_least = values[chosen], at_least[chosen]
     return np.stack([values, at_least], axis=1).tolist() if len(values) else []

@@ -28,8 +28,8 @@ from lightning_dpg.metrics.wedge_samples import (
 EXACT_PATHS = 200_000_000
 """Paths of two oriented edges up to which triangles are counted.
 
-One core counts three to ten million paths a second, so that this is a minute at most; half a
-minute for a power-law graph of ten million edges.
+One core counts three to ten million paths a second. This is a minute at most, and half a minute
+for a power-law graph of ten million edges.
 """
 
 _PATHS_AT_ONCE = 2**25
@@ -44,15 +44,15 @@ def degrees(graph: Data) -> NDArray[np.int64]:
 def oriented_adjacency(graph: Data) -> csr_array:
     """Return the adjacency matrix with one orientation of each edge, shape ``(N, N)``.
 
-    Edges point to the end of larger degree, so that hubs begin few paths of two edges. Each
-    triangle is then one such path and one edge that closes it.
+    Edges point to the end of larger degree. Hubs then begin few paths of two edges, and each
+    triangle is one such path and one edge that closes it.
     """
     degree = degrees(graph)
     rows, columns = graph.edge_index.cpu().numpy()
     larger = degree[rows] < degree[columns]
     tied = (degree[rows] == degree[columns]) & (rows < columns)
-    kept = larger | tied
-    links = (np.ones(kept.sum(), dtype=np.int64), (rows[kept], columns[kept]))
+    is_oriented = larger | tied
+    links = (np.ones(is_oriented.sum(), dtype=np.int64), (rows[is_oriented], columns[is_oriented]))
     return csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
 
 
@@ -67,7 +67,7 @@ def assortativity(graph: Data) -> float:
     ends = degree[graph.edge_index.cpu().numpy()]
     if not ends.size or np.ptp(ends) == 0:
         return math.nan
-    # Each edge is there in both orientations, so that both ends have the same mean and variance.
+    # Each edge is there in both orientations: both ends have the same mean and variance.
     centered = ends - ends[0].mean()
     return float((centered[0] * centered[1]).mean() / (centered[0] ** 2).mean())
 
@@ -121,7 +121,7 @@ def num_oriented_paths(oriented: csr_array) -> int:
 
 
 def _closed_paths(first: csr_array, second: csr_array) -> Iterator[tuple[slice, csr_array]]:
-    """Yield blocks of rows of the product, at the entries of ``second``, so that memory is bounded."""
+    """Yield blocks of rows of the product, at the entries of ``second``, in bounded memory."""
     paths = np.cumsum(first @ np.diff(second.indptr))
     marks = np.arange(_PATHS_AT_ONCE, paths[-1] if len(paths) else 0, _PATHS_AT_ONCE)
     starts = np.unique(np.r_[0, np.searchsorted(paths, marks), len(paths)])
@@ -260,11 +260,12 @@ def statistics_and_errors(graph: Data) -> tuple[dict[str, float], dict[str, floa
     is_sampled = num_oriented_paths(oriented) > EXACT_PATHS
     count = estimate_triangles(graph, oriented) if is_sampled else Estimate(triangles(graph), 0.0)
     path_length, path_error = path_length_estimate(graph)
-    known = triangle_statistics(graph, count.value) | {"characteristic_path_length": path_length}
+    estimates = triangle_statistics(graph, count.value)
+    estimates["characteristic_path_length"] = path_length
     errors = triangle_statistics(graph, count.standard_error)
     errors["characteristic_path_length"] = path_error
     values = {
-        name: known[name] if name in known else statistic(graph)
+        name: estimates[name] if name in estimates else statistic(graph)
         for name, statistic in STATISTICS.items()
     }
     return values, {name: error for name, error in errors.items() if error > 0}

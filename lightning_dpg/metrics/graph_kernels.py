@@ -112,9 +112,9 @@ def _path_histogram(graph: Data, labels: NDArray[np.int64], num_labels: int) -> 
         lengths = dijkstra(matrix, unweighted=True, indices=sources)
         first, second = np.nonzero(np.isfinite(lengths) & (lengths > 0))
         ends = labels[sources[first]] * num_labels + labels[second]
-        # Lengths come before labels, so that longer paths only add columns at the end.
-        found = lengths[first, second].astype(np.int64) * num_labels**2 + ends
-        more = np.bincount(found)
+        # Lengths come before labels: longer paths only add columns at the end.
+        cells = lengths[first, second].astype(np.int64) * num_labels**2 + ends
+        more = np.bincount(cells)
         longer, shorter = (more, counts) if len(more) > len(counts) else (counts, more)
         longer[: len(shorter)] += shorter
         counts = longer

@@ -54,8 +54,8 @@ class Predictions(NamedTuple):
     def accuracy(self, labels: NDArray[np.int64]) -> Accuracy:
         """Return the mean over the folds, for the labels of the graphs, shape ``(G,)``."""
         accuracies = []
-        for found, fold_of in zip(self.labels, self.folds, strict=True):
-            right = found == labels
+        for predicted, fold_of in zip(self.labels, self.folds, strict=True):
+            right = predicted == labels
             parts = [right[fold_of == fold].mean() for fold in range(fold_of.max() + 1)]
             accuracies.append(float(np.mean(parts)))
         return _summary(iter(accuracies))
@@ -70,10 +70,10 @@ def cross_validated_accuracy(
     seed: int = 0,
 ) -> Accuracy:
     """Return the accuracy of :func:`cross_validated_predictions`, with the same arguments."""
-    found = cross_validated_predictions(
+    predictions = cross_validated_predictions(
         grams, labels, folds=folds, repetitions=repetitions, seed=seed
     )
-    return found.accuracy(np.asarray(labels))
+    return predictions.accuracy(np.asarray(labels))
 
 
 def cross_validated_predictions(
@@ -93,8 +93,8 @@ def cross_validated_predictions(
 
     Args:
         grams: Kernel of all pairs of G graphs, shape ``(G, G)``, or several of them, of which each
-            training part takes one. Each is scaled to a mean of 1 on its diagonal, so that the
-            values of C, from 0.001 to 1000, mean the same for all. They should be positive
+            training part takes one. Each is scaled to a mean of 1 on its diagonal. The values
+            of C, from 0.001 to 1000, then mean the same for all. They should be positive
             semidefinite, see :func:`clip_spectrum`.
         labels: Class of each graph, shape ``(G,)``.
         folds: Number of folds, which have equal shares of the classes.
@@ -109,12 +109,12 @@ def cross_validated_predictions(
     candidates = [_scaled(gram, len(classes)) for gram in _as_list(grams)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = [
+        repeats = [
             _machines_predictions(candidates, classes, parts)
             for parts in _folds(classes, folds, repetitions, seed)
         ]
-    labels_found, fold_of = (np.stack(rows) for rows in zip(*found, strict=True))
-    return Predictions(labels_found, fold_of)
+    predicted, fold_of = (np.stack(rows) for rows in zip(*repeats, strict=True))
+    return Predictions(predicted, fold_of)
 
 
 def predicted_labels(
@@ -147,11 +147,11 @@ def predicted_labels(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         parts = next(_folds(classes, folds, 1, seed))
-        found = [
+        trials = [
             _trials(candidates, classes, _without(parts, i), [part])[0]
             for i, part in enumerate(parts)
         ]
-        choice = int(np.mean(found, axis=0).argmax())
+        choice = int(np.mean(trials, axis=0).argmax())
         gram, machine = _fitted(candidates, classes, np.arange(len(classes)), choice)
     return machine.predict(gram[len(classes) :])
 
@@ -167,7 +167,7 @@ def gin_cross_validated(
 ) -> Accuracy:
     """Return the accuracy of graph isomorphism networks on degrees, in the same folds.
 
-    Nothing is chosen, so that a network learns from all folds but the tested one.
+    Nothing is chosen: a network learns from all folds but the tested one.
 
     Args:
         graphs: The G graphs; features of their nodes are not used.
@@ -222,9 +222,9 @@ def clip_spectrum(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     """Set negative eigenvalues to 0: the nearest positive semidefinite matrix.
 
     It serves similarities that are no kernels, such as similarities from distances between graphs.
-    The spectrum is that of all graphs, so that graphs tested later affect the kernel between the
-    others, by their similarities but not by their labels: the accuracy is transductive, and a new
-    graph needs a new decomposition.
+    The spectrum is that of all graphs. Graphs tested later affect the kernel between the others, by
+    their similarities but not by their labels: the accuracy is transductive, and a new graph needs
+    a new decomposition.
 
     Args:
         gram: Symmetric matrix of shape ``(G, G)``.
@@ -292,14 +292,14 @@ def _machines_predictions(
     parts: Sequence[NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Predict each fold by the machine chosen without it; return labels, and numbers of folds."""
-    found = np.zeros((len(parts), len(grams) * len(_COSTS)))
+    accuracies = np.zeros((len(parts), len(grams) * len(_COSTS)))
     for fold in range(len(parts)):
         pair = [fold, (fold + 1) % len(parts)]
         # Each of the two folds is the validation fold of the other one.
         others = [parts[i] for i in reversed(pair)]
-        found[pair] += _trials(grams, labels, _without(parts, *pair), others)
+        accuracies[pair] += _trials(grams, labels, _without(parts, *pair), others)
     predicted, fold_of = np.empty_like(labels), np.empty(len(labels), dtype=np.int64)
-    for fold, choice in enumerate(found.argmax(axis=1)):
+    for fold, choice in enumerate(accuracies.argmax(axis=1)):
         gram, machine = _fitted(grams, labels, _without(parts, fold), int(choice))
         predicted[parts[fold]] = machine.predict(gram[parts[fold]])
         fold_of[parts[fold]] = fold
@@ -315,15 +315,15 @@ def _trials(
     """Return accuracies on each test of the machines of all choices, shape ``(T, K * C)``."""
     tested = np.concatenate(tests)
     ends = np.cumsum([len(test) for test in tests])[:-1]
-    found = []
+    accuracies = []
     for gram in grams:
-        known, asked = gram[np.ix_(train, train)], gram[np.ix_(tested, train)]
+        own, across = gram[np.ix_(train, train)], gram[np.ix_(tested, train)]
         for cost in _COSTS:
-            machine = _machine(cost).fit(known, labels[train])
+            machine = _machine(cost).fit(own, labels[train])
             # One prediction for all tests: for small sets the checks of scikit-learn take longest.
-            right = machine.predict(asked) == labels[tested]
-            found.append([part.mean() for part in np.split(right, ends)])
-    return np.array(found).T
+            right = machine.predict(across) == labels[tested]
+            accuracies.append([part.mean() for part in np.split(right, ends)])
+    return np.array(accuracies).T
 
 
 def _fitted(
@@ -342,6 +342,6 @@ def _machine(cost: float) -> SVC:
 
 
 def _summary(accuracies: Iterator[float]) -> Accuracy:
-    found = np.array(list(accuracies))
-    sd = float(found.std(ddof=1)) if len(found) > 1 else math.nan
-    return Accuracy(float(found.mean()), sd, found)
+    values = np.array(list(accuracies))
+    sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    return Accuracy(float(values.mean()), sd, values)

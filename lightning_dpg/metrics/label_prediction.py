@@ -40,9 +40,9 @@ class FoldAccuracy(Metric):
 
     def compute(self) -> dict[str, Tensor]:
         """Return the accuracy, and its standard deviation between repetitions; nan of one."""
-        found = (self.right.double() / self.count).mean(1)
-        sd = found.std() if len(found) > 1 else found.new_tensor(math.nan)
-        return {"accuracy": found.mean(), "accuracy_sd": sd}
+        accuracies = (self.right.double() / self.count).mean(1)
+        sd = accuracies.std() if len(accuracies) > 1 else accuracies.new_tensor(math.nan)
+        return {"accuracy": accuracies.mean(), "accuracy_sd": sd}
 
 
 def label_metrics(repetitions: int, folds: int, num_classes: int) -> MetricCollection:

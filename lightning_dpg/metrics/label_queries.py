@@ -34,8 +34,8 @@ def compare_labels(
     """
     labels = np.array([int(graph.y) for graph in graphs])
     majority = float(np.bincount(labels - labels.min()).max() / len(labels))
-    found = cross_validated_accuracy(grams, labels, repetitions=1, seed=seed).mean
-    answers = {"accuracy": Answer(majority, found, found, "real: share of the most frequent label")}
+    mean = cross_validated_accuracy(grams, labels, repetitions=1, seed=seed).mean
+    answers = {"accuracy": Answer(majority, mean, mean, "real: share of the most frequent label")}
     if classify:
         network = gin_cross_validated(graphs, labels, seed=seed).mean
         answers["gin_accuracy_real"] = Answer(network, math.nan, network, "from the real graphs")

@@ -109,8 +109,8 @@ def motif_counts(
         place, total = _SIZES[size], trees.weights(size).sum()
         if not total:
             continue
-        drawn = trees.sample(size, num_samples, np.random.default_rng(seed))
-        shares = _tally(graph, drawn) / num_samples
+        sets = trees.sample(size, num_samples, np.random.default_rng(seed))
+        shares = _tally(graph, sets) / num_samples
         scale = total / _classes(size).spanning_trees
         spread = np.diag(shares) - np.outer(shares, shares)
         counts[place] = scale * shares
@@ -171,9 +171,9 @@ class _Trees:
         counts = rng.multinomial(count, weights / weights.sum())
         kinds = zip(self._kinds(size), counts, strict=True)
         nodes = [
-            draw(rng.choice(len(ways), drawn, p=ways / ways.sum()), rng)
-            for (ways, draw), drawn in kinds
-            if drawn
+            draw(rng.choice(len(ways), number, p=ways / ways.sum()), rng)
+            for (ways, draw), number in kinds
+            if number
         ]
         rows = np.sort(np.concatenate(nodes), axis=1)
         return rows[(np.diff(rows, axis=1) > 0).all(axis=1)]
@@ -233,9 +233,9 @@ class _Trees:
         self, nodes: NDArray[np.int64], left_out: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return a neighbor of each node by number; the last one replaces ``left_out``."""
-        found = self.neighbors[self.starts[nodes] + numbers]
+        neighbors = self.neighbors[self.starts[nodes] + numbers]
         last = self.neighbors[self.starts[nodes] + self.degrees[nodes] - 1]
-        return np.where(found == left_out, last, found)
+        return np.where(neighbors == left_out, last, neighbors)
 
 
 def _distinct(sizes: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -244,8 +244,8 @@ def _distinct(sizes: NDArray[np.int64], count: int, rng: np.random.Generator) ->
     for i in range(count):
         # A rank among the remaining numbers, moved past smaller numbers that are taken
         number = rng.integers(sizes - i)
-        for taken in numbers[:, :i].T:
-            number += number >= taken
+        for smaller in numbers[:, :i].T:
+            number += number >= smaller
         numbers[:, i] = number
         numbers[:, : i + 1].sort(axis=1)
     return numbers
@@ -279,8 +279,8 @@ def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
     for bit, (i, j) in enumerate(classes.pairs):
         pairs = sets[:, i] * graph.num_nodes + sets[:, j]
         # Edges are sorted. A pair beyond all edges is compared with the last edge, which differs.
-        found = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
-        codes |= (edges[found] == pairs).astype(np.int64) << bit
+        places = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
+        codes |= (edges[places] == pairs).astype(np.int64) << bit
     counts = np.bincount(classes.of_code[codes], minlength=len(classes.spanning_trees))
     return counts.astype(np.float64)
 

@@ -172,8 +172,8 @@ def node_scores(
     target = classes[split.test]
     f1 = multiclass_f1_score(predicted, target, num_classes, average="macro")
     accuracy, accuracy_on_real = (
-        multiclass_accuracy(found, target, num_classes, average="micro")
-        for found in (predicted, on_real)
+        multiclass_accuracy(each, target, num_classes, average="micro")
+        for each in (predicted, on_real)
     )
     return NodeScores(float(accuracy), float(f1), float(accuracy_on_real))
 
@@ -182,7 +182,7 @@ def scaled(attributes: Tensor) -> Tensor:
     """Scale attributes of shape ``(N, F)`` for the networks, as Kipf and Welling scale bags of words.
 
     A row is divided by the sum of its absolute values. Before that a column with values beyond 1 is
-    divided by the largest of them, so that incomes do not outweigh branches.
+    divided by the largest of them. Incomes then do not outweigh branches.
     """
     columns = attributes.abs().amax(0) > 1 if len(attributes) else torch.zeros(0, dtype=torch.bool)
     rows = attributes.float().clone()
@@ -195,7 +195,7 @@ def _train(model: nn.Module, network: Network, classes: Tensor, split: Split) ->
     """Train, and keep the weights of the step with the smallest loss on the validation nodes."""
     optimizer = Adam(model.parameters(), lr=network.lr, weight_decay=network.weight_decay)
     # A small graph may have no validation nodes, and then chooses by the training nodes.
-    judged = split.validation if len(split.validation) else split.train
+    nodes = split.validation if len(split.validation) else split.train
     smallest, best = float("inf"), model.state_dict()
     for _ in range(network.steps):
         model.train()
@@ -203,9 +203,9 @@ def _train(model: nn.Module, network: Network, classes: Tensor, split: Split) ->
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
-        found = float(F.cross_entropy(_logits(model, judged), classes[judged]))
-        if found < smallest:
-            smallest = found
+        validation_loss = float(F.cross_entropy(_logits(model, nodes), classes[nodes]))
+        if validation_loss < smallest:
+            smallest = validation_loss
             best = {key: value.clone() for key, value in model.state_dict().items()}
     model.load_state_dict(best)
 

@@ -60,13 +60,13 @@ def orbit_counts(graph: Data) -> NDArray[np.int64]:
     num_nodes = graph.num_nodes
     matrix = adjacency(graph).astype(np.int64)
     oriented = oriented_adjacency(graph)
-    found = _triangles(oriented)
+    corners = _triangles(oriented)
     links = oriented.tocoo()
     ends = np.stack([links.row, links.col])
-    per_edge = np.bincount(found.opposite.ravel(), minlength=oriented.nnz)
+    per_edge = np.bincount(corners.opposite.ravel(), minlength=oriented.nnz)
 
     degree = degrees(graph)
-    triangles = np.bincount(found.nodes.ravel(), minlength=num_nodes)
+    triangles = np.bincount(corners.nodes.ravel(), minlength=num_nodes)
     more = degree - 1
     further = matrix @ more
 
@@ -84,9 +84,9 @@ def orbit_counts(graph: Data) -> NDArray[np.int64]:
     counts[:, 9] = matrix @ triangles - 2 * triangles
     counts[:, 10] = _sum_at(ends, per_edge * (degree[ends[::-1]] - 2), num_nodes)
     counts[:, 11] = triangles * (degree - 2)
-    counts[:, 12] = _sum_at(found.nodes, per_edge[found.opposite] - 1, num_nodes)
+    counts[:, 12] = _sum_at(corners.nodes, per_edge[corners.opposite] - 1, num_nodes)
     counts[:, 13] = _sum_at(ends, per_edge * (per_edge - 1) // 2, num_nodes)
-    counts[:, 14] = _four_cliques(oriented, found)
+    counts[:, 14] = _four_cliques(oriented, corners)
     for orbit, contained in _CONTAINED.items():
         for other, times in contained.items():
             counts[:, orbit] -= times * counts[:, other]
@@ -104,7 +104,7 @@ def _triangles(oriented: csr_array) -> _Triangles:
         edges.append(closed.row.astype(np.int64) + start)
         thirds.append(closed.col.astype(np.int64))
     edge, third = np.concatenate(edges), np.concatenate(thirds)
-    # Edges are numbered row by row, so that their keys ascend.
+    # Edges are numbered row by row: their keys ascend.
     keys = first * oriented.shape[0] + second
     others = [
         np.searchsorted(keys, nodes[edge] * oriented.shape[0] + third) for nodes in (second, first)

@@ -101,14 +101,14 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
     # The error of a ratio of two totals, from the spread between groups of sources, which are drawn
     # without replacement.
     groups = num_sources // _GROUP
-    unseen = groups / (groups - 1) * (1 - num_sources / num_nodes)
+    correction = groups / (groups - 1) * (1 - num_sources / num_nodes)
     residuals = lengths - mean * pairs
-    error = np.sqrt(unseen * (residuals**2).sum()) / pairs.sum()
+    error = np.sqrt(correction * (residuals**2).sum()) / pairs.sum()
     scale = num_nodes / num_sources
     counts = np.concatenate([[float(graph.num_nodes)], scale * reached.sum(axis=1)])
     spread = scale * (reached - reached.mean(axis=1, keepdims=True))
     covariance = np.zeros((len(counts), len(counts)))
-    covariance[1:, 1:] = unseen * spread @ spread.T
+    covariance[1:, 1:] = correction * spread @ spread.T
     return Distances(counts, float(mean), float(error), num_sources, covariance)
 
 
@@ -119,32 +119,32 @@ def _exact(counts: NDArray[np.float64], mean: float, error: float) -> Distances:
 def _reached_by_group(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count nodes at distance 1, 2, ... from each group of sources, shape ``(levels, groups)``."""
     per_search = _WORD * _WORDS
-    found = [
+    blocks = [
         _reached_by_level(matrix, sources[start : start + per_search])
         for start in range(0, len(sources), per_search)
     ]
-    levels = max(map(len, found))
-    return np.concatenate([np.pad(r, ((0, levels - len(r)), (0, 0))) for r in found], axis=1)
+    levels = max(map(len, blocks))
+    return np.concatenate([np.pad(r, ((0, levels - len(r)), (0, 0))) for r in blocks], axis=1)
 
 
 def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count nodes first reached at distance 1, 2, ... per group of sources: ``(levels, 16)``.
 
-    Bit s of a node is 1 if source s has reached it, so that one ``or`` over the words of its
-    neighbors advances 64 searches by one edge.
+    Bit s of a node is 1 if source s has reached it. One ``or`` over the words of its neighbors
+    then advances 64 searches by one edge.
     """
     num_nodes = matrix.shape[0]
     numbers = np.arange(len(sources))
-    seen = np.zeros((num_nodes, -(-len(sources) // _WORD)), dtype=np.uint64)
-    seen[sources, numbers // _WORD] = np.uint64(1) << (numbers % _WORD).astype(np.uint64)
-    front, ones = seen, np.ones(num_nodes)
+    visits = np.zeros((num_nodes, -(-len(sources) // _WORD)), dtype=np.uint64)
+    visits[sources, numbers // _WORD] = np.uint64(1) << (numbers % _WORD).astype(np.uint64)
+    front, ones = visits, np.ones(num_nodes)
     reached: list[NDArray[np.float64]] = []
     while True:
         # take() and the product with ones are several times faster than indexing and sum().
         words = front.take(matrix.indices, axis=0)
-        front = np.bitwise_or.reduceat(words, matrix.indptr[:-1], axis=0) & ~seen
+        front = np.bitwise_or.reduceat(words, matrix.indptr[:-1], axis=0) & ~visits
         count = ones @ _BIT_COUNTS.take(front.view(np.uint16)).astype(np.float64)
         if not count.any():
             return np.array(reached)
-        seen = seen | front
+        visits = visits | front
         reached.append(count)

@@ -99,7 +99,7 @@ class Answer(NamedTuple):
 
     @property
     def how(self) -> How:
-        """Whether the figure was measured, sampled or left out, as its note says."""
+        """Origin of the figure by its note: measured, sampled or left out."""
         return how_noted(self.note)
 
     def for_json(self) -> dict[str, float | str | None]:
@@ -208,7 +208,7 @@ def compare_measured(real: Profile, synthetic: Data) -> Comparison:
         synthetic: Synthetic graph of two nodes or more.
     """
     alignment = align(synthetic, real.graph)
-    # The communities found depend on the order of the nodes, so that it must be the same.
+    # Communities depend on the order of the nodes, which must therefore be the same.
     other = profile(synthetic if alignment is None else alignment.graph)
     similarity, error = motif_cosine(real.motifs, other.motifs)
     divergence, spread = distance_divergence(real.distances, other.distances)
@@ -277,17 +277,17 @@ def align(graph: Data, reference: Data) -> Alignment | None:
         return None
     number = {name: i for i, name in enumerate(reference.node_names)}
     numbers = np.array([number.get(name, -1) for name in graph.node_names])
-    named = numbers >= 0
-    if not named.any():
+    has_name = numbers >= 0
+    if not has_name.any():
         return Alignment(graph, np.ones(count, dtype=bool), "no common names, nodes by position")
     common = np.zeros(count, dtype=bool)
-    common[numbers[named]] = True
-    numbers[~named] = np.flatnonzero(~common)
+    common[numbers[has_name]] = True
+    numbers[~has_name] = np.flatnonzero(~common)
     space = space_of(graph)
     edges = torch.from_numpy(numbers)[space.edges(graph)]
     # Equal names may be on other sides: the graph is bipartite no more.
     renumbered = space.graph(edges) if space.kind == "directed" else make_graph(edges, count)
-    note = "" if named.all() else f"of the {named.sum()} nodes with common names"
+    note = "" if has_name.all() else f"of the {has_name.sum()} nodes with common names"
     return Alignment(renumbered, common, note)
 
 

@@ -86,15 +86,15 @@ def note_on_sampling(
         values: Value of the real and of the synthetic graph.
     """
     sides = {"real": real, "synthetic": synthetic}
-    found = {side: sampled for side, sampled in sides.items() if sampled is not None}
-    samples = dict.fromkeys(sampled.sample for sampled in found.values())
+    samples_of = {side: sampled for side, sampled in sides.items() if sampled is not None}
+    samples = dict.fromkeys(sampled.sample for sampled in samples_of.values())
     sample = " and ".join(samples)
-    errors = [sampled.standard_error for sampled in found.values()]
+    errors = [sampled.standard_error for sampled in samples_of.values()]
     if any(map(math.isnan, errors)):
-        return f"{' and '.join(found)}: {sample}{_SAMPLED}{_BOUND}"
+        return f"{' and '.join(samples_of)}: {sample}{_SAMPLED}{_BOUND}"
     plural = "s" if len(errors) > 1 else ""
-    written = " and ".join(f"{error:.2g}" for error in errors)
-    note = f"{' and '.join(found)}: {sample}{_SAMPLED}, standard error{plural} {written}"
+    digits = " and ".join(f"{error:.2g}" for error in errors)
+    note = f"{' and '.join(samples_of)}: {sample}{_SAMPLED}, standard error{plural} {digits}"
     estimates = [
         Estimate(value, side.standard_error if side else 0.0)
         for value, side in zip(values, sides.values(), strict=True)
@@ -130,9 +130,9 @@ def note_on_motifs(real: MotifCounts, synthetic: MotifCounts, error: float) -> s
     if not sampled:
         return "all motifs counted"
     sizes = sorted({size for sizes in sampled.values() for size in sizes})
-    named = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
+    range_of_sizes = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
     sides = " and ".join(sampled)
-    return f"{sides}: motifs of {named} nodes{_SAMPLED}, standard error {error:.1g}"
+    return f"{sides}: motifs of {range_of_sizes} nodes{_SAMPLED}, standard error {error:.1g}"
 
 
 def how_noted(note: str) -> How:

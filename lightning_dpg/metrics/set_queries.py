@@ -100,16 +100,16 @@ def compare_sets(
             motif_cosine(*pair)[0] for pair in zip(real.motifs, other.motifs, strict=True)
         ),
     }
-    answers |= {name: _answer(math.nan, math.nan, [*found]) for name, found in cosines.items()}
+    answers |= {name: _answer(math.nan, math.nan, [*values]) for name, values in cosines.items()}
     for name, descriptor in DESCRIPTORS.items():
         sets = real.descriptions[name], other.descriptions[name]
         distance = squared_mmd(*sets, descriptor.bandwidth)
         answers[f"{name}_mmd"] = Answer(math.nan, math.nan, distance)
     if classify and all(graph.y is not None for graph in real.graphs):
-        found = classification_accuracies(real.graphs, synthetic)
+        accuracies = classification_accuracies(real.graphs, synthetic)
         for query, name in _ACCURACIES.items():
-            upper = found.get(f"{name}_real", found[name])
-            answers[query] = Answer(upper, found[name], found[name])
+            upper = accuracies.get(f"{name}_real", accuracies[name])
+            answers[query] = Answer(upper, accuracies[name], accuracies[name])
     return answers
 
 

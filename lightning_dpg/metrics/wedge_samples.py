@@ -97,14 +97,14 @@ def _closed(
     # The edges are sorted. A pair beyond all edges is compared with the last edge, which differs.
     edges = rows * graph.num_nodes + columns
     pairs = ends[0] * graph.num_nodes + ends[1]
-    found = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
-    return np.asarray(edges[found] == pairs)
+    places = np.minimum(np.searchsorted(edges, pairs), len(edges) - 1)
+    return np.asarray(edges[places] == pairs)
 
 
 def _scaled(closed: NDArray[np.bool_], scale: float) -> Estimate:
     """Return the share of closed wedges times ``scale``, with its standard error."""
     count = len(closed)
-    # One more closed and one more open wedge, so that no estimate has an error of 0
+    # With one more closed and one more open wedge, no estimate has an error of 0.
     share = (closed.sum() + 1) / (count + 2)
     error = math.sqrt(share * (1 - share) / count)
     return Estimate(float(closed.mean()) * scale, error * scale)

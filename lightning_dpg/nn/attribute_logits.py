@@ -48,7 +48,7 @@ class AttributeLogits(nn.Module):
         return self.from_images(self.placed(rows) @ self.weight, levels.sum(1))
 
     def placed(self, rows: Tensor) -> Tensor:
-        """Fill the rows ``(P, 2, r)`` up with zeros, so that each end meets its own matrix.
+        """Fill the rows ``(P, 2, r)`` up with zeros; each end then meets its own matrix.
 
         Returns:
             Rows of shape ``(P, 2, sides * r)``.

@@ -41,8 +41,8 @@ class AttributeRows(nn.Module):
     all nodes, and a column without zeros keeps its values. The weighted attributes are scaled to
     length 1, centered, projected, and scaled to length 1 again.
 
-    Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins, so that
-    the similarity of two nodes falls with their distance. The bins are equal by the mean of the rank
+    Up to 32 columns of numbers, such as an age, are encoded piecewise linearly in 16 bins. The
+    similarity of two nodes then falls with their distance. The bins are equal by the mean of the rank
     of a node and the size of its number, both between 0 and 1.
     Of more numbers each is divided by its standard deviation, after its mean is subtracted if no
     node has 0. A column holds numbers if it has more than one value beside 0, and negative values,
@@ -196,18 +196,18 @@ def _bounds(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _are_numbers(attributes: Tensor, present: Tensor) -> Tensor:
-    """Whether each column holds numbers rather than words or categories, shape ``(F,)``."""
+    """Mask of the columns that hold numbers rather than words or categories, shape ``(F,)``."""
     if not len(attributes):
         return torch.zeros(attributes.shape[1], dtype=torch.bool)
     low, high = attributes.amin(0), attributes.amax(0)
     # A column of a single value beside 0 is a category, whatever the value is.
     columns = torch.nonzero((low < 0) | (high > 1) | (2 * present > len(attributes)))[:, 0]
-    found = torch.zeros(attributes.shape[1], dtype=torch.bool)
+    are_numbers = torch.zeros(attributes.shape[1], dtype=torch.bool)
     for column in columns.tolist():
         values = attributes[:, column]
         values = values[values != 0]
-        found[column] = bool((values != values[:1]).any())
-    return found
+        are_numbers[column] = bool((values != values[:1]).any())
+    return are_numbers
 
 
 def _by_covariances(parts: Iterator[Tensor], count: int) -> tuple[Tensor, Tensor]:
@@ -223,12 +223,12 @@ def _by_covariances(parts: Iterator[Tensor], count: int) -> tuple[Tensor, Tensor
     covariances = squares / max(1, num_rows) - np.outer(mean, mean)
     first = max(0, size - min(count, num_rows))
     values, vectors = eigh(covariances, subset_by_index=[first, size - 1])
-    kept = vectors[:, values > _ROUNDING][:, ::-1]
-    return torch.from_numpy(mean).float(), torch.from_numpy(kept.copy()).float()
+    components = vectors[:, values > _ROUNDING][:, ::-1]
+    return torch.from_numpy(mean).float(), torch.from_numpy(components.copy()).float()
 
 
 def _by_iteration(parts: Iterator[Tensor], count: int) -> tuple[Tensor, Tensor]:
-    """The same in O(r F) memory and a sparse copy of the rows."""
+    """As :func:`_by_covariances`, in O(r F) memory and a sparse copy of the rows."""
     # The import of scikit-learn takes almost a second, and generating graphs does not need it.
     from sklearn.decomposition import PCA
 

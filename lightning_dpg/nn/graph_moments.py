@@ -23,8 +23,8 @@ def binned_degrees(degrees: Tensor, weights: Tensor) -> Tensor:
 def latin_normal(mask: Tensor, width: int, generator: torch.Generator | None = None) -> Tensor:
     """Draw standard normal vectors of the nodes of graphs, by Latin hypercube sampling.
 
-    Each of the n vectors of a graph has each coordinate in another n-th of the distribution, so
-    that exactly one node has the role of, say, a center. McKay, Beckman, Conover, "A Comparison of
+    Each of the n vectors of a graph has each coordinate in another n-th of the distribution.
+    Exactly one node then has the role of, say, a center. McKay, Beckman, Conover, "A Comparison of
     Three Methods for Selecting Values of Input Variables", 1979.
 
     Args:
@@ -62,13 +62,13 @@ def draw_adjacency(logits: Tensor, pairs: Tensor, num_edges: Tensor) -> Tensor:
         keys = keys.masked_fill(outside, torch.inf)
         ranked = keys.sort(-1).values
         threshold = ranked.gather(1, (num_edges[:, None] - 1).clamp(min=0))
-        drawn = ((keys <= threshold) & (num_edges[:, None] > 0)).float()
+        links = ((keys <= threshold) & (num_edges[:, None] > 0)).float()
         share = torch.sigmoid(odds + threshold).masked_fill(outside, 0)
         slope = share * (1 - share)
         slope_sum = slope.sum(-1, keepdim=True).clamp(min=1e-9)
     moved = odds - (slope * odds).sum(-1, keepdim=True) / slope_sum
     moved = slope * (moved - moved.detach())  # 0, and carries the gradient
-    upper = (drawn + moved).view_as(logits)
+    upper = (links + moved).view_as(logits)
     return upper + upper.mT
 
 
@@ -80,7 +80,7 @@ def num_triangles(adjacency: Tensor) -> Tensor:
 def maximum_mean_discrepancy(first: Tensor, second: Tensor) -> Tensor:
     """Squared maximum mean discrepancy of two samples, with a sum of Gaussian kernels.
 
-    The kernels' widths follow from the mean squared distance of both samples, so that gradients
+    The kernels' widths follow from the mean squared distance of both samples. Gradients then
     reach a sample that is far from the other one. No gradient goes through the widths.
 
     Args:

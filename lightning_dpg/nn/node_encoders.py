@@ -1,7 +1,7 @@
 """Node encoders: a row of the simplex for each node, and logits of the graph's label.
 
 Jin and Chen, "Gromov-Wasserstein discrepancy with local differential privacy for distributed
-structural graphs", 2022, section 4. Rows end in a softmax, so that their entries have the public
+structural graphs", 2022, section 4. Rows end in a softmax; their entries have the public
 bounds 0 and 1. Nothing is computed over a batch: the row of a node depends on its own graph.
 """
 

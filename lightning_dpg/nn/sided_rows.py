@@ -59,11 +59,11 @@ def common_directions(left: AttributeRows, right: AttributeRows) -> Tensor:
 
 
 def _directions(side: AttributeRows, binned: Tensor) -> Tensor:
-    """Components, with the bins of the given columns only."""
+    """Components of one side, with the bins of the columns ``binned`` only."""
     directions, width = side.basis, len(side.column_weights)
     bins = directions[width:].view(len(side.bounds) - 1, len(side.binned), directions.shape[1])
-    kept = bins[:, torch.isin(side.binned, binned)]
-    return torch.cat([directions[:width], kept.flatten(0, 1)])
+    own = bins[:, torch.isin(side.binned, binned)]
+    return torch.cat([directions[:width], own.flatten(0, 1)])
 
 
 def attributes_alone(

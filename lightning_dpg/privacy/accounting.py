@@ -34,7 +34,7 @@ _MIN_QUADRATURE_SIGMA = 0.03
 _ROUNDING = 2.0**-50  # of a distribution function near 1, eight times over
 _LEAST_MU = 1e-9  # smaller ones would divide by next to nothing
 _LOG_ROUNDING = 2.0**-48  # relative error of a logarithm of a distribution function, with room
-_MOST_NOISE = 1e12  # more noise on samples counts as this much, so that its square is finite
+_MOST_NOISE = 1e12  # more noise on samples counts as this much, so its square is finite
 
 
 def _log_moments_integer(sigma: float, q: float) -> Curve:
@@ -66,7 +66,7 @@ def _log_moments_fraction(sigma: float, q: float) -> Curve:
     With :math:`x(z) = q(e^{(2z-1)/2\sigma^2} - 1)`, of mean 0 for z normal of variance
     :math:`\sigma^2`, :math:`A_\alpha - 1 = E[(1+x)^\alpha - 1 - \alpha x]`, where what is in the
     brackets is never negative. The integrand is analytic up to :math:`\pi\sigma^2` from the real
-    line, so that a step of half of :math:`\sigma^2` leaves an error of about 1e-16.
+    line, so a step of half of :math:`\sigma^2` leaves an error of about 1e-16.
     """
     step = min(sigma / 4, sigma**2 / 2)
     z = np.arange(-14 * sigma, _FRACTIONS[-1] + 14 * sigma, step)[None]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lightning_dpg.errors import Refusal
 
-# Shares are rounded numbers, so that those of a whole may exceed it in the last digits.
+# Shares are rounded numbers, so those of a whole may exceed it in the last digits.
 _ROUNDING = Fraction(1, 10**9)
 _SUMMING = 1e-11  # relative error of a sum of epsilons, and of a search for one
 _MOST_NUMBER = 900 * 9  # the number of 10^9 among those of three digits
@@ -43,8 +43,8 @@ class Budget(NamedTuple):
         """
         total = sum(map(Fraction, shares.values()))
         if not shares or not min(shares.values()) > 0 or total > 1 + _ROUNDING:
-            named = ", ".join(f"{name} {share:g}" for name, share in shares.items())
-            raise Refusal(f"shares must be positive and add up to 1 at most, got {named}")
+            pairs = ", ".join(f"{name} {share:g}" for name, share in shares.items())
+            raise Refusal(f"shares must be positive and add up to 1 at most, got {pairs}")
         epsilons = _parts(self.epsilon, list(shares.values()))
         deltas = _parts(self.delta, list(shares.values()))
         return {
@@ -139,7 +139,7 @@ def advised_delta(num_pairs: int | None) -> str:
 
 
 def _number(epsilon: float) -> int:
-    """Which of the numbers of three digits is the largest one up to ``epsilon``."""
+    """Index, among the numbers of three digits, of the largest one up to ``epsilon``."""
     power = math.floor(math.log10(epsilon))
     return 900 * power + int(epsilon / 10.0**power * 100) - 100
 

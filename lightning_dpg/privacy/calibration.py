@@ -89,9 +89,9 @@ def _calibrated(
     if not fits_with(_LARGEST):
         raise BudgetTooSmall(f"no Gaussian noise fits {steps} steps into what is left of {budget}")
     if sample_rate < 1:
-        found = _by_loss_distributions(entries, budget)
-        if found is not None and fits_with(found):
-            return found
+        noise = _by_loss_distributions(entries, budget)
+        if noise is not None and fits_with(noise):
+            return noise
     high = 1.0
     while not fits_with(high):
         high = min(2 * high, _LARGEST)
@@ -105,7 +105,7 @@ def _by_loss_distributions(
 ) -> float | None:
     """Noise multiplier, rounded up, at which the tightest bound is the budget's delta.
 
-    Its logarithm is nearly a line in that of the noise, so that few evaluations find it. None where
+    Its logarithm is nearly a line in that of the noise, so few evaluations find it. None where
     rounding errors hide it; the caller asks whether the result fits.
     """
     if not budget.delta:

@@ -34,11 +34,11 @@ APPROXIMATE = "sum of epsilons and of deltas"
 _ROUNDING = 1e-12  # Shares of a budget add up to it but for the last digit.
 _STEP_ERROR = 4e-12  # twenty times what rounding adds per step to the delta of loss distributions
 _EPSILON_TOLERANCE = 1e-6
-_MOST_NOISE = 1e12  # more noise on samples counts as this much, so that its square is finite
+_MOST_NOISE = 1e12  # more noise on samples counts as this much, so its square is finite
 
 
 def costs(entries: Sequence[LedgerEntry]) -> Counter[Event]:
-    """How many steps there are of each event: all that the price of entries depends on."""
+    """Number of steps of each event, which alone decides the price of entries."""
     total: Counter[Event] = Counter()
     for entry in entries:
         total[entry.event] += entry.steps
@@ -124,7 +124,7 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
 
 
 def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
-    """Whether releases keep a budget together by any of the bounds."""
+    """Whether any of the bounds proves that releases together keep a budget."""
     epsilon, delta = budget
     if math.isinf(epsilon):
         return True
@@ -145,11 +145,11 @@ def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
 def headline(entries: Sequence[LedgerEntry], delta: float) -> tuple[float, str]:
     """The smallest epsilon that any accountant proves at ``delta``, and its name."""
     epsilon, failed = quick_epsilon(entries, delta), total_delta(entries)
-    left = max(delta - failed, 0.0)  # less than none left makes epsilon infinite
+    rest = max(delta - failed, 0.0)  # a negative rest makes epsilon infinite
     name = "RDP"
-    if epsilon != accounting.rdp_to_epsilon(rdp(entries), left):
+    if epsilon != accounting.rdp_to_epsilon(rdp(entries), rest):
         name = "GDP" if _has_noise(entries) else APPROXIMATE if failed else PURE
-    if not left or not math.isfinite(epsilon) or not _has_noise(entries):
+    if not rest or not math.isfinite(epsilon) or not _has_noise(entries):
         return epsilon, name
 
     def holds(value: float) -> bool:
@@ -158,14 +158,14 @@ def headline(entries: Sequence[LedgerEntry], delta: float) -> tuple[float, str]:
     if name == "GDP" and not any(e.pure_epsilon for e in entries):
         return epsilon, name  # which is exact
     if epsilon > _EPSILON_TOLERANCE and holds(epsilon * (1 - _EPSILON_TOLERANCE)):
-        found = smallest(holds, epsilon, _EPSILON_TOLERANCE)
-        shorter = float(f"{found:.5g}")  # of a budget that is spent to the last digit, the budget
-        return (shorter if shorter < found and holds(shorter) else found), "PLD"
+        precise = smallest(holds, epsilon, _EPSILON_TOLERANCE)
+        shorter = float(f"{precise:.5g}")  # of a budget that is spent to the last digit, the budget
+        return (shorter if shorter < precise and holds(shorter) else precise), "PLD"
     return epsilon, name
 
 
 def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
-    """Whether there is Gaussian noise; the sum of pure epsilons holds at any delta and is kept."""
+    """Whether there is Gaussian noise; without it, the sum of pure epsilons holds at any delta."""
     return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 

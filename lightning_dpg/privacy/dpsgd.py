@@ -24,7 +24,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Rows:
-    """Embedding rows that a loss reads, so that no example carries an ``(N, d)`` gradient.
+    """Embedding rows that a loss reads; no example then carries an ``(N, d)`` gradient.
 
     Attributes:
         table: The embedding table of shape ``(N, d)``.
@@ -49,7 +49,7 @@ def clipped_gradient_sum(
     The norm is taken over all parameters together. All of it is computed in double precision: added
     up in single precision, as few as some hundred thousand gradients round by more than C when one
     is taken away. Sums of n gradients in chunks of s have an error of at most
-    :math:`n (s + n / s) 2^{-53} C`, so that two of them differ by less than :math:`(1 + 10^{-6}) C`
+    :math:`n (s + n / s) 2^{-53} C`, so two of them differ by less than :math:`(1 + 10^{-6}) C`
     (``ROUNDING``) for up to a million records.
 
     Args:
@@ -133,8 +133,8 @@ def drop_unclipped(tensor: Tensor, scale: Tensor) -> Tensor:
     """Drop examples that cannot be clipped: one overflow would turn the whole sum into NaN."""
     if bool(scale.all()):
         return tensor
-    kept = (scale != 0).view(-1, *[1] * (tensor.ndim - 1))
-    return torch.where(kept, tensor, 0.0)
+    is_finite = (scale != 0).view(-1, *[1] * (tensor.ndim - 1))
+    return torch.where(is_finite, tensor, 0.0)
 
 
 class DPSGD:

@@ -32,7 +32,7 @@ def key_of_name(name: str) -> str:
     if name in _KEYS:
         return _KEYS[name]
     for pattern, key in _NUMBERED.items():
-        found = re.fullmatch(pattern, name)
-        if found is not None:
-            return found.expand(key)
+        match = re.fullmatch(pattern, name)
+        if match is not None:
+            return match.expand(key)
     return re.sub(r"\W+", "_", name.lower()).strip("_") or name

@@ -1,4 +1,4 @@
-"""What the ledger books: entries, each a read of the private data under one relation.
+"""Entries of the ledger: each is a read of the private data under one relation.
 
 An event is one step of a mechanism. Each mechanism has a class of its own, which knows what a step
 costs. An entry holds its event, and adds what is read, under which relation and how often. Journals,
@@ -25,7 +25,7 @@ Mechanism = Literal["gaussian", "pure", "approximate", "non_private"]
 
 
 class Relation(StrEnum):
-    """Which two inputs a guarantee makes hard to tell apart. The node set is public throughout."""
+    """Pair of inputs that a guarantee makes hard to tell apart. The node set is always public."""
 
     EDGE = "edge"
     """One undirected edge is added or removed."""
@@ -327,7 +327,7 @@ class LedgerEntry:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> "LedgerEntry":
-        """The entry that ``to_dict`` was called on, here or by an earlier version.
+        """Restore an entry from its ``to_dict``, of this version or an earlier one.
 
         Raises:
             Refusal: If it has a mechanism, a relation or a partition that is not accounted for.
@@ -343,8 +343,8 @@ class LedgerEntry:
                 f"{name}: unknown mechanism {mechanism!r}: this version accounts for "
                 f"{', '.join(_EVENTS)}"
             )
-        known = {value.name for value in fields(cls)} | _AMOUNTS.keys() | {"mechanism", "partition"}
-        if unknown := state.keys() - known | state.keys() & {"event"}:
+        names = {value.name for value in fields(cls)} | _AMOUNTS.keys() | {"mechanism", "partition"}
+        if unknown := state.keys() - names | state.keys() & {"event"}:
             raise Refusal(
                 f"{name}: this version does not account for {', '.join(sorted(unknown))}, which a "
                 "later one may have written"
@@ -360,11 +360,11 @@ class LedgerEntry:
             event = kind(**own)
         except Refusal as error:
             raise Refusal(f"{name}: {error}") from error
-        kept = ("sensitivity", "proof", "steps", "record", "public")
+        rest = ("sensitivity", "proof", "steps", "record", "public")
         return cls(
             key=state.get("key") or key_of_name(name),
             name=name,
             relation=Relation(state["relation"]),
             event=event,
-            **{value: state[value] for value in kept if value in state},
+            **{value: state[value] for value in rest if value in state},
         )

@@ -6,8 +6,8 @@ cannot take the gradient of a gradient, such as that of WGAN-GP; ghost norms can
 
 A record is one example. Its gradient is a function of itself alone, by what
 :meth:`GradSampleSum.check` finds, and is clipped over all parameters together: one record more or
-less moves the sum by at most C. All is computed in double precision and added up in chunks, so that
-the rounding of ``clipped_gradient_sum`` is that of this sum too.
+less moves the sum by at most C. All is computed in double precision and added up in chunks. The
+rounding of ``clipped_gradient_sum`` is then that of this sum too.
 """
 
 import warnings
@@ -90,12 +90,12 @@ class GradSampleSum:
         """
         _refuse_layers(self.network)
         count = len(examples[0])
-        found = self._gradients(examples)
+        gradients = self._gradients(examples)
         for i in range(count):
             alone = self._exact(tuple(tensor[i : i + 1] for tensor in examples), 0)
             inside = self._exact(examples, i)
             rounding = _TOLERANCE * max(map(_largest, alone.values()))
-            if not found and not rounding:
+            if not gradients and not rounding:
                 raise Refusal(
                     "the loss does not use the network that it is given\n"
                     "write per_example_loss(network, *examples), and call this network in it"
@@ -108,7 +108,7 @@ class GradSampleSum:
                         "each does not bound the sum\nlet the loss compute each example alone, in the "
                         "precision of its inputs, and pass it random numbers as examples"
                     )
-                samples = found.get(name, expected.new_zeros(count, *expected.shape))
+                samples = gradients.get(name, expected.new_zeros(count, *expected.shape))
                 if samples.shape != (count, *expected.shape) or not torch.allclose(
                     samples[i], expected, 0, rounding, equal_nan=True
                 ):
@@ -133,8 +133,8 @@ class GradSampleSum:
         """Gradient of the i-th example in a batch by autograd; zeros for unused parameters."""
         copy = deepcopy(self.network).double()
         gradients = self._backward(copy, examples, i)
-        named = (name for name, p in copy.named_parameters() if p.requires_grad)
-        return dict(zip(named, gradients, strict=True))
+        names = (name for name, p in copy.named_parameters() if p.requires_grad)
+        return dict(zip(names, gradients, strict=True))
 
     def _backward(
         self, copy: nn.Module, examples: tuple[Tensor, ...], i: int | None = None

@@ -27,7 +27,7 @@ def guard_epsilon(num_nodes: int) -> float:
 
 
 def check_guard(epsilon: float) -> None:
-    """Refuse an epsilon whose flips are too rare to be drawn, so that a guard would prove nothing.
+    """Refuse an epsilon whose flips are too rare to be drawn: such a guard would prove nothing.
 
     Raises:
         Refusal: If epsilon is not positive, or finite and above :data:`LARGEST_GUARD`.

@@ -1,4 +1,4 @@
-"""What DP-SGD refuses: networks and losses by which one record changes the gradients of others."""
+"""Networks and losses that DP-SGD refuses: one record changes the gradients of others in them."""
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
@@ -11,7 +11,7 @@ def refuse_joint_layers(network: nn.Module) -> None:
     """Refuse layers by which one example changes the gradients of others, or a buffer.
 
     Dropout is among them in training mode: its coins go by the place of an example in the batch and
-    come from a public seed, so that one record less gives the coins of all later ones to others.
+    come from a public seed, so one record less gives the coins of all later ones to others.
 
     Raises:
         Refusal: It names the layer.

@@ -62,5 +62,5 @@ def _link(journal: Path, previous: Path) -> None:
 def _set_aside(journal: Path) -> None:
     """Keep the file of another run of the same name."""
     if journal.exists():
-        taken = len(list(journal.parent.glob(f"{journal.stem}-*{journal.suffix}")))
-        journal.rename(journal.with_stem(f"{journal.stem}-{taken + 1}"))
+        count = len(list(journal.parent.glob(f"{journal.stem}-*{journal.suffix}")))
+        journal.rename(journal.with_stem(f"{journal.stem}-{count + 1}"))

@@ -98,8 +98,8 @@ def sample_labels(sweeps: int) -> Callable[[LabelModel, NoiseSource], Tensor]:
             for block, decision in enumerate(decisions.tolist()):
                 cumulative = model.propose(block, power)
                 stop = start + len(cumulative)
-                wanted = coins[start:stop, None] * cumulative[:, -1:]
-                new = np.minimum((cumulative < wanted).sum(axis=1), model.num_labels - 1)
+                thresholds = coins[start:stop, None] * cumulative[:, -1:]
+                new = np.minimum((cumulative < thresholds).sum(axis=1), model.num_labels - 1)
                 if math.log(decision) <= model.log_ratio(new):
                     model.move(new)
                 start = stop

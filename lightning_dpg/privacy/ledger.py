@@ -1,4 +1,4 @@
-"""The ledger: which private releases were made, what they cost together, and whether to go on."""
+"""Ledger of private releases: it records them, adds up their costs and refuses to overspend."""
 
 import json
 import math
@@ -41,15 +41,15 @@ class PrivacyLedger:
 
     Attributes:
         relation: Neighboring relation of the guarantee.
-        entries: What was released so far; equal successive releases under one key are one entry.
-        budget: What may be spent under ``relation``; None refuses nothing.
+        entries: Releases so far; equal successive releases under one key are one entry.
+        budget: Budget of ``relation``; None refuses nothing.
         beside: Budgets of further relations, which protect something else in the same data. Entries
             of all other relations are refused.
-        journal: File to which each release is written before it is booked, so that a run that was
-            killed still knows what it released. A new file starts with what was booked before.
-        account: Function that gets the entries of each read before they are written and paid, and
-            that may refuse them: that of a budget book, which adds up runs. It may keep entries of a
-            read that is refused in the end: a book knows no less than a run.
+        journal: File to which each release is written before it is booked. A run that was killed
+            reads its releases there. A new file starts with what was booked before.
+        account: Function of a budget book, which adds up runs. It gets the entries of each read
+            before they are written and paid, and may refuse them. It may keep entries of a read
+            that is refused in the end: a book knows no less than a run.
         observer: Receives the key and the noisy value of each release, for an audit.
     """
 
@@ -77,7 +77,7 @@ class PrivacyLedger:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the guarantee is void; empty when it is not."""
+        """Reasons why the guarantee is void; empty if it holds."""
         return [
             f"{entry.name}: {entry.why_void}" for entry in self.entries if not entry.event.protects
         ]
@@ -87,7 +87,7 @@ class PrivacyLedger:
         return [entry for entry in self.entries if entry.relation is relation]
 
     def spend(self, *entries: LedgerEntry) -> None:
-        """Book what is about to be read: all entries, or none.
+        """Book the entries of a read before it happens: all of them, or none.
 
         Raises:
             PrivacyBudgetExceeded: If a budget does not afford them; then nothing is booked.
@@ -95,14 +95,14 @@ class PrivacyLedger:
         """
         self._check(entries)
         for relation, budget in self._budgets().items():
-            asked = [entry for entry in entries if entry.relation is relation]
-            if asked and not self._affords(relation, budget, asked):
+            reads = [entry for entry in entries if entry.relation is relation]
+            if reads and not self._affords(relation, budget, reads):
                 booked, (epsilon, delta) = self.of(relation), budget
-                names = " and ".join(repr(entry.name) for entry in asked)
+                names = " and ".join(repr(entry.name) for entry in reads)
                 raise PrivacyBudgetExceeded(
                     f"{names} would raise delta at epsilon={epsilon:g} from "
                     f"{self._delta(relation, booked, epsilon):.3g} to "
-                    f"{self._delta(relation, [*booked, *asked], epsilon):.3g}; "
+                    f"{self._delta(relation, [*booked, *reads], epsilon):.3g}; "
                     f"the budget is {delta:.3g}"
                 )
         if self.account is not None:  # first: a budget book then never knows less than the journal
@@ -116,7 +116,7 @@ class PrivacyLedger:
         return noisy
 
     def last_entry(self, key: str) -> LedgerEntry:
-        """The entry that was booked last under ``key``.
+        """Return the entry that was booked last under ``key``.
 
         Raises:
             KeyError: If there is none.
@@ -129,8 +129,8 @@ class PrivacyLedger:
     def affords(self, *entries: LedgerEntry) -> bool:
         """Whether all of ``entries`` together still fit the budgets.
 
-        Releases that were found to fit are remembered, and a part of them is not composed again: it
-        costs no more. So a run whose plan was checked looks at each step in no time.
+        Releases that were shown to fit are remembered, and a part of them is not composed again: it
+        costs no more. So a run whose plan was checked needs no time for its steps.
         """
         self._check(entries)
         return all(
@@ -143,16 +143,16 @@ class PrivacyLedger:
         return composition.rdp(self._with(extra))
 
     def delta(self, epsilon: float, *extra: LedgerEntry) -> float:
-        """Delta at ``epsilon`` of all releases and ``extra`` ones, by what is computed at once.
+        """Delta at ``epsilon`` of all releases and ``extra`` ones, by the fast accountants.
 
-        It is that of Renyi or Gaussian DP, or the budget's where that was found to be kept.
+        It is that of Renyi or Gaussian DP, or the budget's if the releases were shown to fit it.
         """
         return self._delta(self.relation, self._with(extra), epsilon)
 
     def epsilon(self, delta: float, *extra: LedgerEntry) -> float:
-        """Epsilon at ``delta`` of all releases and ``extra`` ones, by what is computed at once.
+        """Epsilon at ``delta`` of all releases and ``extra`` ones, by the fast accountants.
 
-        It is that of Renyi or Gaussian DP, or the budget's where that was found to be kept.
+        It is that of Renyi or Gaussian DP, or the budget's if the releases were shown to fit it.
         """
         entries = self._with(extra)
         epsilon = composition.quick_epsilon(entries, delta)
@@ -162,9 +162,9 @@ class PrivacyLedger:
         return epsilon
 
     def headline(self, delta: float) -> tuple[float, str]:
-        """The smallest epsilon that any accountant proves at ``delta``, and its name.
+        """Return the smallest epsilon that any accountant proves at ``delta``, and its name.
 
-        It is searched for up to a tolerance, and is the budget's where that is kept and less.
+        The search has a tolerance. The budget's epsilon is returned if it is kept and smaller.
         """
         epsilon, name = composition.headline(self.of(self.relation), delta)
         budget = self.budget
@@ -188,7 +188,7 @@ class PrivacyLedger:
         self.entries = entries
 
     def catch_up(self, state: dict[str, Any]) -> None:
-        """Book, budget or not, every step that ``state`` shows beyond this ledger's.
+        """Book every step that ``state`` shows beyond this ledger's, even beyond the budget.
 
         For a run that was killed after its last checkpoint: its journal knows of releases that the
         checkpoint does not.
@@ -200,7 +200,7 @@ class PrivacyLedger:
                 self._book(replace(entry, steps=missing))
 
     def book_lost(self, entry: LedgerEntry) -> None:
-        """Book, budget or not, steps that were made and that no journal shows.
+        """Book steps that happened and that no journal shows, even beyond the budget.
 
         ``account`` does not get them: a budget book has booked them when the run was reserved.
         """
@@ -245,7 +245,7 @@ class PrivacyLedger:
                 )
 
     def _budgets(self) -> dict[Relation, Budget]:
-        """What may be spent under each relation that is limited."""
+        """Budget of each relation that has one."""
         own = {} if self.budget is None else {self.relation: self.budget}
         return own | self.beside
 
@@ -255,12 +255,12 @@ class PrivacyLedger:
 
     def _affords(self, relation: Relation, budget: Budget, entries: Sequence[LedgerEntry]) -> bool:
         """Whether entries of one relation still fit its budget."""
-        asked = [*self.of(relation), *entries]
-        if math.isinf(budget.epsilon) or self._is_proved(relation, asked):
+        total = [*self.of(relation), *entries]
+        if math.isinf(budget.epsilon) or self._is_proved(relation, total):
             return True
-        if not composition.fits(asked, budget):
+        if not composition.fits(total, budget):
             return False
-        self._proved[relation] = budget, composition.costs(asked)
+        self._proved[relation] = budget, composition.costs(total)
         return True
 
     def _delta(self, relation: Relation, entries: Sequence[LedgerEntry], epsilon: float) -> float:
@@ -288,7 +288,7 @@ class PrivacyLedger:
         self.entries.append(entry)
 
     def _is_proved(self, relation: Relation, entries: Sequence[LedgerEntry]) -> bool:
-        """Whether ``entries`` are a part of what was found to fit the budget of a relation."""
+        """Whether ``entries`` are a part of releases that were shown to fit a relation's budget."""
         budget, costs = self._proved.get(relation, (None, Counter[Event]()))
         is_same = budget is not None and budget == self._budgets().get(relation)
         return is_same and composition.costs(entries) <= costs

@@ -20,7 +20,7 @@ epsilon is the expectation over the sum of independent losses of three kinds.
 The grid is pessimistic (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the dots: tighter
 discrete approximations of privacy loss distributions", 2022): the mass between two points moves to
 them such that P and Q keep theirs. That spreads the likelihood ratio Q / P without changing its mean,
-and :math:`E[(1 - e^\epsilon Q/P)_+]` is convex in it, so that no delta shrinks. Rounding errors are
+and :math:`E[(1 - e^\epsilon Q/P)_+]` is convex in it, so no delta shrinks. Rounding errors are
 counted where they could make delta smaller, see the functions.
 """
 
@@ -71,7 +71,7 @@ def hockey_stick(mu: float, epsilon: Array) -> Array:
 
     It is :math:`\Phi(\mu / 2 - \epsilon / \mu) - e^\epsilon \Phi(-\mu / 2 - \epsilon / \mu)` (Balle and
     Wang, 2018, Theorem 8, whose proof needs no sign of epsilon), and :math:`(1 - e^\epsilon)_+` where
-    nothing is released. The terms nearly cancel where there is much noise, so that the rounding error
+    nothing is released. The terms nearly cancel where there is much noise, so the rounding error
     of their logarithms is taken off the second one.
     """
     if mu == 0:
@@ -195,7 +195,7 @@ def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.co
 def _reach(
     grids: Sequence[tuple[int, Array, float, int]], step: float, goal: float, sign: int
 ) -> float:
-    r"""A number that the sum of losses is beyond, upwards or downwards, with chance :math:`e^{-g}`.
+    r"""Bound that the sum of losses exceeds, upwards or downwards, with chance :math:`e^{-g}` at most.
 
     By Chernoff, :math:`P(S \ge s) \le E[e^{tS}] e^{-ts}` for each t > 0; s is the smallest of those for
     t of a range of powers.
@@ -206,7 +206,7 @@ def _reach(
             for first, masses, _, count in grids
         )
     )
-    found = math.inf
+    bound = math.inf
     for rate in np.geomspace(0.1, 20 * math.sqrt(goal), 24) / max(deviation, step):
         log_mean = 0.0
         for first, masses, _, count in grids:
@@ -215,8 +215,8 @@ def _reach(
             largest = float(exponents.max())
             mean = float(masses[occurs] @ np.exp(exponents - largest))
             log_mean += count * (largest + math.log(mean))
-        found = min(found, (goal + log_mean) / rate)
-    return sign * found
+        bound = min(bound, (goal + log_mean) / rate)
+    return sign * bound
 
 
 def _deviation(sigma: float, q: float) -> float:
@@ -281,7 +281,7 @@ def _tails(places: Array, mean: float, sigma: float) -> tuple[float, float]:
 def _interval_masses(places: Array) -> tuple[Array, Array]:
     """Probabilities that a standard normal number lies between successive places, and their errors.
 
-    Above 0 they are differences of upper tails, so that errors are relative to the tails.
+    Above 0 they are differences of upper tails, and errors are relative to the tails.
     """
     is_upper = places[:-1] > 0
     ends = (

@@ -1,4 +1,4 @@
-r"""What a guarantee means for an attacker: beliefs, tests and groups, as numbers for people.
+r"""Meaning of a guarantee for an attacker: beliefs, tests and groups, as numbers for people.
 
 All bounds follow from one theorem: of two neighbors, an (epsilon, delta)-DP release shows no more
 than a release that names the true one with probability delta, and that otherwise reports one of
@@ -56,7 +56,7 @@ def group_budget(epsilon: float, delta: float, size: int) -> Budget:
     r"""Guarantee for k units together: :math:`k \epsilon`, and delta times a geometric sum.
 
     Between two inputs that differ in k units lie k - 1 others. Step by step, a probability is at
-    most :math:`e^\epsilon` times that of the next input plus delta, so that the deltas
+    most :math:`e^\epsilon` times that of the next input plus delta, so the deltas
     :math:`\delta, e^\epsilon \delta, \dots, e^{(k - 1) \epsilon} \delta` add up. A delta of 1
     proves nothing.
 

@@ -65,7 +65,7 @@ def integer_noise(
         scales: Positive integers :math:`s_i` of the shape of the value, public or functions of
             earlier reads; None is 1 for all.
         epsilon: Epsilon of the noise, if the value is computed from a secret sample of the records,
-            so that the read costs less; its proof derives this smaller cost.
+            so the read costs less; its proof derives this smaller cost.
 
     Raises:
         Refusal: If the noise cannot be drawn.
@@ -115,7 +115,7 @@ def randomized_response(
     keeping each reported bit with the probability s, without the reports that are not kept: the
     number of false ones is drawn from its binomial law and then placed, in memory for the ones.
     The places are exact; the rates are rounded to double precision, and the number follows NumPy's
-    binomial law in floating point, so that the guarantee is that of the law in real numbers. Of a
+    binomial law in floating point, so the guarantee is that of the law in real numbers. Of a
     report that is nearly certain, the small probability of no report is drawn: the difference of a
     large one and 1 would have lost its digits, and from epsilon 37 on all of them.
 
@@ -140,11 +140,11 @@ def randomized_response(
     true_rate, false_rate = response_rates(epsilon, thinning)
 
     def draw(present: Tensor, noise: NoiseSource) -> Tensor:
-        kept = present[_likely(noise, len(present), true_rate, _missing_rate(epsilon, thinning))]
+        ones = present[_likely(noise, len(present), true_rate, _missing_rate(epsilon, thinning))]
         # The r-th of the zeros has as many ones before it as ones have at most r zeros before them.
         zeros = noise.bernoulli(num_bits - len(present), false_rate)
         zeros += torch.searchsorted(present - torch.arange(len(present)), zeros, right=True)
-        return torch.cat([kept, zeros]).sort().values
+        return torch.cat([ones, zeros]).sort().values
 
     return draw
 
@@ -164,18 +164,18 @@ def _likely(noise: NoiseSource, n: int, p: float, rest: float) -> Tensor:
     """Indices out of ``range(n)``, each with probability p, whose difference from 1 is ``rest``."""
     if p <= rest:
         return noise.bernoulli(n, p)
-    kept = torch.ones(n, dtype=torch.bool)
-    kept[noise.bernoulli(n, rest)] = False
-    return kept.nonzero().flatten()
+    is_chosen = torch.ones(n, dtype=torch.bool)
+    is_chosen[noise.bernoulli(n, rest)] = False
+    return is_chosen.nonzero().flatten()
 
 
 def _draw_discrete_laplace(noise: NoiseSource, rates: NDArray[np.int64]) -> NDArray[np.int64]:
     """Integers decaying as exp(-rate / 2**40) per unit, from fair integers alone, one for each rate.
 
     Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithm 2.
-    No logarithm is taken and nothing is rounded, so that the law is exact.
+    No logarithm is taken and nothing is rounded, so the law is exact.
     """
-    drawn = np.zeros(len(rates), dtype=np.int64)
+    values = np.zeros(len(rates), dtype=np.int64)
     missing = np.arange(len(rates))
     while len(missing):
         # remainder + denominator * quotient is geometric with ratio exp(-1 / denominator)
@@ -189,13 +189,13 @@ def _draw_discrete_laplace(noise: NoiseSource, rates: NDArray[np.int64]) -> NDAr
             quotient[going] += 1
         magnitude = (remainder + RATE_DENOMINATOR * quotient) // rates[missing]
         fits &= ~(negative & (magnitude == 0))  # zero would otherwise have twice its probability
-        drawn[missing[fits]] = np.where(negative, -magnitude, magnitude)[fits]
+        values[missing[fits]] = np.where(negative, -magnitude, magnitude)[fits]
         missing = missing[~fits]
-    return drawn
+    return values
 
 
 def coins_exp(noise: NoiseSource, numerators: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True with probability exp(-numerator / 2**40) each, for numerators of at most 2**40.
+    """Flip coins that are true with probability exp(-numerator / 2**40), numerators up to 2**40.
 
     Algorithm 1 of Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", 2020:
     the first failure of coins with probabilities exponent / k has an odd k with exactly that

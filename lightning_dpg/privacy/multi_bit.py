@@ -17,13 +17,13 @@ from lightning_dpg.privacy.noise import NoiseSource
 def cost_of_reports(num_reports: int, each: float) -> float:
     r"""Epsilon of the reports of some entries of one client, each at its own cost: the product.
 
-    The reported entries are drawn independently of the values, so that their law is the same for
+    The reported entries are drawn independently of the values, so their law is the same for
     all clients with the same number of rows. Given the places, the signs are independent, and the
     sign of an entry in :math:`[\alpha, \beta]` is +1 with a probability from :math:`1 / (e^b + 1)`
     to :math:`e^b / (e^b + 1)`. Any two values change the probability of a sign by at most the
     factor :math:`e^b`, and k signs by :math:`e^{kb}`; it is attained if all entries change from one
     end to the other. The probabilities are whole multiples of :math:`2^{-40}` between two limits
-    that add up to 1 and whose ratio is at most :math:`e^b`, so that rounding costs no privacy.
+    that add up to 1 and whose ratio is at most :math:`e^b`. Rounding therefore costs no privacy.
 
     Of a client with n rows of h entries, m of each row cost :math:`n m b`. All h of each cost
     :math:`n h b`, more by h / m; m of the whole matrix cost :math:`m b`, less by n. The encoder of rows
@@ -52,7 +52,7 @@ def multi_bit(
     discrepancy with local differential privacy for distributed structural graphs", 2022, Algorithm
     1, of which this is the reading whose cost is epsilon: m of each row are reported, not m of all.
 
-    The clients hold disjoint graphs, so that the ledger books the largest of their epsilons. A
+    The clients hold disjoint graphs; the ledger therefore books the largest of their epsilons. A
     second call is a second release and costs as much again: a caller that needs the reports twice
     keeps them.
 
@@ -80,8 +80,8 @@ def multi_bit(
 
     def draw(values: Tensor, noise: NoiseSource) -> Tensor:
         places = _draw_places(noise, len(values), values.shape[1], reports_per_row)
-        told = values.double().nan_to_num(nan=(low + high) / 2).clamp(low, high).gather(1, places)
-        rates = report_rate((told - low) / (high - low), least[:, None])
+        chosen = values.double().nan_to_num(nan=(low + high) / 2).clamp(low, high).gather(1, places)
+        rates = report_rate((chosen - low) / (high - low), least[:, None])
         draws = noise.integers(RATE_DENOMINATOR, rates.numel()).reshape(rates.shape)
         signs = torch.from_numpy(np.where(draws < rates.numpy(), 1, -1).astype(np.int8))
         return torch.zeros(values.shape, dtype=torch.int8).scatter_(1, places, signs)
@@ -199,8 +199,8 @@ def _draw_places(noise: NoiseSource, rows: int, width: int, count: int) -> Tenso
     Floyd's algorithm: column j is drawn from the first j + 1, and is j itself where that is taken.
     """
     places: NDArray[np.int64] = np.empty((rows, count), dtype=np.int64)
-    for drawn, last in enumerate(range(width - count, width)):
+    for place, last in enumerate(range(width - count, width)):
         column = noise.integers(last + 1, rows)
-        taken = (places[:, :drawn] == column[:, None]).any(axis=1)
-        places[:, drawn] = np.where(taken, last, column)
+        is_taken = (places[:, :place] == column[:, None]).any(axis=1)
+        places[:, place] = np.where(is_taken, last, column)
     return torch.from_numpy(places)

@@ -56,8 +56,8 @@ class NoiseSource:
 
     An attacker with the seed can subtract the noise. The key therefore comes from the operating
     system, is independent of ``seed_everything``, and is never logged, copied or saved: a resumed
-    run draws a new one. Under ``torch.distributed`` all ranks receive the key of rank 0, so that
-    ranks which make the same calls in the same order draw the same numbers; construct it on all
+    run draws a new one. Under ``torch.distributed`` all ranks receive the key of rank 0. Ranks
+    which make the same calls in the same order then draw the same numbers; construct it on all
     ranks together, after the process group. A forked process cannot use it: parent and child would
     draw the same noise.
 
@@ -93,7 +93,7 @@ class NoiseSource:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all ranks draw the same numbers: not if it was made before the process group."""
+        """Whether all ranks draw the same numbers; not if the source precedes the process group."""
         return not self.is_secret or self._num_processes >= _num_processes()
 
     def __getstate__(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Paying for a read: book it, draw its noise, publish it. There is no other way to noise.
+"""Payment of a read: book it, draw its noise, publish it. Noise has no other source.
 
 A law draws a released value from a private one. It is built from the entry of its read, and refuses
 what it cannot draw, before anything is booked.

@@ -114,7 +114,7 @@ def cost_of_piecewise(num_reports: int, each: float) -> float:
 
     :func:`piecewise_law` takes p as a whole multiple of :math:`2^{-40}` such that :math:`1 \le r
     \le e^\epsilon`. The factor is attained by two windows, one of which has the cell. Reports of
-    several numbers have independent draws, so that their factors are multiplied, also if the
+    several numbers have independent draws, so their factors are multiplied, also if the
     numbers are functions of each other.
 
     Only uniform integers are drawn, and the released number is an integer. There are no gaps
@@ -132,7 +132,7 @@ def piecewise(read: LedgerEntry, cells: int = CELLS) -> Callable[[Tensor, NoiseS
     """Law that reports F numbers of each client, each at the cost epsilon / F.
 
     Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
-    2019, Algorithm 2, on a grid of cells. The clients hold disjoint data, so that the ledger books
+    2019, Algorithm 2, on a grid of cells. The clients hold disjoint data, so the ledger books
     the cost of one of them. A second call is a second release.
 
     The private value holds positions of the numbers in their public ranges, from 0 to 1, shape

@@ -26,7 +26,7 @@ class PoissonSampler(Sampler[Tensor]):
     """Sampler that draws each record into each batch independently with the same probability.
 
     Batches differ in size and may be empty; an empty one is still a step. All ranks share each
-    draw and keep every ``world_size``-th index of it, so that their union is one Poisson batch.
+    draw and keep every ``world_size``-th index of it. Their union is one Poisson batch.
 
     Args:
         num_records: Number of records M.

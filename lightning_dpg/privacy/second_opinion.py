@@ -4,8 +4,8 @@ opacus accounts for Gaussian noise on Poisson samples, and for nothing else. Ren
 Zhang, "Renyi differential privacy of the sampled Gaussian mechanism", 2019) is an upper bound; curves
 of pure reads are added to it. Privacy random variables (Gopi, Lee, Wutschitz, "Numerical composition of
 differential privacy", 2021) enclose epsilon between two bounds. opacus composes them for a record that
-is removed. Its lower bound is therefore one for the relation of adding or removing a record, and, as what
-is left out can only cost more, one for reads of pure epsilon beside the Gaussian ones.
+is removed. Its lower bound is therefore one for the relation of adding or removing a record. Reads of
+pure epsilon beside the Gaussian ones can only cost more, and the bound holds with them too.
 """
 
 import math
@@ -56,21 +56,21 @@ class SecondOpinion(NamedTuple):
 
     def __str__(self) -> str:
         """Both numbers, for people; upper bounds are rounded up, and lower ones down."""
-        said = f"{digits_up(self.rdp, 5)} (RDP)"
+        text = f"{digits_up(self.rdp, 5)} (RDP)"
         if self.prv is None:
-            return said
+            return text
         lower, _, upper = self.prv
         part = ", Gaussian reads alone" if self.is_part else ""
-        return f"{said}, {digits_down(lower, 4)} to {digits_up(upper, 4)} (PRV{part})"
+        return f"{text}, {digits_down(lower, 4)} to {digits_up(upper, 4)} (PRV{part})"
 
     def remark(self, epsilon: float) -> str:
-        """A sentence where a stated epsilon is more than opacus proves; else nothing."""
+        """Return a sentence if a stated epsilon is more than opacus proves; else nothing."""
         if epsilon <= self.rdp * (1 + _TOLERANCE) + _TOLERANCE:
             return ""
         return f"Epsilon {epsilon:g} is more than opacus proves by RDP: it could be stated lower."
 
     def is_near(self, other: "SecondOpinion") -> bool:
-        """Whether both say the same but for rounding errors, which machines make differently."""
+        """Whether both are equal up to rounding errors, which differ between machines."""
         ours, theirs = ([each.rdp, *(each.prv or ())] for each in (self, other))
         return len(ours) == len(theirs) and bool(
             np.allclose(ours, theirs, rtol=1e-3, atol=_TOLERANCE)
@@ -92,10 +92,10 @@ def second_opinion(entries: Sequence[LedgerEntry], delta: float) -> SecondOpinio
         Both bounds; None where opacus has no accountant: without Gaussian noise, without a delta, or
         where a read protects nothing.
     """
-    left = delta - composition.total_delta(entries)
+    rest = delta - composition.total_delta(entries)
     steps = composition.costs(entries)
     gaussian = {event: count for event, count in steps.items() if isinstance(event, Gaussian)}
-    if not gaussian or not 0 < left < 1 or not all(event.protects for event in steps):
+    if not gaussian or not 0 < rest < 1 or not all(event.protects for event in steps):
         return None
     if min(event.noise_multiplier for event in gaussian) < _LEAST_NOISE:
         return None
@@ -109,8 +109,8 @@ def second_opinion(entries: Sequence[LedgerEntry], delta: float) -> SecondOpinio
         warnings.simplefilter("ignore")  # of orders at an end of their range, and of log(0)
         for noise, rate, count in reads:
             curve += compute_rdp(q=rate, noise_multiplier=noise, steps=count, orders=list(ORDERS))
-        rdp, _ = get_privacy_spent(orders=list(ORDERS), rdp=list(curve), delta=left)
-        prv = _prv(reads, left) if left >= _LEAST_DELTA else None
+        rdp, _ = get_privacy_spent(orders=list(ORDERS), rdp=list(curve), delta=rest)
+        prv = _prv(reads, rest) if rest >= _LEAST_DELTA else None
     return SecondOpinion(max(0.0, float(rdp)), prv, bool(others))
 
 

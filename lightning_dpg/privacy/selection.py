@@ -56,7 +56,7 @@ def choose_in_turns(
     Taking the largest of :math:`q_c + E_c` with exponential noise of rate r has the same law. Let one
     utility :math:`q_c` grow by t. Then c is chosen no less often and all others no more often.
     Shifting the noise of c by t in the one case, and that of the chosen other in the other case,
-    costs a factor of :math:`e^{-rt}` at most, so that no probability changes by more than
+    costs a factor of :math:`e^{-rt}` at most. Hence no probability changes by more than
     :math:`e^{rt}`. Step by step, a change of :math:`\Delta` in the L1 norm costs epsilon,
     without the factor 2 of utilities that change by up to :math:`\Delta` each. Given equal earlier
     choices the same holds for the choices of all turns together.

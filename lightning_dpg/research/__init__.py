@@ -1,1 +1,1 @@
-"""Methods that no user is told to take: studies and negative results."""
+"""Methods that are not recommended: studies and negative results."""

@@ -38,8 +38,8 @@ class BlockSampler(LabelSampler):
     3. Draws the labels of all nodes at once, by the exponential mechanism with the number of edges
        between nodes of equal labels as utility, and a Markov chain (:func:`sample_labels`).
        :class:`GroupedLabels` has the law, which expects edges in proportion to the released degrees.
-    4. Releases the edges within and between groups with discrete Laplace noise, takes off the false
-       ones that the guard adds in expectation, and shrinks the rates within groups, and those
+    4. Releases the edges within and between groups with discrete Laplace noise, and takes off the
+       false ones that the guard adds in expectation. Shrinks the rates within groups, and those
        between them, to their means by the share of noise.
     5. Gives each node half-edges of its degree and links them by these counts, as :class:`PrivGraph`.
 
@@ -150,10 +150,10 @@ class BlockSampler(LabelSampler):
 
     def num_labels(self, budget: Budget) -> int:
         """Number of groups, by the budget of the run, public and released values."""
-        wanted, epsilon = self.hparams["num_communities"], budget.epsilon
-        if wanted is None:
+        number, epsilon = self.hparams["num_communities"], budget.epsilon
+        if number is None:
             mean_degree = 2 * int(self.num_edges) / self.hparams["num_nodes"]
-            wanted = _MORE if epsilon >= _LARGE_EPSILON else _FEW
+            number = _MORE if epsilon >= _LARGE_EPSILON else _FEW
             if mean_degree >= _DENSE and epsilon >= 1:
-                wanted = _MANY
-        return min(wanted, self.hparams["num_nodes"])
+                number = _MANY
+        return min(number, self.hparams["num_nodes"])

@@ -50,8 +50,8 @@ class KatzPrivCom(NoisyPowerMethod):
     Differences from the paper:
         The relation is that of edges. The paper's decay makes the sensitivity 1 for any two graphs
         at once; here the decay and the sensitivity follow from the bound on degrees
-        (:func:`katz_sensitivity`), and the Katz matrix has an odd number of terms, so that
-        eigenvalues of A can be computed from it.
+        (:func:`katz_sensitivity`). The Katz matrix has an odd number of terms; eigenvalues of A
+        can be computed from it.
 
     * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
       2020.

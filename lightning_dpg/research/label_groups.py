@@ -43,14 +43,14 @@ def label_law(
     return GroupedLabels(edges, weights, num_labels, num_edges, min(rate, _LARGEST_RATE))
 
 
-def guard_of(given: float | None, num_nodes: int | None) -> float:
-    """Epsilon of the guard: the given one, or that of the number of nodes.
+def guard_of(setting: float | None, num_nodes: int | None) -> float:
+    """Epsilon of the guard: the setting, or that of the number of nodes.
 
     Raises:
         MisconfigurationException: If neither is known.
     """
-    if given is not None:
-        return given
+    if setting is not None:
+        return setting
     if num_nodes is None:
         raise MisconfigurationException(
             "num_nodes is needed: the number of (public) nodes of the graph"
@@ -59,7 +59,7 @@ def guard_of(given: float | None, num_nodes: int | None) -> float:
 
 
 def is_paid_by_guard(guard: float, epsilon: float) -> bool:
-    """Whether the guard alone costs no more than the budget, so that it is what a run pays for.
+    """Return whether a run pays for the guard alone, which costs no more than the budget.
 
     Args:
         guard: Epsilon of the guard, for the record of the method.
@@ -73,9 +73,9 @@ class LabelSampler(OneShotSynthesizer):
 
     A guard is either what a run pays for, or stands behind what it pays for. In the first case it is
     booked before it is drawn, as one read by randomized response, and what is read behind it costs
-    nothing more: the ledger gets none of these reads. They were of no use there as entries of their
-    own. Their epsilons hold if the chain is stationary only, and neither a run that is stopped between
-    them nor a sum over runs may count them one by one without this condition.
+    nothing more: the ledger gets none of these reads. Their epsilons hold only if the chain is
+    stationary. Without this condition, neither a run that is stopped between them nor a sum over
+    runs may count them one by one.
 
     A subclass plans the guard and the reads behind it under its relation.
     """

@@ -55,7 +55,7 @@ class Targets(NamedTuple):
     moments: Tensor
 
     def moments_of(self, adjacency: Tensor, blocks: DenseBatch) -> Tensor:
-        """The same moments of drawn graphs of shape ``(B, n, n)``, which replace some of the set."""
+        """Return the moments of drawn graphs ``(B, n, n)``, which replace some of the set."""
         weights = self.weights[blocks.nodes] * blocks.mask[:, :, None]
         degrees = binned_degrees(adjacency.sum(-1), weights)
         closed = 3 * num_triangles(adjacency) / self.wedges[blocks.graphs].clamp(min=1)
@@ -66,20 +66,20 @@ class PooledGMMN(GraphSetSynthesizer):
     r"""A generative moment matching network of graphs, trained on the release of ``PooledSet``.
 
     The releases are those of :class:`PooledSet`, with the same noise: numbers of edges of each
-    graph, and degrees, triangles and components pooled by class. Training reads nothing else, so
-    that it costs nothing, however many steps it has: the gradients need no clipping, no noise and
-    no accountant, unlike those of :class:`DPGVAE`, whose decoder this method trains.
+    graph, and degrees, triangles and components pooled by class. Training reads nothing else and
+    costs nothing, however many steps it has: the gradients need no clipping, no noise and no
+    accountant, unlike those of :class:`DPGVAE`, whose decoder this method trains.
 
     A step draws latent vectors and graphs of the released numbers of edges for some graphs of the
     set, with straight-through gradients. Its loss is the squared maximum mean discrepancy, with
     Gaussian kernels, between the statistics of the drawn graphs and the statistics that the
-    released numbers give to the same graphs. Size and density are part of both vectors, so that the
+    released numbers give to the same graphs. Size and density are part of both vectors: the
     decoder learns how the statistics depend on them. Components are released and not matched: the
     gradient of what a search of components reaches did not train the decoder.
 
     When to use:
         As the deep baseline of :class:`PooledSet`, for sets of dense graphs. Edges are independent
-        given the latent vectors, so that degrees vary more than in the originals, and sparse graphs
+        given the latent vectors. Degrees vary more than in the originals, and sparse graphs
         fall apart: for molecules and other sparse graphs take :class:`PooledSet`.
 
     Privacy:
@@ -92,7 +92,7 @@ class PooledGMMN(GraphSetSynthesizer):
         A step takes dense matrices of ``graphs_per_step`` graphs: its time grows with the cube of
         their largest number of nodes and its memory with the square. More than 2^26 entries are
         refused. For graphs of up to a hundred nodes 500 steps take a quarter of a minute; with graphs
-        of 600 nodes a step takes seconds, so that ``graphs_per_step`` has to be small. To draw a
+        of 600 nodes a step takes seconds, and ``graphs_per_step`` has to be small. To draw a
         graph takes time and memory that grow with the square of its nodes.
 
     * Li, Swersky, Zemel, "Generative Moment Matching Networks", 2015.
@@ -176,10 +176,10 @@ class PooledGMMN(GraphSetSynthesizer):
         latent = latin_normal(blocks.mask, self.hparams["latent_dim"])
         logits = self.decoder.logits(with_context(latent, context[:, None]))
         adjacency = draw_adjacency(logits, blocks.pairs, self.num_edges[blocks.graphs])
-        drawn = self._targets.moments_of(adjacency, blocks)
+        moments = self._targets.moments_of(adjacency, blocks)
         targets = self._targets.moments[blocks.graphs]
         loss = maximum_mean_discrepancy(
-            torch.cat([drawn, context], 1), torch.cat([targets, context], 1)
+            torch.cat([moments, context], 1), torch.cat([targets, context], 1)
         )
         self.log_curve("train/discrepancy", loss, prog_bar=True)
         return loss

@@ -183,11 +183,11 @@ class GraphFeatureRelease(PrivateModule):
 
     def on_test_epoch_start(self) -> None:
         """Predict the labels of all graphs, in each process alike."""
-        found = self.predictions()
+        predictions = self.predictions()
         names, labels = np.unique(self.labels.cpu().numpy(), return_inverse=True)
         places = np.full(len(labels), -1)
         places[self.test_mask] = np.arange(int(self.test_mask.sum()))
-        arrays = (np.searchsorted(names, found.labels), found.folds, labels, places)
+        arrays = (np.searchsorted(names, predictions.labels), predictions.folds, labels, places)
         predicted, folds, self._classes, self._places = (
             torch.from_numpy(np.asarray(each)).to(self.device) for each in arrays
         )

@@ -127,11 +127,11 @@ def graph_scalars(
         Statistics of shape ``(G, F)``, in double precision.
     """
     edges, graph_of, sizes = edges.cpu(), graph_of.cpu(), sizes.cpu().double()
-    found = {
+    functions = {
         "density": lambda: _densities(edges, graph_of, sizes),
         "transitivity": lambda: _transitivities(edges, graph_of, len(sizes)),
     }
-    return torch.stack([found[name]() for name in statistics], dim=1)
+    return torch.stack([functions[name]() for name in statistics], dim=1)
 
 
 def _densities(edges: Tensor, graph_of: Tensor, sizes: Tensor) -> Tensor:

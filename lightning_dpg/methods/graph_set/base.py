@@ -120,10 +120,10 @@ class GraphSetSynthesizer(Synthesizer):
         The differences are those of Table 1 of Yang et al., "Secure Deep Graph Generation with Link
         Differential Privacy", 2021, each averaged over the graphs where it is defined.
         """
-        drawn = self.sample_set(torch.Generator().manual_seed(0))
+        synthetic = self.sample_set(torch.Generator().manual_seed(0))
         values = {
             f"nonprivate/test_{name.replace(' ', '_')}_difference": mean.value
-            for name, mean in set_differences(self.records.graphs, drawn).items()
+            for name, mean in set_differences(self.records.graphs, synthetic).items()
         }
         self.log_dict(values, batch_size=1, sync_dist=True)  # equal in all processes
 

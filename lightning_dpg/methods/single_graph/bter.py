@@ -22,7 +22,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
 WedgeCounts = Callable[[GraphStatisticsSource], NDArray[np.int64]]
-"""From the counts of a graph to wedges and closed wedges of each group, shape ``(2, G)``."""
+"""Function from the counts of a graph to wedges and closed wedges by group, shape ``(2, G)``."""
 
 # Public seed of the choice of wedges, and of the graphs that fit the densities.
 _PUBLIC_SEED = 0
@@ -61,7 +61,7 @@ class BTER(OneShotSynthesizer):
     The rest is post-processing. Clustering within its noise is shrunk towards zero. The densities
     of blocks are fitted until the clustering of the synthetic graphs, measured like that of the
     private graph, equals the released one. The order of nodes in blocks is the logarithm of their
-    degree plus random numbers with a fitted deviation, which grows until few links override the
+    degree plus random numbers with a fitted deviation. It grows until few links override the
     released mixing, as long as the blocks still close the released share of wedges.
 
     When to use:
@@ -179,8 +179,8 @@ class BTER(OneShotSynthesizer):
                 rank_zero_info(f"BTER: drawing graph {step + 1} of {_FITTING_STEPS} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
-            drawn = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
-            error = target - closed_shares(counts(drawn), noise_scale=0.0)
+            graph = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
+            error = target - closed_shares(counts(graph), noise_scale=0.0)
             # The steps decrease, which averages the randomness of single graphs.
             clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
@@ -220,7 +220,7 @@ class BTER(OneShotSynthesizer):
         classes = degree_classes(degrees)
         lacking = degrees - np.bincount(edges.ravel(), minlength=len(degrees))
         links = np.maximum(mixing - count_links(classes, edges), 0)
-        # No name holds the pairs, so that link_pairs can free them.
+        # No name holds the pairs: link_pairs can then free them.
         added = link_pairs(pair_lacking(lacking, classes, links, rng), edges, len(degrees), rng)
         return np.concatenate([edges, added]) if len(edges) else added
 
@@ -306,5 +306,5 @@ def closed_shares(counts: NDArray[np.int64], noise_scale: float) -> NDArray[np.f
     """
     wedges = np.maximum(counts[0], max(_SLOTS_PER_NOISE * noise_scale, 1))
     closed = np.maximum(counts[1], 1)
-    kept = np.maximum(1 - (2 * noise_scale / closed) ** 2, 0)
-    return np.where(counts[1] > 0, np.minimum(kept * closed / wedges, 1), 0.0)
+    signal = np.maximum(1 - (2 * noise_scale / closed) ** 2, 0)
+    return np.where(counts[1] > 0, np.minimum(signal * closed / wedges, 1), 0.0)

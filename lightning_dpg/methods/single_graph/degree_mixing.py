@@ -44,7 +44,7 @@ def cells_up_to(largest_two: int, num_nodes: int) -> NDArray[np.int64]:
 
 
 def has_too_many_cells(largest_two: int, num_nodes: int) -> bool:
-    """Whether there are more pairs of degrees whose sum is at most T than are counted (public)."""
+    """Return whether the pairs of degrees with a sum of at most T are too many to count (public)."""
     return num_cells(largest_two, num_nodes - 1) > _MOST_CELLS
 
 
@@ -96,12 +96,12 @@ class JointDegreeSynthesizer(OneShotSynthesizer):
         classes, totals = _classes(self.degrees)
         mixing = stub_mixing(self.links.cpu().numpy(), totals)
         mixing[np.diag_indices(len(mixing))] /= 2
-        wanted = np.tril(np.rint(mixing).astype(np.int64))
+        links = np.tril(np.rint(mixing).astype(np.int64))
         stubs = np.repeat(np.arange(len(classes)), self.degrees.cpu().numpy())
-        pairs, is_used = fill_links(stubs, classes[stubs], wanted, rng)
+        pairs, is_used = fill_links(stubs, classes[stubs], links, rng)
         # Random draws decide on fractions of a link.
-        left, rest = stubs[~is_used], np.maximum(np.tril(mixing) - wanted, 0)
-        pairs = np.concatenate([pairs, pair_stubs(left, classes[left], rest, rng)])
+        unused, fractions = stubs[~is_used], np.maximum(np.tril(mixing) - links, 0)
+        pairs = np.concatenate([pairs, pair_stubs(unused, classes[unused], fractions, rng)])
         pairs = untangle(pairs, classes, rng)
         nothing = np.empty((0, 2), dtype=np.int64)
         return torch.from_numpy(link_pairs(pairs, nothing, len(classes), rng))

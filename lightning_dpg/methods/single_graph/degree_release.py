@@ -124,7 +124,7 @@ def descending_degrees(
     the latter; public noise on the current average estimates its bias and variance.
 
     Both estimates leave gaps, degrees without a node. So all degrees are moved at random, by a part
-    of their uncertainty if their places in the order are certain, but at most by the variation of a
+    of their uncertainty if their places in the order are certain. The most is the variation of a
     random degree around its expectation.
 
     Args:

@@ -60,8 +60,8 @@ class NodeDegrees(OneShotSynthesizer):
     Differences from the paper:
         The paper protects a node that comes or goes with its edges, and has smaller bounds: D + 1
         for cumulative counts. They do not hold for a node that stays. It chooses D privately; here D
-        is a rule of public facts. Triangles are not released: which edges the projection keeps may
-        change all over the graph with one node, so that no useful bound on triangles is known.
+        is a rule of public facts. Triangles are not released. One node may change which edges the
+        projection keeps all over the graph, and no useful bound on triangles is known.
 
     * Day, Li, Lyu, "Publishing graph degree distribution with node differential privacy", 2016.
     * Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private networks",
@@ -127,7 +127,7 @@ class NodeDegrees(OneShotSynthesizer):
             )
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
-        """Release the counts, and keep the degrees that they say."""
+        """Release the counts, and keep the degrees that they imply."""
         read, num_nodes = reads["degree_counts"], self.hparams["num_nodes"]
         bound = self.degree_bound(self.budget.epsilon)
         counts = counts_at_least(source.edges.numpy(), num_nodes, bound)
@@ -151,8 +151,8 @@ class NodeDegrees(OneShotSynthesizer):
 
 def counts_at_least(edges: NDArray[np.int64], num_nodes: int, max_degree: int) -> NDArray[np.int64]:
     """Count the nodes with j or more kept edges, for j from 1 to D, shape ``(D,)`` (private)."""
-    kept = edges[project_degrees(edges, num_nodes, max_degree)]
-    degrees = np.bincount(kept.ravel(), minlength=num_nodes)
+    projected = edges[project_degrees(edges, num_nodes, max_degree)]
+    degrees = np.bincount(projected.ravel(), minlength=num_nodes)
     sizes = np.bincount(degrees, minlength=max_degree + 1)
     return num_nodes - np.cumsum(sizes)[:-1]
 

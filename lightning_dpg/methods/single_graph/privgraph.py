@@ -51,14 +51,14 @@ class PrivGraph(OneShotSynthesizer):
     2. Each node of the largest released degrees starts a community. The others follow by descending
        degrees, in turns: each selects, by permute and flip, the community to which it has the most
        edges beyond ``resolution`` times those expected by chance. Only edges to nodes of earlier
-       turns count, so that each edge is read once, by one end.
+       turns count: each edge is read once, by one end.
     3. Releases the edges within and between communities with discrete Laplace noise and rounds them
        to the nearest possible counts of the released sum.
     4. Gives each node half-edges of its degree and links them by these counts.
 
-    In a directed graph a node selects its community by edges in both directions, and the edges are
-    counted by the community of their first and that of their second end, as they are in a bipartite
-    graph. There the two sides take turns, and the first communities are on the smaller side.
+    In a directed graph a node selects its community by edges in both directions. Its edges are
+    counted by the communities of their first and of their second end, as in a bipartite graph.
+    There the two sides take turns, and the first communities are on the smaller side.
 
     When to use:
         For the communities of a graph, and for links from a mean degree of 30 / epsilon on; from an
@@ -146,19 +146,19 @@ class PrivGraph(OneShotSynthesizer):
 
     def release_communities(self, edges: Tensor, read: LedgerEntry) -> None:
         """Release the community of each node, from edges of shape ``(M, 2)`` (private)."""
-        wanted = self.hparams["num_communities"]
-        if wanted is None:
+        number = self.hparams["num_communities"]
+        if number is None:
             affordable = min(_COMMUNITIES_PER_EPSILON * self.budget.epsilon, _MOST_COMMUNITIES)
-            wanted = max(round(affordable), _FEWEST_COMMUNITIES)
-        count = min(wanted, self.hparams["num_nodes"])
+            number = max(round(affordable), _FEWEST_COMMUNITIES)
+        count = min(number, self.hparams["num_nodes"])
         order = turn_order(self.space, self.degrees, count)
         first, *second = (role[order] for role in by_role(self.space, self.degrees))
         ends = earlier_first(edges, order)
 
         def utilities(chosen: Tensor, stop: int) -> tuple[Tensor, Tensor]:
             by_chance = expected_neighbors(first, chosen, stop, count, *second)
-            counted = count_neighbors(ends, chosen, stop, count)
-            return counted, -self.hparams["resolution"] * by_chance
+            neighbors = count_neighbors(ends, chosen, stop, count)
+            return neighbors, -self.hparams["resolution"] * by_chance
 
         self.communities = torch.empty_like(order)
         law = choose_in_turns(read, turn_stops(count, len(order), TURN_GROWTH), utilities)
@@ -168,8 +168,8 @@ class PrivGraph(OneShotSynthesizer):
         """Release the edges of shape ``(M, 2)`` (private) within and between communities."""
         ends, cells = self.space.ends(edges).numpy(), class_cells(self.space, self._num_blocks)
         counts = np.zeros((cells[0].max() + 1,) * 2, dtype=np.int64)
-        found = count_links(self._classes.numpy(), ends)
-        counts[: len(found), : len(found)] = found
+        links = count_links(self._classes.numpy(), ends)
+        counts[: len(links), : len(links)] = links
         noisy = self.pay(read, torch.from_numpy(counts[cells]))
         counts[cells] = nearest_counts(noisy.numpy(), int(self.num_edges))
         self.links = torch.from_numpy(counts)

@@ -180,8 +180,8 @@ class GraphCounts(GraphFeatureRelease):
     def _keep_scales(self, scales: Sequence[float]) -> None:
         """Keep the scale of the noise of each release for each of its columns."""
         columns = [len(one.columns) for one in self.counts]
-        kept = torch.tensor(scales, dtype=torch.double)
-        self.noise_scales = kept.repeat_interleave(torch.tensor(columns))
+        values = torch.tensor(scales, dtype=torch.double)
+        self.noise_scales = values.repeat_interleave(torch.tensor(columns))
 
     def _nodes_entry(self) -> LedgerEntry:
         """Entry of the public numbers of nodes, at no cost, if nothing else is counted."""

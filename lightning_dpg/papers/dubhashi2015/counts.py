@@ -47,7 +47,7 @@ class Counting(NamedTuple):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether graphlets are counted in a sample of the edges."""
+        """Whether a sample of the edges is counted for graphlets."""
         return any(feature.startswith("gk-a") for feature in self.features)
 
     @property
@@ -215,31 +215,31 @@ def counted(
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
     """
-    kept = truncated(counting, edges, len(graph_of))
+    cut = truncated(counting, edges, len(graph_of))
     for feature in counting.features:
         if feature == "edges":
             yield torch.bincount(graph_of[edges[:, 0]], minlength=num_graphs)[:, None]
         elif feature in WALKS:
-            yield from walk_counts(kept, graph_of, num_graphs, counting.length)[:, None].unbind(2)
+            yield from walk_counts(cut, graph_of, num_graphs, counting.length)[:, None].unbind(2)
         elif feature in GRAPHLET_SIZES:
-            yield graphlet_counts(kept, graph_of, num_graphs, GRAPHLET_SIZES[feature])
+            yield graphlet_counts(cut, graph_of, num_graphs, GRAPHLET_SIZES[feature])
 
 
-def shares(plan: Sequence[Counted], given: Sequence[float] | None) -> list[float]:
+def shares(plan: Sequence[Counted], setting: Sequence[float] | None) -> list[float]:
     r"""Shares of the budget: the setting, or in proportion to :math:`\Delta^{2/3}`.
 
     The default minimizes the sum of the variances of the Laplace noise, :math:`\sum_i 2 (\Delta_i /
     \epsilon_i)^2`.
 
     Raises:
-        MisconfigurationException: If the given shares do not fit the plan.
+        MisconfigurationException: If the shares of the setting do not fit the plan.
     """
-    if given is None:
+    if setting is None:
         weights = [one.sensitivity ** (2 / 3) for one in plan]
         return [weight / math.fsum(weights) for weight in weights]
-    if len(given) != len(plan) or min(given) <= 0 or not math.isclose(math.fsum(given), 1):
+    if len(setting) != len(plan) or min(setting) <= 0 or not math.isclose(math.fsum(setting), 1):
         raise MisconfigurationException(
-            f"shares must be {len(plan)} positive numbers that add up to 1, got {list(given)}\n"
+            f"shares must be {len(plan)} positive numbers that add up to 1, got {list(setting)}\n"
             f"one for each of: {', '.join(one.name for one in plan)}"
         )
-    return list(given)
+    return list(setting)

@@ -30,7 +30,7 @@ class GaussianGraphKernel(GraphCounts):
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or
         removed. If one private edge is several edges of the set, the noise covers all of them. The
-        bound on degrees is enforced, so that the guarantee has no condition. The number of graphs,
+        bound on degrees is enforced; the guarantee has no condition. The number of graphs,
         their numbers of nodes and their labels are public.
 
     Cost:
@@ -69,7 +69,7 @@ class GaussianGraphKernel(GraphCounts):
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
         r"""Plan one release of all counts, each divided by the root of its sensitivity.
 
-        No L2 change is larger than the L1 change :math:`\Delta_i`, so that the L2 sensitivity of
+        No L2 change is larger than the L1 change :math:`\Delta_i`. Hence the L2 sensitivity of
         the quotients is at most :math:`\sqrt{\sum_i \Delta_i}`. Division by the roots minimizes the
         sum of the variances.
         """

@@ -49,7 +49,7 @@ class PrivateGraphKernel(GraphCounts):
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge of one graph is added or removed.
         If one private edge is several edges of the set, the noise covers all of them. The bound on
-        degrees is enforced, so that the guarantee has no condition; it must be chosen without
+        degrees is enforced, and the guarantee has no condition; it must be chosen without
         looking at the graphs. The number of graphs, their numbers of nodes and their labels are
         public.
 

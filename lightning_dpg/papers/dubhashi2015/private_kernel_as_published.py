@@ -109,15 +109,15 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         """Estimate counts from drawn edges, noisy with ``paper_epsilon``: no guarantee."""
         if not noisy:
             return super().sampled_counts(records, noisy)
-        found, h = self.estimates(records), self.hparams
+        estimates, h = self.estimates(records), self.hparams
         self._sampled_claim = printed_epsilon(
-            found.num_edges,
+            estimates.num_edges,
             sizes=self.graphlet_sizes,
             max_degree=h["max_degree"] or 1,
             num_samples=h["num_samples"],
             epsilon=h["paper_epsilon"],
         )
-        values = [value.round().long() for value in found.counts]
+        values = [value.round().long() for value in estimates.counts]
         return self.laplace(values, noisy)
 
     def claimed_epsilon(self, delta: float) -> float | None:

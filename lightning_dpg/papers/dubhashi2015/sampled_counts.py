@@ -77,9 +77,9 @@ def poisson_law(
     add_noise = integer_noise(read, epsilon=inner)
 
     def draw(edges: Tensor, noise: NoiseSource) -> Tensor:
-        kept = edges[noise.bernoulli(len(edges), sample_rate)]
-        kept = truncated(counting, kept, len(graph_of))
-        return add_noise(graphlet_counts(kept, graph_of, num_graphs, size), noise)
+        sample = edges[noise.bernoulli(len(edges), sample_rate)]
+        sample = truncated(counting, sample, len(graph_of))
+        return add_noise(graphlet_counts(sample, graph_of, num_graphs, size), noise)
 
     return SampleLaw(draw, read.sensitivity / inner)
 
@@ -121,8 +121,8 @@ def drawn_law(
     )
 
     def draw(edges: Tensor, noise: NoiseSource) -> Tensor:
-        kept, draws = truncated(counting, edges, len(graph_of)), _draws(slots, num_samples, noise)
-        return add_noise(sampled_graphlets(kept, graph_of, len(slots), size, draws), noise)
+        cut, draws = truncated(counting, edges, len(graph_of)), _draws(slots, num_samples, noise)
+        return add_noise(sampled_graphlets(cut, graph_of, len(slots), size, draws), noise)
 
     return SampleLaw(draw, read.sensitivity / float(np.median(inner)))
 
@@ -150,12 +150,12 @@ def estimates(
         sizes: Numbers of nodes of the graphlets.
         num_samples: Number of draws s.
     """
-    kept = truncated(counting, edges, len(graph_of))
-    num_edges = torch.bincount(graph_of[kept[:, 0]], minlength=num_graphs)
+    cut = truncated(counting, edges, len(graph_of))
+    num_edges = torch.bincount(graph_of[cut[:, 0]], minlength=num_graphs)
     draws = _draws(num_edges.clamp(min=1), num_samples, noise)
     counts = [
         rescale(
-            sampled_graphlets(kept, graph_of, num_graphs, size, draws),
+            sampled_graphlets(cut, graph_of, num_graphs, size, draws),
             num_edges,
             size,
             num_samples,

@@ -204,9 +204,9 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         super().training_step(batch, batch_idx)
         if not len(self.discrepancies):
             # One process compares the graphs for all processes.
-            found = self.compared() if self.trainer.is_global_zero else np.empty(0)
-            found = self.trainer.strategy.broadcast(found)
-            self.discrepancies = torch.from_numpy(found).to(self.device)
+            discrepancies = self.compared() if self.trainer.is_global_zero else np.empty(0)
+            discrepancies = self.trainer.strategy.broadcast(discrepancies)
+            self.discrepancies = torch.from_numpy(discrepancies).to(self.device)
 
     def encoded(self, inputs: Tensor, edges: Tensor) -> Tensor:
         """Rows of all nodes, on the CPU.
@@ -231,8 +231,8 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""
-        found = self.discrepancies.cpu().numpy()
-        return [clip_spectrum(kernel) for kernel in discrepancy_kernels(found)]
+        discrepancies = self.discrepancies.cpu().numpy()
+        return [clip_spectrum(kernel) for kernel in discrepancy_kernels(discrepancies)]
 
     @property
     def test_mask(self) -> NDArray[np.bool_]:
@@ -247,10 +247,10 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         release.
         """
         super().on_test_epoch_end()
-        found, labels = self.discrepancies.cpu().numpy(), self.labels.cpu().numpy()
+        discrepancies, labels = self.discrepancies.cpu().numpy(), self.labels.cpu().numpy()
         tested = np.flatnonzero(self.test_mask)
         spaces = row_spaces(self.embedding["features"], self.sizes, self.hparams["distance"])
-        values = comparison_scores(found, labels, spaces, tested)
+        values = comparison_scores(discrepancies, labels, spaces, tested)
         self.log_dict(values, sync_dist=True)  # equal in all processes
 
     def released_arrays(self) -> dict[str, NDArray[Any]]:

@@ -30,8 +30,8 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
     """Node embeddings of graphs from private sums over neighbors, and their comparison.
 
     A trusted curator releases sums of the public features over the neighbors of each node, hop by
-    hop, with Gaussian noise that spends the whole budget. The encoder reads only these sums, so
-    that its training on the public labels, the rows and their comparison cost nothing.
+    hop, with Gaussian noise that spends the whole budget. The encoder reads only these sums. Its
+    training on the public labels, the rows and their comparison therefore cost nothing.
 
     When to use:
         Where a trusted curator holds the graphs, and the numbers of nodes and edges tell little of

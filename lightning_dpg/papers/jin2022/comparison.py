@@ -45,9 +45,9 @@ def comparison_scores(
         spaces: Row distances of each graph.
         tested: Numbers of the graphs of the scores. Large numbers of graphs are not clustered.
     """
-    found, labels = discrepancies[np.ix_(tested, tested)], labels[tested]
-    scores = {"test_accuracy_of_neighbors": neighbor_accuracy(found, labels)}
+    distances, labels = discrepancies[np.ix_(tested, tested)], labels[tested]
+    scores = {"test_accuracy_of_neighbors": neighbor_accuracy(distances, labels)}
     if len(tested) <= _MOST_CLUSTERED:
-        clusters = gromov_kmeans([spaces[k] for k in tested], found, len(np.unique(labels)))
+        clusters = gromov_kmeans([spaces[k] for k in tested], distances, len(np.unique(labels)))
         scores["test_clusters_nmi"] = normalized_mutual_info_score(labels, clusters.labels)
     return scores

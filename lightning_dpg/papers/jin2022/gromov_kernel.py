@@ -82,10 +82,10 @@ class GromovKernel(GraphFeatureRelease):
         # A stopped run can continue from its partial results in the same folder.
         folder = Path(self.trainer.default_root_dir)
         progress = self.trainer.progress_bar_callback is not None
-        found = pairwise_discrepancies(spaces, folder=folder, progress=progress)
-        return {"discrepancies": torch.from_numpy(found)}
+        discrepancies = pairwise_discrepancies(spaces, folder=folder, progress=progress)
+        return {"discrepancies": torch.from_numpy(discrepancies)}
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
         """Kernels of the discrepancies, without their negative eigenvalues."""
-        found = embedding["discrepancies"].cpu().numpy()
-        return [clip_spectrum(gram) for gram in discrepancy_kernels(found)]
+        discrepancies = embedding["discrepancies"].cpu().numpy()
+        return [clip_spectrum(gram) for gram in discrepancy_kernels(discrepancies)]

@@ -23,7 +23,7 @@ BOUNDS = (0.0, 1.0)
 
 
 class Reports(NamedTuple):
-    """How the rows of all graphs are reported (public).
+    """Settings of the reports of the rows of all graphs (public).
 
     Attributes:
         sizes: Number of rows of each graph, shape ``(G,)``.

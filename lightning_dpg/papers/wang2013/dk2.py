@@ -19,8 +19,8 @@ class DK2(JointDegreeSynthesizer):
     """Graphs with private counts of edges by degrees of both ends (dK-2), noise by degree.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
-    2. Releases the joint degrees, the number of edges between nodes of degrees a and b for all a <=
-       b whose sum is at most T, with discrete Laplace noise in each of these cells, empty or not.
+    2. Releases the joint degrees with discrete Laplace noise. A cell holds the number of edges
+       between nodes of degrees a <= b; each cell with a + b <= T has noise, empty or not.
     3. Keeps the part of the noisy joint degrees that exceeds chance, see :func:`fitted_links`.
     4. Gives each node half-edges of its released degree and links them by the joint degrees;
        exchanges that keep the joint degrees remove loops and repeated edges.
@@ -46,8 +46,8 @@ class DK2(JointDegreeSynthesizer):
 
     Differences from the paper:
         Wang and Wu calibrate one noise for all cells to a smooth bound of the local sensitivity,
-        which needs a delta. Here the noise of a cell grows with its degrees, so that the
-        sensitivity is the same for every graph. :class:`UniformDK2` has the same noise in all
+        which needs a delta. Here the noise of a cell grows with its degrees. The
+        sensitivity is then the same for every graph. :class:`UniformDK2` has the same noise in all
         cells.
 
     * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation",

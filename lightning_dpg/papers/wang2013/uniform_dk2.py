@@ -30,7 +30,7 @@ def _delta(budget: Budget) -> float:
 
 
 def _least_bound(epsilon: float, delta: float) -> int:
-    """What is added to the noisy sum, so that T is too small with a probability of delta at most."""
+    """Addend of the noisy sum, with which T is too small with a probability of delta at most."""
     sensitivity = largest_degrees_sensitivity()
     return laplace_tail_bound(epsilon, sensitivity, delta) if delta else 0
 

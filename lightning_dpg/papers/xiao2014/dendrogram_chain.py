@@ -48,7 +48,7 @@ def least_steps_per_node(num_nodes: int) -> int:
 
     Without edges, all dendrograms are equally likely and all moves are made. In measurements, the
     correlation of branch sizes with those at the start fell by a factor of e in about :math:`N^2 /
-    8` steps (N from 100 to 5,242), so that :math:`\ln N` times as many leave about 1 / N of it.
+    8` steps (N from 100 to 5,242); :math:`\ln N` times as many leave about 1 / N of it.
     This is a necessary number: the mixing time on a graph with edges is unknown.
 
     Args:
@@ -207,8 +207,8 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         line = self.chain.memory()
         if not self.is_released:
             rank_zero_info(line)
-        said = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
-        self.assumptions.append(f"{said} (edges may slow it down, which is not checked)")
+        fact = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
+        self.assumptions.append(f"{fact} (edges may slow it down, which is not checked)")
 
     def condition(self) -> str:
         """Condition of the guarantee: the chain is stationary."""

@@ -73,16 +73,16 @@ class GraphAutoencoder(GraphSetSynthesizer):
 
     def _zeroed_optimizers(self) -> list[Any]:
         """Return the optimizers after they have cleared the gradients of the last step."""
-        found = self.optimizers()
-        optimizers = found if isinstance(found, list) else [found]
+        configured = self.optimizers()
+        optimizers = configured if isinstance(configured, list) else [configured]
         for optimizer in optimizers:
             optimizer.zero_grad()
         return optimizers
 
     def _parameters_of(self, *, judge: bool) -> list[nn.Parameter]:
         """Parameters of the discriminator, or all others."""
-        named = self.named_parameters()
-        return [p for name, p in named if name.startswith("discriminator.") == judge]
+        parameters = self.named_parameters()
+        return [p for name, p in parameters if name.startswith("discriminator.") == judge]
 
     def _annealed_weight(self) -> float:
         """Weight of the divergence, which rises linearly from 0 in the first half of the run.

@@ -20,7 +20,7 @@ from lightning_dpg.papers.yang2021.networks import (
 MAX_ENTRIES = 2**26
 """Largest number of entries of the dense blocks of one step: 256 MB each."""
 _ALIKE = 0.9
-"""Entry of all features that is the same for all nodes, so that sums of them tell degrees."""
+"""Entry of all features that is the same for all nodes; sums of it show degrees."""
 
 
 class GraphOdds(NamedTuple):

@@ -45,7 +45,7 @@ class DPGGAN(DPGVAE):
 
     Differences from the paper:
         In the paper the discriminator and the encoder read the graphs without noise, and the sum of
-        clipped gradients of nodes can change by far more than the clipping norm, so that its proof
+        clipped gradients of nodes can change by far more than the clipping norm. Its proof therefore
         does not hold; :class:`DPGGANAsPublished` follows it exactly. The distance extends the cross
         entropy in place of replacing it, because alone it does not train the decoder to predict
         links.
@@ -121,10 +121,10 @@ class DPGGAN(DPGVAE):
         loss = distance / self.total_edges + generator_loss(self.discriminator(fake, mask))
         autoencoder = self._parameters_of(judge=False)
         self.public_backward(self.hparams["gan_weight"] * loss, autoencoder)
-        judged = discriminator_loss(
+        separation = discriminator_loss(
             self.discriminator(real, mask), self.discriminator(fake.detach(), mask)
         )
-        self.public_backward(judged, list(self.discriminator.parameters()))
+        self.public_backward(separation, list(self.discriminator.parameters()))
 
     def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as in real ones."""

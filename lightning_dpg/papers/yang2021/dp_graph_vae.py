@@ -62,7 +62,7 @@ class DPGVAE(GraphAutoencoder):
 
     Differences from the paper:
         The paper clips the decoder's gradient per node. One edge changes the gradients of all
-        nodes, at every step through an encoder without noise, so that its Theorem 1 does not hold;
+        nodes, at every step through an encoder without noise. Its Theorem 1 does not hold;
         :class:`DPGVAEAsPublished` follows it exactly. One model learns the whole set, and graphs
         are drawn from the prior, while the paper draws from the posterior of each private graph.
 
@@ -200,7 +200,7 @@ class DPGVAE(GraphAutoencoder):
 
     @property
     def networks(self) -> nn.ModuleDict:
-        """The networks trained on edges."""
+        """Networks that are trained on edges."""
         return nn.ModuleDict({"encoder": self.encoder, "decoder": self.decoder})
 
     @property
@@ -258,8 +258,8 @@ class DPGVAE(GraphAutoencoder):
         normal = torch.randn(count, 2, self.hparams["latent_dim"], device=inputs.device)
         with torch.no_grad():
             logits = self.pair_logits(inputs, normal) + odds.offsets(self.graph_of(pairs[:, 0]))
-        drawn = torch.rand_like(logits) < logits.sigmoid()
-        total = self.clipped_sum(inputs[drawn], normal[drawn], self.dpsgd.max_grad_norm)
+        is_drawn = torch.rand_like(logits) < logits.sigmoid()
+        total = self.clipped_sum(inputs[is_drawn], normal[is_drawn], self.dpsgd.max_grad_norm)
         per_edge = int(self._num_pairs().sum()) / count / self.total_edges
         # The edges' part of the offset's gradient is the negative released number of edges.
         surplus = logits.sigmoid().sum() * per_edge - 1

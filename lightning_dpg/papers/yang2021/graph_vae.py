@@ -187,5 +187,5 @@ class GGAN(GVAE):
         loss = bound.loss + self.hparams["gan_weight"] * adversarial
         self.public_backward(loss, self._parameters_of(judge=False))
         real = discriminator(features, adjacency, mask)
-        judged = discriminator_loss(real, discriminator(features, fake.detach(), mask))
-        self.public_backward(judged, list(discriminator.parameters()))
+        separation = discriminator_loss(real, discriminator(features, fake.detach(), mask))
+        self.public_backward(separation, list(discriminator.parameters()))

@@ -225,11 +225,11 @@ class DPGGANAsPublished(DPGVAEAsPublished):
         """Compute the discriminator's gradient on graphs and their reconstructions."""
         latent, *_ = self._posterior(blocks, adjacency)
         fake = self.decoder.logits(latent).sigmoid().detach()
-        judged = discriminator_loss(
+        separation = discriminator_loss(
             *(self.discriminator(*self._read(blocks, x)) for x in (adjacency, fake))
         )
         self.public_backward(
-            self.hparams["gan_weight"] * judged, list(self.discriminator.parameters())
+            self.hparams["gan_weight"] * separation, list(self.discriminator.parameters())
         )
 
     def _decoder_loss(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:

@@ -119,9 +119,9 @@ class GraphRNN(GraphSetSynthesizer):
         """Cross entropy of the links of some graphs, each link given the earlier ones."""
         data = batch
         eligible = (data.sizes > 1).nonzero().squeeze(1)  # a single node has no row
-        drawn = eligible[torch.randperm(len(eligible))[: self.hparams["batch_size"]]]
+        numbers = eligible[torch.randperm(len(eligible))[: self.hparams["batch_size"]]]
         chosen = torch.zeros(len(data.sizes), dtype=torch.bool)
-        chosen[drawn] = True
+        chosen[numbers] = True
         member = chosen[data.graph_of]
         number = member.cumsum(0) - 1
         edges = number[data.edges[member[data.edges[:, 0]]]]
@@ -148,16 +148,16 @@ class GraphRNN(GraphSetSynthesizer):
         start = sizes.cumsum(0) - sizes
         graph_of = torch.arange(len(sizes)).repeat_interleave(sizes)
         position = torch.arange(len(rows)) - start[graph_of]
-        given, drawn = position < sizes[graph_of] - 1, position > 0
+        is_input, is_target = position < sizes[graph_of] - 1, position > 0
         # Each of the R rows except the first of a graph is drawn given the previous one.
-        inputs, rows = rows[given], rows[drawn]
-        position, graph_of = position[drawn], graph_of[drawn]
+        inputs, rows = rows[is_input], rows[is_target]
+        position, graph_of = position[is_target], graph_of[is_target]
         if self.hparams["counts"]:
             links = rows.sum(1).double()
             total = torch.zeros(len(sizes)).double().index_add(0, graph_of, links)
             before = links.cumsum(0) - links
-            left = (total.cumsum(0)[graph_of] - before).float()
-            inputs = torch.cat([inputs, self._counts(position, sizes[graph_of], left)], 1)
+            rest = (total.cumsum(0)[graph_of] - before).float()
+            inputs = torch.cat([inputs, self._counts(position, sizes[graph_of], rest)], 1)
         lengths = sizes - 1
         padded = pad_sequence(list(torch.split(inputs, lengths.tolist())), batch_first=True)
         states = self.rows(padded.to(self.device), lengths)  # (B, L, H)
@@ -179,10 +179,9 @@ class GraphRNN(GraphSetSynthesizer):
 
     def sample_set(self, generator: torch.Generator) -> list[Data]:
         """Draw a replacement of each original graph, all at once, in their order."""
-        drawn = self.draw_all(self.sizes.cpu(), self.num_edges.cpu(), generator)
-        return [
-            make_graph(edges, size) for edges, size in zip(drawn, self.sizes.tolist(), strict=True)
-        ]
+        parts = self.draw_all(self.sizes.cpu(), self.num_edges.cpu(), generator)
+        sizes = self.sizes.tolist()
+        return [make_graph(edges, size) for edges, size in zip(parts, sizes, strict=True)]
 
     @torch.no_grad()
     def draw_all(
@@ -198,29 +197,29 @@ class GraphRNN(GraphSetSynthesizer):
         Returns:
             Pairs of nodes of each graph, shape ``(M, 2)``.
         """
-        # The longest sequences come first, so that unfinished sequences stay together.
+        # The longest sequences come first: unfinished sequences stay together.
         order = sizes.argsort(descending=True, stable=True)
         look_back = self.hparams["look_back"]
-        row, left, memory = torch.ones(len(sizes), look_back), num_edges[order].float(), None
-        found = [torch.empty(0, 3, dtype=torch.long)]
+        row, rest, memory = torch.ones(len(sizes), look_back), num_edges[order].float(), None
+        triples = [torch.empty(0, 3, dtype=torch.long)]
         for position in range(1, int(sizes.max())):
             active = int((sizes > position).sum())
-            row, left = row[:active], left[:active]
+            row, rest = row[:active], rest[:active]
             if memory is not None:
                 memory = memory[:, :active].contiguous()
             if self.hparams["counts"]:
                 here = torch.full((active,), position)
-                row = torch.cat([row, self._counts(here, sizes[order[:active]], left)], 1)
+                row = torch.cat([row, self._counts(here, sizes[order[:active]], rest)], 1)
             state, memory = self.rows.step(row.to(self.device), memory)
             width = min(position, look_back)
             uniform = torch.rand(active, width, generator=generator).to(self.device)
             links = self.links.sample(state, uniform).cpu()
-            left = left - links.sum(1)
+            rest = rest - links.sum(1)
             graph, back = links.nonzero().T
             ends = position - 1 - back, torch.full_like(back, position)
-            found.append(torch.stack([order[graph], *ends], 1))
+            triples.append(torch.stack([order[graph], *ends], 1))
             row = F.pad(links, (0, look_back - width))
-        edges = torch.cat(found)
+        edges = torch.cat(triples)
         edges = edges[edges[:, 0].argsort(stable=True)]
         number = torch.bincount(edges[:, 0], minlength=len(sizes))
         return list(torch.split(edges[:, 1:], number.tolist()))
@@ -243,17 +242,17 @@ class GraphRNN(GraphSetSynthesizer):
         else:
             self.links = EdgeMLP(hidden, options["embedding_dim"], look_back)
 
-    def _counts(self, position: Tensor, sizes: Tensor, left: Tensor) -> Tensor:
+    def _counts(self, position: Tensor, sizes: Tensor, rest: Tensor) -> Tensor:
         """Remaining nodes and edges, and the share of possible edges that remain: ``(R, 3)``.
 
         Args:
             position: Places of the next nodes, from 1, shape ``(R,)``.
             sizes: Number of nodes of their graphs, shape ``(R,)``.
-            left: Number of remaining edges, shape ``(R,)``; negative numbers count as 0.
+            rest: Number of remaining edges, shape ``(R,)``; negative numbers count as 0.
         """
         possible = self._pairs_before(sizes) - self._pairs_before(position)
-        left = left.clamp(min=0)
-        return torch.stack([(sizes - position).log(), left.log1p(), left / possible], 1)
+        rest = rest.clamp(min=0)
+        return torch.stack([(sizes - position).log(), rest.log1p(), rest / possible], 1)
 
     def _pairs_before(self, position: Tensor) -> Tensor:
         """Number of possible links among the nodes before a place."""

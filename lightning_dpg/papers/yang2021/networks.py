@@ -15,7 +15,7 @@ CONTEXT_DIM = 2
 """Width of the graph context, an input of encoder and decoder."""
 
 _LARGEST_LOG_VARIANCE = 2.0  # the prior's is 0
-_FIRST_LOG_VARIANCE = -4.0  # so that means differ visibly from the first step on
+_FIRST_LOG_VARIANCE = -4.0  # means then differ visibly from the first step on
 
 
 class GCNEncoder(nn.Module):
@@ -238,8 +238,8 @@ def sample_adjacency(logits: Tensor, pairs: Tensor) -> Tensor:
         Symmetric 0/1 matrices of shape ``(B, n, n)``.
     """
     probability = logits.sigmoid() * pairs
-    drawn = (torch.rand_like(probability) < probability).float()
-    upper = drawn + probability - probability.detach()
+    links = (torch.rand_like(probability) < probability).float()
+    upper = links + probability - probability.detach()
     return upper + upper.mT
 
 

@@ -24,7 +24,7 @@ class KatzMatrix(NamedTuple):
 
     @property
     def terms(self) -> int:
-        """Number of terms; odd, so that eigenvalues determine those of the adjacency matrix."""
+        """Number of terms; as it is odd, eigenvalues determine those of the adjacency matrix."""
         return 2 * self.hops + 1
 
     def times(self, adjacency: csr_array, block: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ class Oja(torch.optim.Optimizer):
 
     Without momentum this is orthogonal iteration. With momentum M is a mean over steps: noise
     averages out, and eigenvectors of negative eigenvalues cancel, because their sign alternates.
-    The QR decomposition has a positive diagonal, so that equal columns keep their signs.
+    The QR decomposition has a positive diagonal: equal columns keep their signs.
 
     * Oja, "A simplified neuron model as a principal component analyzer", 1982.
     * Hardt, Price, "The noisy power method: a meta algorithm with applications", 2014.

@@ -37,9 +37,9 @@ _START_SEED = 0
 class NoisyPowerMethod(Synthesizer):
     r"""Private eigenvectors of a matrix of the graph, and graphs with its communities.
 
-    The method starts from public random signs. In each of T steps the rows of the basis V are
-    shortened to a public length, the product of the matrix with this flat block of vectors is
-    released with Gaussian noise at its sensitivity, and :class:`Oja` rotates V towards it. Finally
+    The method starts from public random signs. Each of T steps shortens the rows of the basis V to
+    a public length, and releases the product of the matrix with this flat block of vectors, with
+    Gaussian noise at its sensitivity. :class:`Oja` then rotates V towards the product. Finally
     the two-sided product of the matrix with V is released, whose eigenvalues separate eigenvectors
     from noise. Counts of edges are released before the steps.
 

@@ -23,9 +23,9 @@ class PrivCom(NoisyPowerMethod):
     r"""Graphs with private communities, from noisy eigenvectors of the adjacency matrix (PrivCom).
 
     The number of edges and the degrees are released first (:func:`release_degrees`). The
-    eigenvectors come from a noisy power method: in each of T steps the product of the adjacency
-    matrix with the released basis, whose rows are shortened, is released with Gaussian noise at its
-    exact sensitivity (:func:`edge_product_sensitivity`), and Oja's rule turns the basis towards it.
+    eigenvectors come from a noisy power method. Each of T steps shortens the rows of the released
+    basis, and releases its product with the adjacency matrix, with Gaussian noise at its exact
+    sensitivity (:func:`edge_product_sensitivity`). Oja's rule then turns the basis towards it.
     A last release holds the eigenvalues. Edges are drawn by degrees and communities.
 
     When to use:

@@ -46,8 +46,8 @@ class PrivComAsPublished(NoisyPowerMethod):
 
     Differences from the paper:
         Only the number of steps T differs: the published one is below 1 and depends on the graph.
-        What the paper claims and does not hold: the sensitivity covers any two graphs at once, so
-        that the release has no signal of the graph, and the communities of its figure cannot come
+        Claims of the paper that do not hold: the sensitivity covers any two graphs at once. The
+        release then has no signal of the graph, and the communities of its figure cannot come
         from this mechanism. The number under the root of an eigenvalue may be negative, and the
         Laplacian is right for effective resistances but not for a Katz matrix.
 
@@ -183,7 +183,9 @@ def printed_direction(basis: Tensor, noisy: Tensor, steps: int, sigma: float) ->
 def printed_edges(rows: Tensor, num_edges: int) -> Tensor:
     """Heaviest edges of the Laplacian derived from a Katz matrix, shape ``(M, 2)``.
 
-    Negative weights are removed, so that there may be fewer than ``num_edges``.
+    Negative weights are removed, and there may be fewer than ``num_edges``.
     """
-    found = laplacian_rows(rows, _ALPHA)
-    return heaviest_pairs(found, -torch.ones(found.shape[1], dtype=found.dtype), num_edges)
+    laplacian = laplacian_rows(rows, _ALPHA)
+    return heaviest_pairs(
+        laplacian, -torch.ones(laplacian.shape[1], dtype=laplacian.dtype), num_edges
+    )

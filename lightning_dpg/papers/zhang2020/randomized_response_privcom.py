@@ -106,10 +106,10 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         numbers = self.pay(read, pair_numbers(source.edges, size), law)
         rates = response_rates(read.event.pure_epsilon)
         scale = noise_scale(self.degrees, *rates)
-        found = spectrum(numbered_pairs(numbers, size), size, rank, *rates, scale=scale)
-        padding = (0, rank - len(found.values))
-        self.rows = nn.functional.pad(shrunken(found), padding)
-        self.vectors = nn.functional.pad(found.vectors, padding)
+        eigenpairs = spectrum(numbered_pairs(numbers, size), size, rank, *rates, scale=scale)
+        padding = (0, rank - len(eigenpairs.values))
+        self.rows = nn.functional.pad(shrunken(eigenpairs), padding)
+        self.vectors = nn.functional.pad(eigenpairs.vectors, padding)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw ``num_edges`` edges by degrees and angles."""

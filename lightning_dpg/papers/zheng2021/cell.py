@@ -98,7 +98,7 @@ class CELL(Synthesizer):
         )
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw pairs by traffic, one neighbor of each node first, so that few are isolated."""
+        """Draw pairs by traffic, one neighbor of each node first; few nodes are then isolated."""
         traffic = self.model.likelihood().cpu()
         numbers = draw_weighted(traffic, int(self.num_edges), generator)
         return numbered_pairs(numbers, len(traffic))

@@ -38,8 +38,8 @@ class DPNetGAN(WalkGAN):
 
     Only the term that reads a record, :math:`-\nabla_w D(x_e)`, is clipped and noised. Fakes and
     the gradient penalty read no record and are free; fakes are clipped to the same norm, which
-    balances both sides of the objective. The critic reads a frozen public random projection, so
-    that noise affects its few other weights only. The number of edges is released with discrete
+    balances both sides of the objective. The critic reads a frozen public random projection.
+    Noise then affects its few other weights only. The number of edges is released with discrete
     Laplace noise, and degrees, with a positive ``degree_share``, with Gaussian noise.
 
     With an infinite budget nothing is clipped or noised: the paper's row for epsilon = inf.
@@ -60,8 +60,8 @@ class DPNetGAN(WalkGAN):
         has one N x d table in each network, and there is no limit on N.
 
     Differences from the paper:
-        The paper stores each edge in two directions, so that one edge is two records, and pays for
-        one; here an undirected edge is one record. The paper uses the exact number of edges, the
+        The paper stores each edge in two directions, as two records, and pays for one of them.
+        Here an undirected edge is one record. The paper uses the exact number of edges, the
         largest component and early stopping on private edges without paying, and stops after the
         budget is exceeded; here every read is booked and the run stops before. The gradient penalty
         acts on embedded walks and not on one-hot tokens, which trains faster.
@@ -160,7 +160,7 @@ class DPNetGAN(WalkGAN):
         super().check_budget(budget, steps)
 
     def cheaper_settings(self) -> str | None:
-        """Lower costs of the counts, and more noise where it is a number."""
+        """Suggest lower costs of the counts, and more noise if it is a number."""
         h = self.hparams
         counts = ["count_epsilon"] * (h["num_edges"] is None)
         counts += ["degree_share"] * (h["degree_share"] > 0)
@@ -171,8 +171,8 @@ class DPNetGAN(WalkGAN):
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, then release the number of edges (and degrees)."""
         super().on_fit_start()
-        given = self.hparams["num_edges"]
-        if given is not None:
+        setting = self.hparams["num_edges"]
+        if setting is not None:
             self.assumptions.append("the number of edges in the configuration")
         is_new = self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
@@ -181,8 +181,8 @@ class DPNetGAN(WalkGAN):
         if is_new:
             reads = by_key(self._counts(self.budget))
             self._release(statistics_of(self.records, self.space), reads)
-        if given is not None:
-            self.num_edges.fill_(given)
+        if setting is not None:
+            self.num_edges.fill_(setting)
 
     def _release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges, at least 1, and degrees, as far as they are planned."""

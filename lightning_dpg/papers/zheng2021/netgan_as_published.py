@@ -112,7 +112,7 @@ class DPNetGANAsPublished(WalkGAN):
         return self.dpsgd.planned(budget, steps)
 
     def cheaper_settings(self) -> str | None:
-        """More noise where it is a number."""
+        """Suggest more noise if it is a number."""
         return None if self.dpsgd.is_auto else "raise noise_multiplier"
 
     def on_fit_start(self) -> None:
@@ -124,8 +124,8 @@ class DPNetGANAsPublished(WalkGAN):
         if self.dpsgd.adds_none:
             self._start_without_noise(exact)
             return
-        given = self.hparams["num_edges"]
-        self.num_edges.fill_(exact if given is None else given)
+        setting = self.hparams["num_edges"]
+        self.num_edges.fill_(exact if setting is None else setting)
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per critic step; nothing without noise."""

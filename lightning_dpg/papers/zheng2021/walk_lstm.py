@@ -16,7 +16,7 @@ BLOCK = 64  # width of the blocks of the two-level inverse CDF
 
 
 class LSTMCell(nn.Module):
-    """LSTM cell made of linear maps, so that it has a double backward on every device.
+    """LSTM cell of linear maps, which has a double backward on every device.
 
     Args:
         input_dim: Width d of the input.
@@ -152,7 +152,7 @@ class WalkGenerator(nn.Module):
         """
         state, walk = self.start(z), []
         for position in range(self.walk_length):
-            own, seen = _StraightThroughGumbel.apply(  # type: ignore[no-untyped-call]
+            own, other = _StraightThroughGumbel.apply(  # type: ignore[no-untyped-call]
                 state[0],
                 self.up.weight,
                 self.up.bias + self.prior,
@@ -160,7 +160,7 @@ class WalkGenerator(nn.Module):
                 critic_table,
                 temperature,
             )
-            walk.append(seen)
+            walk.append(other)
             if position + 1 < self.walk_length:
                 state = self.cell(self.cell.input(own), state)
         return torch.stack(walk, -2)
@@ -215,8 +215,8 @@ class WalkGenerator(nn.Module):
     ) -> Tensor:
         """Estimate expected transitions over pairs, in either direction, from sampled walks.
 
-        Each visited node adds the whole distribution of its successor, not one draw of it, so that
-        far fewer walks are needed than for counting.
+        Each visited node adds the whole distribution of its successor, not one draw of it. Far
+        fewer walks are needed than for counting.
 
         Args:
             pairs: Pairs of nodes of shape ``(P, 2)``.
@@ -276,9 +276,9 @@ class _StraightThroughGumbel(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        own, seen = gradients
+        own, other = gradients
         hidden, weight, table, critic_table, soft, tokens = ctx.saved_tensors
-        upstream = (seen @ critic_table.T).addmm_(own, table.T)  # dL/dy, (B, N)
+        upstream = (other @ critic_table.T).addmm_(own, table.T)  # dL/dy, (B, N)
         table_grad = torch.zeros_like(table).index_add_(0, tokens, own)
         upstream *= soft
         upstream -= soft * upstream.sum(-1, keepdim=True)

@@ -8,7 +8,7 @@ def log_likelihood_sensitivity(num_nodes: int) -> float:
 
     The log-likelihood is a sum over branches, of :math:`f(e) = e \ln (e / m) + (m - e) \ln (1 - e /
     m)` for one that divides nodes with m pairs between its two sides and e edges among these. A pair
-    of nodes is divided by one branch alone, so that an edge changes one e by 1. f is convex and the
+    of nodes is divided by one branch alone. Hence an edge changes one e by 1. f is convex and the
     same for e and m - e, hence no step is larger than :math:`f(0) - f(1)`, which is the above. It
     grows with m, whose largest value is :math:`\lfloor N / 2 \rfloor \lceil N / 2 \rceil`.
 

@@ -48,7 +48,7 @@ def joint_degree_sensitivity(largest_two: int) -> int:
         release a bound of a local sensitivity before the noise that is scaled to it.
         Nissim, Raskhodnikova, Smith, "Smooth sensitivity and sampling in private data analysis",
         2007. Smooth bounds, of which Wang and Wu take one, are not released: their logarithm may
-        change by epsilon / 4 (D + ln(2 / delta)) only where D cells have noise, so that for the
+        change by epsilon / 4 (D + ln(2 / delta)) only where D cells have noise, so for the
         cells of a graph of 1,000 nodes they hardly differ from the sensitivity of all graphs.
     """
     return 2 * largest_two + 1

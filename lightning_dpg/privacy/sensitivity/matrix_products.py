@@ -91,7 +91,7 @@ def paper_sensitivity() -> float:
     two graphs on n nodes lie between 0 and :math:`1 / (n^{3/2} k^{1/2})`. So
     :math:`\|H - H'\|_F \le n / (n^{3/2} k^{1/2}) = 1 / \sqrt{nk} \le 1`, and V has no singular value
     above 1; :math:`|Hv|^2` lies between 0 and 1. The bound is far from tight: it covers all
-    graphs at once, so that the release hardly distinguishes any two of them.
+    graphs at once, and the release hardly distinguishes any two of them.
     """
     return 1.0
 

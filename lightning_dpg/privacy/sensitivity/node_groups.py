@@ -2,7 +2,7 @@ r"""Declared sensitivities of block models by all edges of a node; each docstrin
 
 The relation is ``node``: G' is G without the k edges of one node, which stays, and k is at most D.
 Both graphs are the ends of a chain of k steps that remove one of these edges each. The statements for
-one edge hold for *all* graphs, so that the graphs of the chain need no bound; their degrees are not
+one edge hold for *all* graphs, so the graphs of the chain need no bound; their degrees are not
 larger than those of G in any case. What changes by at most c with a step changes by at most D c along
 the chain.
 
@@ -22,7 +22,7 @@ def node_label_utility_sensitivity(max_degree: int) -> int:
     A step multiplies the probability of labels under :math:`P(z) \propto e^{\beta u(z)} h(z)` by a
     factor in :math:`[e^{-\beta}, e^\beta]`, see :func:`label_utility_sensitivity`, for an edge that
     comes and for one that goes. D steps multiply it by one in :math:`[e^{-D \beta}, e^{D \beta}]`,
-    so that labels drawn at :math:`\beta = \epsilon / D` are :math:`\epsilon`-DP.
+    so labels drawn at :math:`\beta = \epsilon / D` are :math:`\epsilon`-DP.
 
     Args:
         max_degree: Public, assumed bound D on the degrees.

@@ -10,7 +10,7 @@ def label_utility_sensitivity() -> int:
     The exponential mechanism over labels with :math:`P(z) = w(z) / \sum_y w(y)`,
     :math:`w(z) = e^{\beta u(z)} h(z)` and h a function of public and released values is therefore
     :math:`\beta`-DP. An edge more multiplies w(z) by :math:`a(z) \in \{1, e^\beta\}`, and the sum of all
-    by an average A of these factors, so that P(z) is multiplied by a(z) / A, which lies in
+    by an average A of these factors, so P(z) is multiplied by a(z) / A, which lies in
     :math:`[e^{-\beta}, e^\beta]`. There is no factor 2, since all utilities change in the same
     direction. An edge less divides by the same number.
 

@@ -10,7 +10,7 @@ def pooled_degree_sensitivity(max_occurrences: int, unit: int) -> int:
     :math:`\sum_b w_{rb} \le u`.
 
     An edge that is added raises two degrees by 1 and lowers none. The r-th largest degree is the
-    largest t that r nodes or more reach, so that no :math:`d_{(r)}` becomes smaller, and all
+    largest t that r nodes or more reach, so no :math:`d_{(r)}` becomes smaller, and all
     together grow by the 2 of their sum. The bins change together by
     :math:`\sum_r \sum_b w_{rb} \Delta_{(r)} \le 2u`.
 
@@ -32,7 +32,7 @@ def pooled_triangle_sensitivity(max_occurrences: int, unit: int) -> int:
 
     Each graph of n nodes with T triangles, n at least 3, adds
     :math:`\lfloor u T / (n - 2) \rfloor` to the sum of its class. The third node of a triangle on an
-    edge is one of the n - 2 others, so that an edge that is added closes at most n - 2 triangles and
+    edge is one of the n - 2 others, so an edge that is added closes at most n - 2 triangles and
     opens none. The number in the brackets grows by at most the integer u, and so does its floor,
     since :math:`\lfloor x + u \rfloor = \lfloor x \rfloor + u`. An edge of the private data is at
     most k edges of the set, and they are added one after the other.
@@ -52,7 +52,7 @@ def pooled_component_sensitivity(max_occurrences: int, unit: int) -> int:
 
     Each graph of n nodes with a largest component of L nodes adds :math:`\lfloor 2 u L / n \rfloor`.
     An edge that is added does not make L smaller. An edge that is removed splits its component into
-    two parts at most. The larger part of the largest component keeps half of its nodes, so that L
+    two parts at most. The larger part of the largest component keeps half of its nodes. Hence L
     loses at most :math:`L / 2 \le n / 2`. Then 2 u L / n changes by at most the integer u, and so
     does its floor. An edge of the private data is at most k edges of the set, and they are added one
     after the other.

@@ -1,7 +1,7 @@
 r"""Declared sensitivities of degrees that were projected to at most D; each docstring is the proof.
 
 The relation is ``node``, and more: the graphs G and G' differ in the edges of one node v only,
-*whichever* come and go, so that rewiring v is one change like removing all its edges. The true
+*whichever* come and go, so rewiring v is one change like removing all its edges. The true
 degrees are not bounded. :func:`project_degrees` goes through the pairs in one public order and keeps
 an edge if both its ends have fewer than D kept edges. It keeps k edges of v in G, and k' in G'.
 
@@ -17,7 +17,7 @@ it. A pair {u, v} changes the sum, by 1 at most, only if one of both graphs alon
 happens k + k' times at most.
 
 Which edges are kept has no such bound: each edge that is kept in one graph alone may let another one
-in, so that along a path of rising order every edge changes, whatever D is. So sums over kept edges,
+in, so along a path of rising order every edge changes, whatever D is. So sums over kept edges,
 such as moments of attributes, and numbers of triangles or closed wedges among them, change in
 proportion to N in the worst case.
 
@@ -32,9 +32,9 @@ def projected_degree_sensitivity(max_degree: int) -> int:
 
     By the lemma of this file all degrees together change by at most :math:`k + k' + |k - k'| =
     2 \max(k, k') \le 2D`. The cumulative histogram is the number of nodes of a kept degree of at
-    least j, for j from 1 to D. A degree that changes by t changes t of these numbers by 1 each, so
-    that they all change by at most 2D together as well. It is attained where v has D edges to nodes
-    without other edges, and loses them.
+    least j, for j from 1 to D. A degree that changes by t changes t of these numbers by 1 each.
+    Hence they all change by at most 2D together as well. It is attained where v has D edges to
+    nodes without other edges, and loses them.
 
     Args:
         max_degree: Public bound D of the projection.
@@ -65,7 +65,7 @@ def projected_histogram_sensitivity(max_degree: int) -> int:
 
     A node whose degree changes leaves one bin for another, which is 2. By the lemma of this file at
     most k + k' nodes beside v do so, and v itself if k differs from k'. Then k + k' is at most
-    2D - 1, so that at most 2D nodes change in either case. Six nodes attain it for D up to 3. If v
+    2D - 1. Hence at most 2D nodes change in either case. Six nodes attain it for D up to 3. If v
     loses all its edges, k' is 0, and the bound is 2(k + 1), at most 2D + 2.
 
     Args:

@@ -1,7 +1,7 @@
 r"""Declared sensitivities of walk and graphlet counts; each docstring is the proof.
 
 D bounds the degrees of the graphs that are compared: they are truncated. Neighboring graphs differ
-in one edge {u, v}; G has it, G' has not. The graphs of a set share no nodes, so that an edge
+in one edge {u, v}; G has it, G' has not. The graphs of a set share no nodes, so an edge
 changes the counts of one graph only, and graphs compose in parallel.
 
 * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy", 2015.
@@ -50,7 +50,7 @@ def walk_sensitivity(length: int, max_degree: int) -> int:
     of :math:`A^i 1` at a node is the number of walks from it and at most :math:`D^i`. In
     G' the nodes u and v have D - 1 neighbors at most, and so :math:`A'^j 1` is at most
     :math:`(D - 1) D^{j-1}` there, or 1 for j = 0. The k summands are thus
-    :math:`2 (D - 1) D^{k-2}`, but the last one :math:`2 D^{k-1}`. All are counts, so that the change
+    :math:`2 (D - 1) D^{k-2}`, but the last one :math:`2 D^{k-1}`. All are counts; hence the change
     is no less than 0. It is attained for k up to 3 where the nodes around the edge are of degree D
     and form a tree.
 
@@ -116,7 +116,7 @@ def amplified_epsilon(epsilon: float, sample_rate: float) -> float:
     counting, noise. Given what else was kept, the law with {u, v} in the graph is q times that of
     the mechanism with it plus 1 - q times that without it, and these two are within a factor of
     :math:`e^\epsilon`. Counts are of the sample: dividing by :math:`q^{|E(H)|}` afterwards
-    multiplies the noise, so that sampling saves time, not error.
+    multiplies the noise, so sampling saves time, not error.
 
     Args:
         epsilon: Epsilon of the mechanism on the kept graph.

@@ -56,8 +56,8 @@ class GraphClasses(NamedTuple):
         """Class of each graph of some sizes and numbers of edges."""
         part = np.searchsorted(self.size_cuts, sizes, side="right")
         above = self.density_cuts[part] <= relative_density(num_edges, sizes)[:, None]
-        found: Ints = part * (self.density_cuts.shape[1] + 1) + above.sum(axis=1)
-        return found
+        numbers: Ints = part * (self.density_cuts.shape[1] + 1) + above.sum(axis=1)
+        return numbers
 
 
 def _borders(values: Floats, parts: int) -> Floats:

@@ -73,11 +73,11 @@ def whole_degrees(expected: Floats, num_edges: int, least: int) -> Ints:
     if least:
         expected = _shifted(expected / max(most, 1), most, 2 * num_edges, least)
     degrees = np.clip(np.rint(expected), least, most).astype(np.int64)
-    while (missing := 2 * num_edges - int(degrees.sum())) != 0:
-        step = 1 if missing > 0 else -1
+    while (lacking := 2 * num_edges - int(degrees.sum())) != 0:
+        step = 1 if lacking > 0 else -1
         free = np.flatnonzero(degrees < most if step > 0 else degrees > least)
         order = free[np.argsort(step * (degrees - expected)[free], kind="stable")]
-        degrees[order[: abs(missing)]] += step
+        degrees[order[: abs(lacking)]] += step
     return degrees
 
 

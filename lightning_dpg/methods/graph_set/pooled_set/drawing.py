@@ -58,18 +58,18 @@ def _draw_part(
         return []
     degrees = whole_degrees(expected, num_edges, int(connected))
     target = closed_share * num_wedges(degrees) / 3
-    drawn = []
+    attempts = []
     for shuffled in (True, False):
         graph = SwapGraph(degrees.tolist(), num_edges, coins)
         if shuffled:
             graph.shuffle()
         if connected:
             graph.connect()
-        left = graph.reach_triangles(target, connected=connected)
-        if left <= 0.5:
+        lacking = graph.reach_triangles(target, connected=connected)
+        if lacking <= 0.5:
             return graph.edges
-        drawn.append((left, graph.edges))
-    return min(drawn)[1]
+        attempts.append((lacking, graph.edges))
+    return min(attempts)[1]
 
 
 def _parts(
@@ -85,8 +85,8 @@ def _parts(
     rest = []
     for number, part_size in enumerate(sizes):
         start = largest * (number + 1)
-        wanted = round(float(degrees[start : start + part_size].sum()) / 2)
-        rest.append(min(wanted, part_size * (part_size - 1) // 2))
+        own_edges = round(float(degrees[start : start + part_size].sum()) / 2)
+        rest.append(min(own_edges, part_size * (part_size - 1) // 2))
     inside = num_edges - sum(rest)
     if not largest - 1 <= inside <= most_inside:
         return _spread(size, num_edges, largest)

@@ -15,8 +15,8 @@ def estimated_counts(noisy: Ints, sizes: Ints, rate: float) -> Ints:
     r"""Posterior medians of the numbers of edges, under a prior fitted to the noisy numbers.
 
     The prior is a histogram of densities, with a bin of its own for complete graphs, fitted by
-    expectation maximization (empirical Bayes). It reads noisy numbers alone, so that it costs
-    nothing. The noise has :math:`P(k) \propto e^{-r |k|}`. A noisy number that was clipped at 0 or
+    expectation maximization (empirical Bayes). It reads noisy numbers alone and costs nothing.
+    The noise has :math:`P(k) \propto e^{-r |k|}`. A noisy number that was clipped at 0 or
     at all pairs has the same likelihood as a function of the true number, up to a factor.
 
     Args:

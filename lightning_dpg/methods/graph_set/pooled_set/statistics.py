@@ -99,7 +99,7 @@ def place_weights(sizes: Ints, classes: Ints, num_classes: int, bins: int) -> In
     graph_of = np.repeat(np.arange(len(sizes)), sizes)
     total = weights[graph_of]
     shares = bin_shares(sizes, bins)
-    # Cumulative sums are rounded down, so that the weights of a place add up exactly.
+    # Cumulative sums are rounded down. The weights of a place then add up exactly.
     reached = np.floor(total[:, None] * shares.cumsum(axis=1) + 1e-6).astype(np.int64)
     reached[:, -1] = total
     return np.diff(reached, axis=1, prepend=0)

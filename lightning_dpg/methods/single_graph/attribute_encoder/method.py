@@ -181,7 +181,7 @@ class AttributeEncoder(Synthesizer):
         return degree_entries(part, self.edge_record, **DEGREE_SHARES)
 
     def cheaper_settings(self) -> str | None:
-        """Fewer degrees, and more noise where it is a number."""
+        """Suggest fewer degrees, and more noise if it is a number."""
         changes = [f"lower degree_share {self.hparams['degree_share']:g}"]
         changes += [] if self.dpsgd.is_auto else ["raise noise_multiplier"]
         return ", or ".join(changes)

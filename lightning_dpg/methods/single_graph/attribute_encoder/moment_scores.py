@@ -85,8 +85,8 @@ class MomentScores(nn.Module):
         if not self._is_two_sided:
             self.form = bilinear_form(as_matrix(noisy), rows, RIDGE)
             return
-        left = self.num_left or 0  # of a directed graph all nodes are both
-        first, second = rows[: self.num_left], rows[left:]
+        start = self.num_left or 0  # of a directed graph all nodes are both
+        first, second = rows[: self.num_left], rows[start:]
         self.form = bilinear_form(noisy.view_as(moment), first, RIDGE, second)
 
     def forward(self, pairs: Tensor) -> Tensor:

@@ -65,7 +65,7 @@ def bilinear_form(
     gram = _ridge_gram(rows, ridge)
     other = gram if others is None else _ridge_gram(others, ridge)
     half = torch.linalg.solve(gram, moment)
-    # Row by row as in a release, so that both score by the same order of sums.
+    # Row by row as in a release: both then score by the same order of sums.
     return torch.linalg.solve(other, half.T).T.contiguous()
 
 

@@ -273,8 +273,8 @@ class RandomizedResponse(OneShotSynthesizer):
         estimates = (sums - false_rate * (n - 1)) / (true_rate - false_rate)
         noise = n * false_rate * (1 - false_rate) / (true_rate - false_rate) ** 2
         mean, variance = float(estimates.mean()), float(estimates.var(correction=0))
-        kept = max(0.0, 1 - noise / max(variance, noise, 1e-12))
-        return (mean + kept * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
+        signal = max(0.0, 1 - noise / max(variance, noise, 1e-12))
+        return (mean + signal * (estimates - mean)).float().clamp(min=_LEAST_DEGREE)
 
     def _fit_spectral(self, model: InnerProductDecoder) -> None:
         """Fit to a part of the reports, and then to all of them with the best validated setting."""
@@ -285,7 +285,7 @@ class RandomizedResponse(OneShotSynthesizer):
         partial = self._structure(self.reported[~is_hidden], 1 - _HIDDEN_SHARE)
         setting = best_setting(partial, hidden, others)
         structure = self._structure(self.reported, 1.0)
-        model.fit(as_shares(setting.rows(structure)), shrunken(structure.found))
+        model.fit(as_shares(setting.rows(structure)), shrunken(structure.plain))
 
     def _structure(self, reported: Tensor, share: float) -> Structure:
         """Find structure in reports ``(K, 2)`` that are a random ``share`` of all reports."""

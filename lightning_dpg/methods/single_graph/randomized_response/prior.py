@@ -7,7 +7,7 @@ from torch import Tensor
 from lightning_dpg.graph.edge_sampling import above_diagonal, probabilities, sum_of
 from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 
-# Minimal part of the prior of a pair that uses degrees only, so that a model excludes no pair.
+# Minimal part of the prior of a pair that uses degrees only. A model then excludes no pair.
 _DEGREE_PRIOR = 0.1
 
 

@@ -26,7 +26,7 @@ _MOST_HIDDEN = 1_000_000
 class Structure(NamedTuple):
     """Eigenpairs of reports, and of reports weighted by their likelihood under the former."""
 
-    found: Spectrum
+    plain: Spectrum
     refined: Spectrum
 
 
@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
     def rows(self, structure: Structure) -> Tensor:
         """Rows of shape ``(N, K)`` whose inner products rank pairs."""
-        chosen = structure.refined if self.refined else structure.found
+        chosen = structure.refined if self.refined else structure.plain
         return diffused(leading(chosen, self.rank), self.steps)
 
 
@@ -63,13 +63,13 @@ def find_structure(
         num_edges: Released number of edges.
     """
     size = len(degrees)
-    found = spectrum(reported, size, rank, *response_rates(epsilon, share))
-    rows = as_shares(diffused(found, _FIRST_WALK).float())
+    plain = spectrum(reported, size, rank, *response_rates(epsilon, share))
+    rows = as_shares(diffused(plain, _FIRST_WALK).float())
     likely = STRUCTURE * inner_products(rows, reported).clamp(min=0)
     likely += (1 - STRUCTURE) * chance(degrees, reported)
     weights = torch.sigmoid(torch.logit(num_edges * likely.double(), eps=1e-9) + min(epsilon, 60.0))
-    certain = int((found.values > found.bulk).sum())
-    return Structure(found, spectrum(reported, size, min(rank, 3 * certain + 2), weights=weights))
+    certain = int((plain.values > plain.bulk).sum())
+    return Structure(plain, spectrum(reported, size, min(rank, 3 * certain + 2), weights=weights))
 
 
 def best_setting(structure: Structure, hidden: Tensor, others: Tensor) -> Setting:
@@ -84,7 +84,7 @@ def best_setting(structure: Structure, hidden: Tensor, others: Tensor) -> Settin
         others: Pairs without a report, shape ``(P, 2)``.
     """
     best, best_auc = Setting(refined=True, rank=_FIRST_RANK, steps=_STEPS[0]), 0.0
-    for refined, eigenpairs in ((True, structure.refined), (False, structure.found)):
+    for refined, eigenpairs in ((True, structure.refined), (False, structure.plain)):
         for steps in _STEPS:
             rows, start = diffused(eigenpairs, steps).float(), 0
             scores = [torch.zeros(len(pairs)) for pairs in (hidden, others)]
@@ -109,9 +109,9 @@ def sampled(hidden: Tensor, generator: torch.Generator) -> Tensor:
 def unreported_pairs(reported: Tensor, num_nodes: int, generator: torch.Generator) -> Tensor:
     """Draw random pairs that are not in ``reported``, of shape ``(K, 2)``, all rows ``i < j``."""
     count = min(_UNREPORTED, num_pairs(num_nodes))
-    drawn = torch.randint(max(1, num_pairs(num_nodes)), (count,), generator=generator)
-    drawn = drawn[~torch.isin(drawn, pair_numbers(reported, num_nodes))]
-    return numbered_pairs(drawn, num_nodes)
+    numbers = torch.randint(max(1, num_pairs(num_nodes)), (count,), generator=generator)
+    numbers = numbers[~torch.isin(numbers, pair_numbers(reported, num_nodes))]
+    return numbered_pairs(numbers, num_nodes)
 
 
 def chance(degrees: Tensor, pairs: Tensor) -> Tensor:

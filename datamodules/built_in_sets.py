@@ -20,15 +20,18 @@ _FEWEST, _MOST = 20, 500
 
 
 def graph_atlas() -> list[Data]:
-    """The 992 connected graphs of four to seven nodes, each once and without labels."""
+    """The 992 connected graphs of four to seven nodes.
+
+    Each is there once, without a label.
+    """
     atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
     return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
 
 
 def planted_sets() -> list[Data]:
-    """100 pairs of graphs of 12 to 30 nodes: three communities (label 1) and uniform (label 0).
+    """100 pairs of graphs: communities (label 1) and uniform.
 
-    Both graphs of a pair have equal numbers of nodes and of edges, so that only their structure
+    The graphs have 12 to 30 nodes, with three communities or, with label 0, uniform edges. Both graphs of a pair have equal numbers of nodes and of edges, so that only their structure
     predicts the label.
     """
     graphs = []
@@ -42,9 +45,9 @@ def planted_sets() -> list[Data]:
 
 
 def road_sets() -> list[Data]:
-    """50 pairs of road maps of 320 to 480 crossings: many avenues (label 1) and few (label 0).
+    """50 pairs of road maps: many avenues (label 1) and few.
 
-    Avenues run across the blocks of a grid of streets. Both maps of a pair have equal numbers of
+    Maps have 320 to 480 crossings; those with few avenues have label 0. Avenues run across the blocks of a grid of streets. Both maps of a pair have equal numbers of
     nodes and of edges: four thirds as many edges as nodes, as in the set ROADS of the paper, 200
     networks of 10,000 crossings in Texas and California. These maps are generated, fewer and
     smaller.
@@ -62,9 +65,9 @@ def road_sets() -> list[Data]:
 
 
 def ego_sets() -> list[Data]:
-    """71 pairs of ego graphs from real data: of Facebook (label 1) and of Twitter (label 0).
+    """71 pairs of ego graphs: Facebook (label 1) and Twitter.
 
-    They correspond to the set SOCIAL of the paper, 262 ego graphs of Twitter and Google+ with 1,072
+    They come from real data; the graphs of Twitter have label 0. They correspond to the set SOCIAL of the paper, 262 ego graphs of Twitter and Google+ with 1,072
     nodes on average; the folder of real data has no Google+, and these have 36. No node is in two
     graphs, so that an edge is in at most one: centers of Facebook come in a public random order,
     each with the 20 to 500 neighbors that are in no earlier graph. The other graph of a pair is

@@ -20,14 +20,15 @@ _FEWEST, _MOST = 20, 500
 
 
 def graph_atlas() -> list[Data]:
-    """Return the 992 connected graphs of four to seven nodes, each once and without labels."""
+    """The 992 connected graphs of four to seven nodes, each once and without a label."""
     atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
     return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
 
 
 def planted_sets() -> list[Data]:
-    """Draw 100 pairs of graphs of 12 to 30 nodes: three communities (label 1), uniform (label 0).
+    """100 pairs of graphs: communities (label 1) and uniform.
 
+    Graphs have 12 to 30 nodes; those of label 1 have three communities, the others uniform edges.
     Both graphs of a pair have equal numbers of nodes and of edges: only their structure predicts
     the label.
     """
@@ -42,10 +43,10 @@ def planted_sets() -> list[Data]:
 
 
 def road_sets() -> list[Data]:
-    """Draw 50 pairs of road maps of 320 to 480 crossings: many avenues (label 1), few (label 0).
+    """50 pairs of road maps: many avenues (label 1) and few.
 
-    Avenues run across the blocks of a grid of streets. Both maps of a pair have equal numbers of
-    nodes and of edges: four thirds as many edges as nodes, as in the set ROADS of the paper, 200
+    Maps have 320 to 480 crossings. Avenues run across the blocks of a grid of streets. Both maps of
+    a pair have equal numbers of nodes and of edges: four thirds as many edges as nodes, as in the set ROADS of the paper, 200
     networks of 10,000 crossings in Texas and California. These maps are generated, fewer and
     smaller.
 
@@ -62,7 +63,7 @@ def road_sets() -> list[Data]:
 
 
 def ego_sets() -> list[Data]:
-    """Return 71 pairs of real ego graphs: of Facebook (label 1) and of Twitter (label 0).
+    """71 pairs of ego graphs: Facebook (label 1) and Twitter.
 
     They correspond to the set SOCIAL of the paper, 262 ego graphs of Twitter and Google+ with 1,072
     nodes on average; the folder of real data has no Google+, and these have 36. No node is in two

@@ -121,20 +121,20 @@ def cases(facts: Facts) -> list[Recommendation]:
     return [_without_degree(facts)]
 
 
-def choices(goal: Goal) -> list[str]:
+def choices(goal: Goal) -> list[Recommendation]:
     """Return all methods that :func:`recommend` may name for a goal, from the largest epsilon on.
 
     Args:
         goal: What the release is for.
     """
     kind: Kind = "set" if goal in OF_SETS else "undirected"
-    methods = {
-        str(case): None
+    named = {
+        str(case): case
         for has_attributes in (True, False)
         for epsilon in (2 * _REPORTS_EPSILON, 0.1)
         for case in cases(Facts(goal, epsilon, kind=kind, has_attributes=has_attributes))
     }
-    return list(methods)
+    return list(named.values())
 
 
 _ENCODER = Recommendation(

@@ -67,7 +67,7 @@ without one:
   compare   methods side by side on graphs and budgets (reads the private graphs)
   plan      noise, steps, epsilon and delta of a run, before any data are touched
   budget    what a data set has spent over all its releases, and what is left
-  list      methods, data sets and configurations
+  list      methods by tier, the recommended ones by goal; with --all configurations and data sets
 
 options:
   --version, --help; COMMAND --help lists all options of a command

@@ -9,6 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -21,6 +22,7 @@ from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.running.settings import shipped_configs
 from tests.small_methods import METHODS, SHORT, made
 
 ROOT = Path(__file__).parent.parent
@@ -217,9 +219,20 @@ def test_plan_and_list_print_the_rule(capsys):
     assert "graphs is no goal of one graph" in capsys.readouterr().err
     assert main(["plan", "--epsilon", "0", "--goal", "links", "--nodes", "99"]) == 2
     assert "epsilon must be positive, got 0" in capsys.readouterr().err
+
+
+def test_list_names_a_configuration_of_each_recommended_method(capsys):
     assert main(["list"]) == 0
-    listed = capsys.readouterr().out
-    assert all(f"{words}: {', '.join(choices(goal))}" in listed for goal, words in GOALS.items())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("recommended, by goal")
+    for line, (goal, words) in zip(lines[1:8], GOALS.items(), strict=True):
+        start, _, names = line.partition(": ")
+        assert start == f"  {words}"
+        for case, name in zip(choices(goal), names.split(", "), strict=True):
+            model = yaml.safe_load(shipped_configs()[name].read_text())["model"]
+            assert model["class_path"] == case.method
+            assert model.get("init_args", {}).get("denoise", "") == case.denoise
+            assert (name, case.method) != ("node_kernel", "PrivateGraphKernel")  # a baseline
 
 
 def methods_in(page, heading):
@@ -229,7 +242,7 @@ def methods_in(page, heading):
 
 
 def test_tables_name_the_recommended_methods():
-    recommended = {name.partition(" ")[0] for goal in GOALS for name in choices(goal)}
+    recommended = {case.method for goal in GOALS for case in choices(goal)}
     assert methods_in("docs/choosing.md", "In seven rows") == recommended
     assert methods_in("README.md", "Which method?") == recommended
 

@@ -17,6 +17,7 @@ import torch
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
+from lightning_dpg.advice import GOALS, choices
 from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules import EdgeListDataModule, SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.interfaces import GraphSetRecords
@@ -245,6 +246,10 @@ def test_listed_methods_are_those_of_the_classes():
         kind = ("pure" if cls.is_pure else "approximate") if cls.adds_noise else "none"
         assert rows[name].guarantee == kind, name
         assert rows[name].relation == (cls.relation.value if cls.adds_noise else ""), name
+        room = cls.__module__.split(".")[1]
+        named = any(case.method == name for goal in GOALS for case in choices(goal))
+        tier = {"methods": "baselines"}.get(room, room) if cls.adds_noise else "without privacy"
+        assert rows[name].tier == ("recommended" if named else tier), name
         has_condition = cls.condition is not methods.PrivateModule.condition
         assert rows[name].is_conditional == has_condition, name
         assert (rows[name].task == "one graph") == (cls.reads is not GraphSetRecords), name

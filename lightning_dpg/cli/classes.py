@@ -26,7 +26,7 @@ def read_data(settings: Namespace, command: str) -> LightningDataModule:
     if command != "predict" and is_shipped and section.init_args.get("name", "") is None:
         raise CommandError(
             "data.init_args.name is null: give a built-in graph, a data set, or the path of a "
-            "file, see python -m lightning_dpg list"
+            "file, see python -m lightning_dpg list --all"
         )
     # The parser of the command would keep the arguments of a method that is not complete yet.
     parser = PrivateParser()

@@ -1,44 +1,87 @@
-"""``list``: methods, data sets and configurations, read from source files without execution."""
+"""``list``: methods by tier, configurations and data sets, read from files without execution."""
 
 import ast
 import os
 import re
 from pathlib import Path
+from typing import Annotated
 
-from lightning_dpg.advice import GOALS, choices
-from lightning_dpg.running.method_list import MethodInfo, first_line, list_methods, source_folder
-from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.advice import GOALS
+from lightning_dpg.running.method_list import (
+    MethodInfo,
+    Tier,
+    first_line,
+    list_methods,
+    recommended_configurations,
+    source_folder,
+)
+from lightning_dpg.running.settings import conf_folder, shipped_configs
+
+Rows = list[tuple[str, str]]
+"""Names, and a text for each."""
+
+_TITLES: dict[Tier, str] = {
+    "recommended": "the recommended methods",
+    "baselines": "baselines and alternatives",
+    "papers": "papers, corrected and as published",
+    "research": "research",
+    "without privacy": "without privacy",
+}
 
 
-def list_() -> None:
-    """Print methods, data sets and configurations."""
-    sections = {
-        "methods (model.class_path)": methods(),
-        "data sets (data.init_args.name)": data_sets(),
-        "configurations (--config)": configs(),
-    }
+def list_(*, everything: Annotated[bool, "--all"] = False) -> None:
+    """Print the methods by tier, the recommended ones by goal.
+
+    Args:
+        everything: Print all configurations and data sets as well.
+    """
+    print(
+        "recommended, by goal (plan --goal GOAL --epsilon E --nodes N --edges M gives the reason):"
+    )
+    for goal, words in GOALS.items():
+        print(f"  {words}: {', '.join(recommended_configurations(goal))}")
+    sections = {_TITLES[tier]: rows for tier, rows in tiers().items()}
+    if everything:
+        sections |= configs() | {"data sets (data.init_args.name)": data_sets()}
     for title, rows in sections.items():
         width = max((len(name) for name, _ in rows), default=0)
         print(f"{title}:")
         for name, text in rows:
             print(f"  {name:<{width}}  {text}".rstrip())
-    print("which method:")
-    for goal, words in GOALS.items():
-        print(f"  {words}: {', '.join(choices(goal))}")
-    print("  plan --goal ... --epsilon E --nodes N --edges M chooses, and gives the reason")
+    print("a name is that of a configuration (fit --config NAME), or of a class without one")
+    print("[edge], [node], [local_graph]: what the guarantee protects; *: it has a condition")
+    if not everything:
+        print("all configurations and data sets: python -m lightning_dpg list --all")
 
 
-def methods() -> list[tuple[str, str]]:
-    """Name and summary of each method, with the relation of its guarantee, if it has one."""
-    return [(row.name, f"{row.summary} [{_protected(row)}]") for row in list_methods()]
+def tiers() -> dict[Tier, Rows]:
+    """Configuration of each method of each tier, or its class without one, and what it does."""
+    found: dict[Tier, Rows] = {tier: [] for tier in _TITLES}
+    methods = {row.name: row for row in list_methods()}
+    recommended = [item for goal in GOALS for item in recommended_configurations(goal).items()]
+    named = dict(recommended) | {
+        row.configuration or row.name: row.name
+        for row in methods.values()
+        if row.tier != "recommended"
+    }
+    for name, method in sorted(named.items(), key=lambda item: item[0].lower()):
+        row = methods[method]
+        found[row.tier].append((name, f"{_text(name, row)}{_protected(row)}"))
+    return found
+
+
+def _text(name: str, row: MethodInfo) -> str:
+    """First sentence of a configuration, or of its class."""
+    path = shipped_configs().get(name)
+    return row.summary.removesuffix(".") if path is None else _sentence(path)
 
 
 def _protected(row: MethodInfo) -> str:
-    """The relation of a guarantee, with a word where it has a condition."""
-    return (row.relation or "no guarantee") + (", under a condition" if row.is_conditional else "")
+    """The relation of a guarantee, with a mark where it has a condition."""
+    return f" [{row.relation}{'*' * row.is_conditional}]" if row.relation else ""
 
 
-def data_sets() -> list[tuple[str, str]]:
+def data_sets() -> Rows:
     """Built-in graphs and sets of graphs, and the data sets in the folder of real data."""
     rows = [(name, "built in") for name in _keys("loading.py", "BUILT_IN")]
     rows += [(name, f"{text}; built in, a set") for name, text in _built_in_sets()]
@@ -46,11 +89,12 @@ def data_sets() -> list[tuple[str, str]]:
     if root is None:
         return [*rows, ("...", "set LIGHTNING_DPG_DATA to a folder with graphs/NAME.edges.gz")]
     files = [*Path(root).glob("graphs/*.edges.gz"), *Path(root).glob("npz/*.npz")]
-    rows += [(path.name.split(".")[0], str(path)) for path in sorted(files)]
-    return rows + [(path.name, f"{path}, a set") for path in sorted(Path(root).glob("tu/*/"))]
+    rows += [(path.name.split(".")[0], str(path.relative_to(root))) for path in sorted(files)]
+    sets = sorted(Path(root).glob("tu/*/"))
+    return rows + [(path.name, f"{path.relative_to(root)}, a set") for path in sets]
 
 
-def _built_in_sets() -> list[tuple[str, str]]:
+def _built_in_sets() -> Rows:
     """Name of each built-in set, and first docstring line of its function."""
     file = "built_in_sets.py"
     functions = {node.name: node for node in _tree(file).body if isinstance(node, ast.FunctionDef)}
@@ -76,14 +120,17 @@ def _tree(file: str) -> ast.Module:
     return ast.parse((source_folder("datamodules") / file).read_text(encoding="utf-8"))
 
 
-def configs() -> list[tuple[str, str]]:
-    """Name and first comment of each shipped configuration."""
-    return [
-        (name, _sentence(re.findall(r"^# ?(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)))
-        for name, path in shipped_configs().items()
-    ]
+def configs() -> dict[str, Rows]:
+    """Name and first sentence of each shipped configuration, by folder."""
+    found: dict[str, Rows] = {}
+    for name, path in shipped_configs().items():
+        folder = path.relative_to(conf_folder()).parts[0]
+        rows = found.setdefault(f"configurations of conf/{folder} (--config)", [])
+        rows.append((name, _sentence(path)))
+    return found
 
 
-def _sentence(comments: list[str]) -> str:
-    """The first sentence of a comment of several lines."""
+def _sentence(path: Path) -> str:
+    """The first sentence of the comments of a configuration."""
+    comments = re.findall(r"^# ?(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return re.split(r"(?<=[\w)])\.(?: |$)", " ".join(comments))[0]

@@ -2,12 +2,14 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import yaml
 
 import lightning_dpg
+from lightning_dpg.advice import GOALS, Goal, choices
 from lightning_dpg.lazy_exports import exports
 from lightning_dpg.running.settings import shipped_configs
 
@@ -18,8 +20,10 @@ _TASKS = {
 }
 """Task of the methods below each base class; the first that fits counts."""
 
-_ROOMS = ("methods", "papers", "research")
-"""Folders of the package with methods."""
+Tier = Literal["recommended", "baselines", "papers", "research", "without privacy"]
+
+_ROOMS: dict[str, Tier] = {"methods": "baselines", "papers": "papers", "research": "research"}
+"""Folders of the package with methods, and the tier of what stands there."""
 
 
 class MethodInfo(NamedTuple):
@@ -36,6 +40,9 @@ class MethodInfo(NamedTuple):
         is_conditional: Whether the guarantee holds only under a condition that no release proves.
         task: What it learns: ``one graph``, ``set of graphs`` or ``features of graphs``.
         summary: First sentence of its documentation.
+        tier: ``recommended`` if :mod:`lightning_dpg.advice` may name it, ``without privacy`` without a
+            guarantee, ``papers`` or ``research`` if it stands there, or else ``baselines``, which has
+            alternatives as well.
     """
 
     name: str
@@ -45,6 +52,7 @@ class MethodInfo(NamedTuple):
     is_conditional: bool
     task: str
     summary: str
+    tier: Tier
 
 
 def list_methods() -> list[MethodInfo]:
@@ -63,24 +71,33 @@ def list_methods() -> list[MethodInfo]:
         ('bter', 'pure', 'one graph')
         >>> rows["DPNetGAN"].guarantee, rows["NetGAN"].guarantee
         ('approximate', 'none')
+        >>> rows["BTER"].tier, rows["DPNetGAN"].tier, rows["NetGAN"].tier
+        ('recommended', 'papers', 'without privacy')
     """
     classes: dict[str, ast.ClassDef] = {}
+    rooms: dict[str, str] = {}
     for path in method_files():
-        classes |= classes_of(path)
+        defined = classes_of(path)
+        classes |= defined
+        rooms |= dict.fromkeys(defined, path.relative_to(source_folder(".")).parts[0])
+    recommended = {case.method for goal in GOALS for case in choices(goal)}
     configured = configured_classes()
     rows = []
     for name in sorted(exports(source_folder("methods") / "__init__.py")):
         ancestors = lineage(classes[name], classes)
         bases = {base.name for base in ancestors[1:]}
         if "PrivateModule" in bases and not is_abstract(ancestors):
+            guarantee = _guarantee(ancestors)
+            tier: Tier = "without privacy" if guarantee == "none" else _ROOMS[rooms[name]]
             info = MethodInfo(
                 name,
                 configured.get(name),
-                _guarantee(ancestors),
+                guarantee,
                 _relation(ancestors),
                 _is_conditional(ancestors),
                 next(task for base, task in _TASKS.items() if base in bases),
                 first_line(classes[name]),
+                "recommended" if name in recommended else tier,
             )
             rows.append(info)
     return rows
@@ -100,12 +117,43 @@ def configured_classes() -> dict[str, str]:
         Names of configurations by names of classes.
     """
     found: dict[str, str] = {}
+    for name, (configured, _) in _configured().items():
+        found.setdefault(configured, name)
+    return found
+
+
+def recommended_configurations(goal: Goal) -> dict[str, str]:
+    """Configurations of the methods that :mod:`lightning_dpg.advice` may name for a goal.
+
+    Args:
+        goal: What a release is for.
+
+    Returns:
+        Name of the class by name of the configuration: the first one with the setting that the advice
+        names and no other choice, if it names one.
+    """
+    found = {}
+    for case in choices(goal):
+        setting = {"denoise": case.denoise}
+        name = next(
+            name
+            for name, (configured, settings) in _configured().items()
+            if configured == case.method and (not case.denoise or settings == setting)
+        )
+        found[name] = case.method
+    return found
+
+
+@cache
+def _configured() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Class and settings of each shipped configuration of a method; baselines last, no papers."""
+    found = {}
     shipped = shipped_configs().items()
     for name, path in sorted(shipped, key=lambda item: item[1].parent.name == "baselines"):
-        if "/" not in name:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-            path_of_class = content.get("model", {}).get("class_path", "")
-            found.setdefault(path_of_class.rpartition(".")[2], name)
+        model = yaml.safe_load(path.read_text(encoding="utf-8")).get("model", {})
+        if "/" not in name and model:
+            settings = model.get("init_args", {})
+            found[name] = (model["class_path"].rpartition(".")[2], settings)
     return found
 
 

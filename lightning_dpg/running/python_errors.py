@@ -34,7 +34,7 @@ _OPTIONS = (
     (r"--canaries\b", "canaries"),
     (r"^name: ", "data: "),
     (r"--method (?=[\w.]+)", "method_class="),
-    (r"python -m lightning_dpg list", "lightning_dpg.list_methods()"),
+    (r"python -m lightning_dpg list( --all)?", "lightning_dpg.list_methods()"),
 )
 
 

@@ -55,7 +55,7 @@ def find_config(name: str) -> Path:
         raise CommandError(f"--config {name} can mean {' or '.join(matches)}")
     raise CommandError(
         f"--config {name}: no such file, here or among the shipped ones{nearest(short, shipped)}\n"
-        "all of them: python -m lightning_dpg list"
+        "all of them: python -m lightning_dpg list --all"
     )
 
 

@@ -16,7 +16,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Pure
 
 
 class PrivateGraphKernelAsPublished(GraphCounts):
-    """Counts of walks and graphlets with the noise of the paper, booked at its true cost.
+    """Graph kernels with the noise of the paper at its true cost.
 
     When to use:
         To compare with the paper. :class:`PrivateGraphKernel` uses the same budget with the right

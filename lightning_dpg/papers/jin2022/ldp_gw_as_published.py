@@ -18,7 +18,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
-    """Node embeddings of each client's graph, as published; **not private**.
+    """Node embeddings of clients' graphs, as published; **not private**.
 
     Algorithm 1: the graphs report signs of their rows without correction of their bias, at an
     epsilon of one over their number of nodes.

@@ -35,7 +35,7 @@ from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 
 
 class DPGVAEAsPublished(DenseAutoencoder):
-    """Variational autoencoder of a set of graphs, as published (DPGVAE); **not private**.
+    """DPGVAE as published: an autoencoder of graphs; **not private**.
 
     Algorithm 1, on random graphs of the set with a share q of its nodes in each step.
 
@@ -156,7 +156,7 @@ class DPGVAEAsPublished(DenseAutoencoder):
 
 
 class DPGGANAsPublished(DPGVAEAsPublished):
-    r"""Autoencoder and discriminator of a set of graphs, as published (DPGGAN); **not private**.
+    r"""DPGGAN as published: autoencoder and discriminator; **not private**.
 
     Algorithm 1: the distance :math:`\|g'(A) - g'(A')\|^2` of a graph and its reconstruction
     replaces the cross entropy, and the discriminator reads the graphs.

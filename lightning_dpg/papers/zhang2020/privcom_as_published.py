@@ -23,7 +23,7 @@ _ALPHA = 5e-6  # as printed
 
 
 class PrivComAsPublished(NoisyPowerMethod):
-    """PrivCom with the published formulas, whose noise hides the graph completely.
+    """PrivCom as published: its noise hides the graph completely.
 
     It uses the decay of Lemma 3, the classical Gaussian mechanism at sensitivity 1 with basic
     composition, eigenvalues as roots, and a Laplacian as for effective resistances. The statement

@@ -24,7 +24,7 @@ from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 class DPNetGANAsPublished(WalkGAN):
-    """GAN of edges whose critic is trained with DP-SGD, by the published Algorithm 1.
+    """DP-NetGAN by the published Algorithm 1: a GAN of edges.
 
     The sum of the critic's three terms, on one record and one fake, is clipped per example.
 

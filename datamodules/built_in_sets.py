@@ -20,7 +20,10 @@ _FEWEST, _MOST = 20, 500
 
 
 def graph_atlas() -> list[Data]:
-    """The 992 connected graphs of four to seven nodes, each once and without a label."""
+    """The 992 connected graphs of four to seven nodes.
+
+    Each is there once and without a label.
+    """
     atlas = (graph for graph in nx.graph_atlas_g() if len(graph) >= 4)
     return [from_networkx(graph) for graph in atlas if nx.is_connected(graph)]
 

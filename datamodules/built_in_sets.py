@@ -49,9 +49,9 @@ def road_sets() -> list[Data]:
     """50 pairs of road maps: many avenues (label 1) and few.
 
     Maps have 320 to 480 crossings. Avenues run across the blocks of a grid of streets. Both maps of
-    a pair have equal numbers of nodes and of edges: four thirds as many edges as nodes, as in the set ROADS of the paper, 200
-    networks of 10,000 crossings in Texas and California. These maps are generated, fewer and
-    smaller.
+    a pair have equal numbers of nodes and of edges: four thirds as many edges as nodes, as in the
+    set ROADS of the paper, 200 networks of 10,000 crossings in Texas and California. These maps are
+    generated, fewer and smaller.
 
     * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy",
       2015.

@@ -1,9 +1,9 @@
-"""Federated averaging of ``LDPGromovWasserstein`` over Flower: private updates, noise at the server.
+"""Federated averaging of ``LDPGromovWasserstein`` over Flower, with noise at the server.
 
-Three clients hold graphs of their own. In each round the server sends the weights of an encoder, each
-client trains them on its graphs and returns a clipped update, and the server pays for the sum of the
-updates before it publishes new weights. So the server is trusted with the updates, and nobody else.
-With the weights the clients can encode their nodes; what they then report is a further read, which
+Three clients hold graphs of their own. In each round the server sends the weights of an encoder,
+and each client trains them on its graphs and returns a clipped update. The server pays for the sum
+of the updates before it publishes new weights. It is trusted with the updates, and nobody else is.
+The clients can encode their nodes with the weights. A report of these rows is a further read, which
 ``LDPGromovWasserstein`` describes.
 
 Run it where Flower is installed (tried with 1.41): ``pip install "flwr>=1.41,<1.43"``,

@@ -40,9 +40,9 @@ class MethodInfo(NamedTuple):
         is_conditional: Whether the guarantee holds only under a condition that no release proves.
         task: What it learns: ``one graph``, ``set of graphs`` or ``features of graphs``.
         summary: First sentence of its documentation.
-        tier: ``recommended`` if :mod:`lightning_dpg.advice` may name it, ``without privacy`` without a
-            guarantee, ``papers`` or ``research`` if it stands there, or else ``baselines``, which has
-            alternatives as well.
+        tier: ``recommended`` if :mod:`lightning_dpg.advice` may name it; otherwise ``without privacy``
+            without a guarantee, ``papers`` or ``research`` by its folder, or ``baselines``, which
+            also has alternatives.
     """
 
     name: str
@@ -129,8 +129,8 @@ def recommended_configurations(goal: Goal) -> dict[str, str]:
         goal: What a release is for.
 
     Returns:
-        Name of the class by name of the configuration: the first one with the setting that the advice
-        names and no other choice, if it names one.
+        Name of the class by name of the configuration. If the advice names a setting, the
+        configuration has this setting and no other one.
     """
     found = {}
     for case in choices(goal):

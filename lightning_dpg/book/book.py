@@ -17,10 +17,10 @@ from lightning_dpg.book.identity import Fingerprint, fingerprint, key_digest
 from lightning_dpg.book.owner import OwnerSide
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.refusals import check_open, check_part, too_small
-from lightning_dpg.book.request import Request, asked, check, pure_left, rule_of
+from lightning_dpg.book.request import Request, charge_of, check, pure_left, rule_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
-from lightning_dpg.book.sketch import Marks, marks, sealed
+from lightning_dpg.book.sketch import Marks, marks, seal
 from lightning_dpg.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.book.writers import described
 from lightning_dpg.errors import BookError
@@ -45,19 +45,19 @@ class Book(OwnerSide):
         if is_new and token is not None:
             owner_token.refuse_existing(token)
         super().__init__(connect(url, is_new=is_new), token)
-        found = schema.version(self.database)
-        if is_new and found:
+        version = schema.version(self.database)
+        if is_new and version:
             raise BookError(f"{self.url}: there is a book already")
-        if not is_new and not found:
+        if not is_new and not version:
             raise BookError(
                 f"{self.url}: no book\n"
                 f"make one: python -m lightning_dpg budget init --book {self.url}"
             )
-        made = owner_token.make_token(token) if is_new and token is not None else None
+        new_token = owner_token.make_token(token) if is_new and token is not None else None
         schema.migrate(self.database)
-        if made is not None:
+        if new_token is not None:
             with self.database.write():
-                owner_token.begin(self.database, made)
+                owner_token.begin(self.database, new_token)
 
     @property
     def url(self) -> str:
@@ -87,7 +87,7 @@ class Book(OwnerSide):
     def register(
         self,
         name: str,
-        found: Fingerprint,
+        data: Fingerprint,
         *,
         relation: Relation,
         total: Budget,
@@ -102,10 +102,10 @@ class Book(OwnerSide):
 
         Args:
             name: New name.
-            found: Fingerprint of the data.
+            data: Fingerprint of the data.
             relation: Neighboring relation of the total.
             total: Total of all releases.
-            record_unit: What is one record.
+            record_unit: One record, in words.
             words: The owner's words.
             max_degree: Largest number of edges of a node (public).
             part_of: Group of data sets that are disjoint, as the owner declares.
@@ -117,16 +117,16 @@ class Book(OwnerSide):
         """
         with self.database.write():
             check_part(rows.data_sets(self.database), name, part_of, relation, record_unit)
-            for known in rows.data_sets(self.database):
-                if known.name == name:
+            for dataset in rows.data_sets(self.database):
+                if dataset.name == name:
                     raise BookError(f"{self.url}: there is a data set {name!r} already")
-                if known.relation is relation and known.name in self.names_of(found.edges):
+                if dataset.relation is relation and dataset.name in self.names_of(data.edges):
                     raise BookError(
-                        f"{self.url}: these data are registered as {known.name!r} already, and one "
-                        f"total covers all of their releases\nfit with privacy.dataset {known.name}"
+                        f"{self.url}: these data are registered as {dataset.name!r} already, and one "
+                        f"total covers all of their releases\nfit with privacy.dataset {dataset.name}"
                     )
             key = schema.secret(self.database)
-            sketch = {} if people is None else {"sketch": sealed(key, people)}
+            sketch = {} if people is None else {"sketch": seal(key, people)}
             self._record_as_owner(
                 "register",
                 name=name,
@@ -136,8 +136,8 @@ class Book(OwnerSide):
                 epsilon=total.epsilon,
                 delta=total.delta,
                 max_degree=max_degree,
-                edges=found.edges,
-                nodes=found.nodes,
+                edges=data.edges,
+                nodes=data.nodes,
                 key=key_digest(key),
                 part_of=part_of,
                 two_persons=two_persons,
@@ -162,13 +162,13 @@ class Book(OwnerSide):
 
     def names_of(self, edges: str) -> list[str]:
         """Names of the data sets that are known by this fingerprint of edges."""
-        found = self.database.rows(
+        rows = self.database.rows(
             "SELECT name FROM book_datasets WHERE edges = ? "
             "UNION SELECT dataset FROM book_runs WHERE edges = ?",
             edges,
             edges,
         )
-        return sorted(name for (name,) in found)
+        return sorted(name for (name,) in rows)
 
     def check(self) -> None:
         """Refuse a book that was changed.
@@ -176,20 +176,20 @@ class Book(OwnerSide):
         Raises:
             BookError: If it has a fault since it was verified last.
         """
-        if found := new_faults(self.database):
+        if changes := new_faults(self.database):
             raise BookError(
-                f"{self.url}: the book was changed, and nothing is spent on it: {found[0]}\n"
+                f"{self.url}: the book was changed, and nothing is spent on it: {changes[0]}\n"
                 f"see python -m lightning_dpg budget verify --book {self.url}"
             )
 
-    def reserve(self, name: str, request: Request, *, is_made: bool = False) -> Reservation:
+    def reserve(self, name: str, request: Request, *, is_released: bool = False) -> Reservation:
         """Reserve the whole plan of a run, or refuse it with nothing booked.
 
         Args:
             name: Data set.
             request: The run.
-            is_made: Whether all of its releases were made already, so that the book has to know them
-                even if they exceed the total.
+            is_released: Whether all of its releases were made already. The book then has to know
+                them, even if they exceed the total.
 
         Raises:
             BookError: If the plan exceeds what is left, has another relation, or if the book has a
@@ -198,20 +198,20 @@ class Book(OwnerSide):
         self.check()
         self.reconcile(name)
         with self.database.write():
-            known, user = self.data_set(name), self.database.user()
+            dataset, user = self.data_set(name), self.database.user()
             earlier = self.runs(name)
-            one = asked(earlier, request)
-            entries = one.spending.entries
-            check(known, request, entries)
-            if not is_made:
-                check_open(known)
-                made = self.grants(name)
-                check_grant(known, made, earlier, one.spending, one.family, user)
-            rule = rule_of(known, earlier, one)
-            if rule is None and is_made:
-                rule = known.rule
+            charge = charge_of(earlier, request)
+            entries = charge.spending.entries
+            check(dataset, request, entries)
+            if not is_released:
+                check_open(dataset)
+                grants = self.grants(name)
+                check_grant(dataset, grants, earlier, charge.spending, charge.family, user)
+            rule = rule_of(dataset, earlier, charge)
+            if rule is None and is_released:
+                rule = dataset.rule
             if rule is None:
-                raise too_small(known, earlier, request)
+                raise too_small(dataset, earlier, request)
             number = self._next_run()
             if not self.database.hold(number):
                 raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
@@ -219,7 +219,7 @@ class Book(OwnerSide):
                 self.database,
                 "reserve",
                 run=number,
-                family=one.family or number,
+                family=charge.family or number,
                 dataset=name,
                 method=request.method,
                 settings=request.settings,
@@ -231,24 +231,24 @@ class Book(OwnerSide):
                 epsilon=request.budget.epsilon,
                 delta=request.budget.delta,
                 rule=rule,
-                before=[entry.to_dict() for entry in one.before],
+                before=[entry.to_dict() for entry in charge.before],
                 entries=[entry.to_dict() for entry in entries],
-                booked=one.booked,
+                booked=charge.booked,
                 **conditions.facts_of(request),
             )
-        return Reservation(self.database, number, entries, one.booked, one.unseen)
+        return Reservation(self.database, number, entries, charge.booked, charge.lost)
 
     def reconcile(self, name: str | None = None) -> list[int]:
-        """Close the runs whose process has ended without a word; return their numbers.
+        """Close the runs whose process has ended without closing them; return their numbers.
 
-        Each keeps what the book or its journal shows, whichever is more. A run without a journal, or
-        whose journal cannot be read, keeps its whole plan. A run of another machine whose journal is
-        there stays reserved until that machine looks at the book.
+        Each keeps the steps that the book or its journal shows, whichever are more. A run keeps its
+        whole plan if it has no journal, or one that cannot be read. If the journal lies on another
+        machine, the run stays reserved until that machine opens the book.
 
         Args:
             name: Data set; by default all.
         """
-        closed = []
+        numbers = []
         for run in rows.runs(self.database, name, is_open=True):
             if is_elsewhere(run) or not self.database.hold(run.number):
                 continue
@@ -268,18 +268,18 @@ class Book(OwnerSide):
                     booked=proved_steps(now),
                     release=None,
                 )
-            closed.append(run.number)
-        return closed
+            numbers.append(run.number)
+        return numbers
 
     def left(self, name: str) -> float:
-        """Largest epsilon of one more pure release that would be let in now."""
+        """Largest epsilon of one more pure release that would be accepted now."""
         return pure_left(self.data_set(name), rows.counted(self.runs(name)))
 
     def is_exceeded(self, name: str) -> bool:
-        """Whether the runs of a data set count more than its total."""
-        known = self.data_set(name)
-        counted = rows.counted(self.runs(name))
-        return bool(counted.epsilons) and not passes(known.total, known.rule, counted)
+        """Return whether the runs of a data set count more than its total."""
+        dataset = self.data_set(name)
+        runs = rows.counted(self.runs(name))
+        return bool(runs.epsilons) and not passes(dataset.total, dataset.rule, runs)
 
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")

@@ -53,7 +53,7 @@ def book_url(setting: str | None, dataset: str | None) -> str:
 
 
 class BookedRun:
-    """A run that a book has let in.
+    """A run that a book has accepted.
 
     Args:
         book: The book.
@@ -76,11 +76,11 @@ class BookedRun:
             self._reservation.book(entry)
 
     def affords(self, entries: Sequence[LedgerEntry]) -> bool:
-        """Whether one more release of each is reserved."""
+        """Return whether one more release of each is reserved."""
         return self._reservation.affords(entries)
 
     def close(self, outcome: str, release: str | None = None) -> str | None:
-        """Give back what was not released; return a line on what is left, the first time.
+        """Give back the rest of the plan; the first time, return a line on the budget that is left.
 
         Args:
             outcome: ``ended`` or ``stopped``.
@@ -92,12 +92,12 @@ class BookedRun:
         # A notebook lives on: a book that is not closed would hold the lock of the run as long.
         with contextlib.closing(self._book):
             self._reservation.close(outcome, release)
-            known, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
-        stated = int(left * 1e4) / 1e4
+            dataset, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
+        epsilon = int(left * 1e4) / 1e4
         return (
-            f"budget book: {self.dataset} has a total of epsilon {known.total.epsilon:g}, delta "
-            f"{known.total.delta:g}; "
-            + (f"left is one pure release of epsilon {stated:g}" if stated else "nothing is left")
+            f"budget book: {self.dataset} has a total of epsilon {dataset.total.epsilon:g}, delta "
+            f"{dataset.total.delta:g}; "
+            + (f"left is one pure release of epsilon {epsilon:g}" if epsilon else "nothing is left")
         )
 
 
@@ -138,8 +138,8 @@ def reserve(
                 f"write it, or leave the book out (privacy.book: {NO_BOOK})"
             )
         content = data.identity()
-        found = book.fingerprint(content)
-        name = _data_set(book, dataset, found, content, method.relation)
+        fingerprint = book.fingerprint(content)
+        name = _data_set(book, dataset, fingerprint, content, method.relation)
         ledger = method.ledger
         assert ledger.budget is not None  # the preflight has set it
         request = Request(
@@ -147,19 +147,19 @@ def reserve(
             settings=_digest(method),
             budget=ledger.budget,
             plan=plan,
-            edges=found.edges,
+            edges=fingerprint.edges,
             folder=str(Path(folder).absolute()) if folder else "",
             journal=ledger.journal,
             before=list(ledger.entries),
             previous=previous,
             condition=method.condition(),
-            in_any_case=method.epsilon_in_any_case(),
+            unconditional_epsilon=method.epsilon_in_any_case(),
         )
         steps_lost = method.step_entries() if lost_steps else []
         if lost := [replace(entry, steps=lost_steps) for entry in steps_lost]:
             request = book_lost(book, name, request, lost)
         reservation = book.reserve(name, request)
-        for entry in reservation.unseen:  # as steps after the last checkpoint, they are lost
+        for entry in reservation.lost:  # as steps after the last checkpoint, they are lost
             ledger.book_lost(entry)
         return BookedRun(book, name, reservation)
     except BaseException:
@@ -185,9 +185,10 @@ def whole_plan(
     now = {entry.key: entry for entry in method.step_entries()} if method.ledger.entries else {}
 
     def planned(budget: Budget, count: int) -> list[LedgerEntry]:
-        found: list[LedgerEntry] = method.plan(budget, count)
+        entries: list[LedgerEntry] = method.plan(budget, count)
         return [
-            replace(now[each.key], steps=each.steps) if each.key in now else each for each in found
+            replace(now[each.key], steps=each.steps) if each.key in now else each
+            for each in entries
         ]
 
     def affords(budget: Budget, count: int) -> bool:
@@ -210,50 +211,57 @@ def whole_plan(
 
 
 def _data_set(
-    book: Book, asked: str | None, found: Fingerprint, content: Identity, relation: str
+    book: Book, chosen: str | None, fingerprint: Fingerprint, content: Identity, relation: str
 ) -> str:
     """Name of the data set of a run.
 
     Raises:
         BookError: If the data are not registered, or under another name than the one asked for.
     """
-    names = book.names_of(found.edges)
-    known = [name for name in names if book.data_set(name).relation == str(relation)]
-    if asked is None:
-        if len(known) == 1:
-            return known[0]
-        raise _unregistered(book, found, content, relation)
-    check_record(book.data_set(asked), found.record)
-    if known and asked not in known:
+    names = book.names_of(fingerprint.edges)
+    of_relation = [name for name in names if book.data_set(name).relation == str(relation)]
+    if chosen is None:
+        if len(of_relation) == 1:
+            return of_relation[0]
+        raise _unregistered(book, fingerprint, content, relation)
+    check_record(book.data_set(chosen), fingerprint.record)
+    if of_relation and chosen not in of_relation:
         raise BookError(
-            f"{book.url}: these data are registered as {known[0]!r}, and privacy.dataset is "
-            f"{asked!r}\nset privacy.dataset to {known[0]}"
+            f"{book.url}: these data are registered as {of_relation[0]!r}, and privacy.dataset is "
+            f"{chosen!r}\nset privacy.dataset to {of_relation[0]}"
         )
-    if asked not in names:
-        near = [each.name for each in book.same_people(found, book.marks(content), relation)]
-        is_of_other = bool(near) and asked not in near
+    if chosen not in names:
+        same_people = [
+            each.name for each in book.same_people(fingerprint, book.marks(content), relation)
+        ]
+        is_of_other = bool(same_people) and chosen not in same_people
         warnings.warn(
-            f"the data differ from those registered as {asked!r}: the run is booked on its total, "
+            f"the data differ from those registered as {chosen!r}: the run is booked on its total, "
             "as on a new version of data on the same people; register other data under another name"
-            + (f" (they have the nodes of {near[0]!r}, or most: is it the name?)" * is_of_other),
+            + (
+                f" (they have the nodes of {same_people[0]!r}, or most: is it the name?)"
+                * is_of_other
+            ),
             stacklevel=2,
         )
-    return asked
+    return chosen
 
 
-def _unregistered(book: Book, found: Fingerprint, content: Identity, relation: str) -> BookError:
-    """Say how to fit data that are not registered: never by a new total for the same people."""
+def _unregistered(
+    book: Book, fingerprint: Fingerprint, content: Identity, relation: str
+) -> BookError:
+    """Say how to fit data that are not registered; the same people never get a new total."""
     lines = [f"{book.url}: these data are not registered for the relation {relation}"]
-    near = next(iter(book.same_people(found, book.marks(content), relation)), None)
+    dataset = next(iter(book.same_people(fingerprint, book.marks(content), relation)), None)
     register = "python -m lightning_dpg budget register NAME --data FILE ..."
-    if near is not None:
-        lines += [in_common(near, found, content), SAME_PEOPLE.format(near.name)]
-    if near is None:
+    if dataset is not None:
+        lines += [in_common(dataset, fingerprint, content), SAME_PEOPLE.format(dataset.name)]
+    if dataset is None:
         lines.append(f"register them: {register}")
     elif not content.names:
         lines.append(f"other people: {register} --other-people")
-    elif near.part_of:
-        lines.append(f"if no edge is in both: {register} --part-of {near.part_of}")
+    elif dataset.part_of:
+        lines.append(f"if no edge is in both: {register} --part-of {dataset.part_of}")
     lines.append(f"or leave the book out: --privacy.book {NO_BOOK}")
     return BookError("\n".join(lines))
 

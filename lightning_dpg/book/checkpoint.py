@@ -1,16 +1,16 @@
-"""Verification from the last verified line on, which is what each reservation does.
+"""Verification from the last verified line on, as each reservation does it.
 
-A reservation decides by the tables. So it is enough that they follow from the log as it was when all
-of it was verified, and from the lines that came after. A *checkpoint* in the book keeps the number and
-the hash of the last verified line, a digest of all runs that were closed then, which never change, and
-the other rows as they were. The next reservation hashes the later lines only, follows them from these
-rows on, and compares.
+A reservation decides by the tables. The tables must follow from two things: from the log as it was
+when all of it was verified, and from the later lines. A *checkpoint* in the book keeps the number and
+the hash of the last verified line, a digest of the runs that were closed then (they never change), and
+all other rows. The next reservation hashes the later lines only, applies them to these rows, and
+compares the result with the tables.
 
-A changed table, a log that was cut off, and a change of a later line are found as before. A change of
-an **earlier** line is not: it moves no table, and ``budget verify``, which begins at the first line,
-finds it. A checkpoint that does not fit, whatever the reason, leads to a verification of everything.
-The seal, by the key of the book, keeps off users who can write to the file and cannot read the key; a
-user who can do both can rewrite the whole log as well.
+This finds a changed table, a log that was cut off, and a changed later line. It does not find a
+changed **earlier** line, which changes no table: ``budget verify`` begins at the first line and finds
+it. If a checkpoint does not fit, for whatever reason, the whole book is verified. The checkpoint is
+sealed with the key of the book: a user who can write to the file but cannot read the key cannot forge
+one. A user who can do both can rewrite the whole log as well.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _OF_RUNS = ("book_runs", "book_entries")  # their first column is the number of 
 
 
 class Checkpoint(NamedTuple):
-    """What was verified.
+    """State of a book up to its last verified line.
 
     Attributes:
         line: Number of the last verified line.
@@ -53,7 +53,7 @@ class Checkpoint(NamedTuple):
     closed: str
 
     def has_closed(self, table: str, row: Row) -> bool:
-        """Whether a row is one of a run that was closed."""
+        """Return whether a row belongs to a run that was closed."""
         return table in _OF_RUNS and row[0] <= self.last_run and row[0] not in self.open_runs
 
 
@@ -66,35 +66,37 @@ def new_faults(database: Database) -> list[str]:
     try:
         with database.snapshot():  # others may write meanwhile
             last = _last(database)
-            found = contents(database, last.line if last else 1)
-        if last and not _follows(last, found):
+            current = contents(database, last.line if last else 1)
+        if last and not _follows(last, current):
             last = None
             with database.snapshot():
-                found = contents(database)
+                current = contents(database)
     except BookError:
         return faults(database)
-    if last is None and (changed := faults_of(found)):
-        return changed
-    if found.log and found.log[-1].line >= (last.line if last else 0) + EVERY:
-        with contextlib.suppress(BookError):  # who may not write it verifies more the next time
-            _keep(database, found)
+    if last is None and (changes := faults_of(current)):
+        return changes
+    if current.log and current.log[-1].line >= (last.line if last else 0) + EVERY:
+        with contextlib.suppress(
+            BookError
+        ):  # a user who may not write it verifies more the next time
+            _keep(database, current)
     return []
 
 
-def _follows(last: Checkpoint, found: Contents) -> bool:
-    """Whether later lines and the tables follow from what was verified."""
-    if not found.log or not _is_verified(found.log[0], last):
+def _follows(last: Checkpoint, current: Contents) -> bool:
+    """Return whether later lines and the tables follow from a checkpoint."""
+    if not current.log or not _is_verified(current.log[0], last):
         return False
-    first, *later = found.log
+    first, *later = current.log
     if any(broken(later, first)):
         return False
     closed = {
         table: {row for row in rows if last.has_closed(table, row)}
-        for table, rows in found.tables.items()
+        for table, rows in current.tables.items()
     }
     if _digest(closed) != last.closed:
         return False
-    others = {table: rows - closed[table] for table, rows in found.tables.items()}
+    others = {table: rows - closed[table] for table, rows in current.tables.items()}
     return not differences(later, last.rows, others)
 
 
@@ -102,13 +104,13 @@ def _is_verified(line: Line, last: Checkpoint) -> bool:
     return (line.line, line.hash, line.computed) == (last.line, last.hash, last.hash)
 
 
-def _keep(database: Database, found: Contents) -> None:
-    """Write the checkpoint of what was verified."""
-    runs = found.tables["book_runs"]
+def _keep(database: Database, current: Contents) -> None:
+    """Write the checkpoint of a verified book."""
+    runs = current.tables["book_runs"]
     open_runs = sorted(row[0] for row in runs if OPEN in row)
     empty = Checkpoint(
-        found.log[-1].line,
-        found.log[-1].hash,
+        current.log[-1].line,
+        current.log[-1].hash,
         max((row[0] for row in runs), default=0),
         open_runs,
         {},
@@ -116,9 +118,11 @@ def _keep(database: Database, found: Contents) -> None:
     )
     closed = {
         table: {row for row in rows if empty.has_closed(table, row)}
-        for table, rows in found.tables.items()
+        for table, rows in current.tables.items()
     }
-    others = {table: sorted(rows - closed[table], key=str) for table, rows in found.tables.items()}
+    others = {
+        table: sorted(rows - closed[table], key=str) for table, rows in current.tables.items()
+    }
     state = json.dumps(empty._replace(rows=others, closed=_digest(closed)))
     with database.write():
         database.rows("DELETE FROM book_verified")
@@ -130,8 +134,8 @@ def _last(database: Database) -> Checkpoint | None:
     for state, seal in database.rows("SELECT state, seal FROM book_verified"):
         if hmac.compare_digest(seal, _seal(database, state)):
             line, hashed, last_run, open_runs, rows, closed = json.loads(state)
-            known = {table: [tuple(row) for row in each] for table, each in rows.items()}
-            return Checkpoint(line, hashed, last_run, open_runs, known, closed)
+            by_table = {table: [tuple(row) for row in each] for table, each in rows.items()}
+            return Checkpoint(line, hashed, last_run, open_runs, by_table, closed)
     return None
 
 

@@ -1,9 +1,10 @@
-"""Conditions of guarantees: which runs have one, and what all releases prove without it.
+"""Conditions of guarantees: the runs that have one, and the epsilon that is proved without it.
 
-They stand in the log only, in the line that reserves a run. Lines of earlier versions have none: their
-runs count as unconditional, but for those that draw labels by a Markov chain. Their entries say so. Where
-a guard was within the budget, they passed for unconditional, although it proves one epsilon for all
-reads of a run, and nothing for the parts that a book adds up and gives back.
+A condition stands in the log only, in the line that reserves the run. Lines of earlier versions have
+no conditions, and their runs count as unconditional. The exception are runs that draw labels by a
+Markov chain, which their entries show. Earlier versions took such a run for unconditional if its guard
+was within the budget. But a guard proves one epsilon for all reads of a run, and nothing for the parts
+that a book adds up and gives back.
 """
 
 import math
@@ -26,11 +27,11 @@ class Condition(NamedTuple):
 
     Attributes:
         words: The condition, to follow "if".
-        in_any_case: Pure epsilon of all releases of the run that holds without it, if one is proved.
+        unconditional_epsilon: Pure epsilon of all releases of the run that holds without it, if one is proved.
     """
 
     words: str
-    in_any_case: float | None
+    unconditional_epsilon: float | None
 
 
 def facts_of(request: Request) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def facts_of(request: Request) -> dict[str, Any]:
     """
     if request.condition is None:
         return {}
-    return {_KEY: request.condition, "in_any_case": request.in_any_case}
+    return {_KEY: request.condition, "in_any_case": request.unconditional_epsilon}
 
 
 def conditions(database: Database) -> dict[int, Condition]:
@@ -50,16 +51,16 @@ def conditions(database: Database) -> dict[int, Condition]:
     Args:
         database: The book.
     """
-    found = {}
+    by_run = {}
     for line in lines_of(database, "reserve"):
         if f'"{_KEY}"' not in line.body and f'"{SWEEPS}"' not in line.body:
             continue
         facts = line.facts
         if _KEY in facts:
-            found[facts["run"]] = Condition(facts[_KEY], facts["in_any_case"])
+            by_run[facts["run"]] = Condition(facts[_KEY], facts["in_any_case"])
         elif condition := _of_a_chain(facts["entries"]):
-            found[facts["run"]] = condition
-    return found
+            by_run[facts["run"]] = condition
+    return by_run
 
 
 def _of_a_chain(entries: Sequence[Mapping[str, Any]]) -> Condition | None:
@@ -67,29 +68,35 @@ def _of_a_chain(entries: Sequence[Mapping[str, Any]]) -> Condition | None:
     for entry in entries:
         if SWEEPS in (public := entry["public"]):
             # At the level of nodes, nothing is proved without the bound on degrees.
-            proved = public.get(WITHOUT_CHAIN) if entry["relation"] == Relation.EDGE else None
+            epsilon = public.get(WITHOUT_CHAIN) if entry["relation"] == Relation.EDGE else None
             words = f"the Markov chain over labels is stationary after its {public[SWEEPS]} sweeps"
-            return Condition(words, proved)
+            return Condition(words, epsilon)
     return None
 
 
-def in_any_case(runs: Sequence[Run], found: Mapping[int, Condition], delta: float) -> float | None:
+def unconditional_epsilon(
+    runs: Sequence[Run], by_run: Mapping[int, Condition], delta: float
+) -> float | None:
     """Epsilon that all releases prove together at a delta, whether the conditions hold or not.
 
-    A run with a condition counts by the pure epsilon that holds without it, and all others by what
-    they prove together: basic composition adds both.
+    A run with a condition counts with the pure epsilon that holds without it. All other runs count
+    with the epsilon that they prove together. Basic composition adds both.
 
     Args:
         runs: Runs on one data set.
-        found: Conditions by the number of the run.
-        delta: That of the data set's total.
+        by_run: Conditions by the number of the run.
+        delta: Delta of the total.
 
     Returns:
-        The epsilon; None if nothing is proved of some run.
+        The epsilon; None if nothing is proved for one of the runs.
     """
-    bare = [found[run.number].in_any_case for run in runs if run.number in found and run.booked]
-    proved = [epsilon for epsilon in bare if epsilon is not None]
-    if len(proved) < len(bare):
+    stated = [
+        by_run[run.number].unconditional_epsilon
+        for run in runs
+        if run.number in by_run and run.booked
+    ]
+    epsilons = [epsilon for epsilon in stated if epsilon is not None]
+    if len(epsilons) < len(stated):
         return None
-    others = [run for run in runs if run.number not in found]
-    return totals.spent(counted(others, is_released=True), delta)[0] + math.fsum(proved)
+    others = [run for run in runs if run.number not in by_run]
+    return totals.spent_epsilon(counted(others, is_released=True), delta)[0] + math.fsum(epsilons)

@@ -22,7 +22,7 @@ class Point(NamedTuple):
 
     Attributes:
         time: A time of the log, in UTC.
-        spent: Epsilon at the delta of the total.
+        spent_epsilon: Epsilon at the delta of the total.
     """
 
     time: str
@@ -30,24 +30,24 @@ class Point(NamedTuple):
 
 
 def curve(
-    known: DataSet, runs: Sequence[Run], log: Iterable[Line], most: int = MOST_POINTS
+    dataset: DataSet, runs: Sequence[Run], log: Iterable[Line], most: int = MOST_POINTS
 ) -> list[Point]:
     """Spent epsilon after each booking, beginning with the registration.
 
     Args:
-        known: The data set.
+        dataset: The data set.
         runs: Its runs.
         log: Lines of the log.
         most: Largest number of points; the last one is always among them.
     """
     changes = [*_changes(log, {run.number for run in runs})]
-    kept = set(_thinned(len(changes), most - 1))
+    places = set(_thinned(len(changes), most - 1))
     past = _Past(runs)
-    points = [Point(known.created, 0.0)]
+    points = [Point(dataset.created, 0.0)]
     for number, change in enumerate(changes):
         past.follow(change)
-        if number in kept:
-            spent = totals.spent(past.released(), known.total.delta)[0]
+        if number in places:
+            spent = totals.spent_epsilon(past.released(), dataset.total.delta)[0]
             points.append(Point(change.time, spent))
     return points
 
@@ -75,7 +75,7 @@ def _changes(log: Iterable[Line], numbers: set[int]) -> Iterator[_Change]:
 
 
 def _thinned(count: int, most: int) -> Iterator[int]:
-    """Places of at most so many of some changes, the last one among them."""
+    """Places of at most ``most`` out of ``count`` changes, always with the last one."""
     if count <= most:
         yield from range(count)
     else:
@@ -83,7 +83,7 @@ def _thinned(count: int, most: int) -> Iterator[int]:
 
 
 class _Past:
-    """What was released up to a line of the log; a change is added to what was there before."""
+    """Releases up to a line of the log; each change is added to the state before it."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = {run.number: replace(run, outcome=OPEN) for run in runs}
@@ -106,7 +106,7 @@ class _Past:
         self._changed.add(run.family)
 
     def released(self) -> Together:
-        """What all runs have released by now."""
+        """Cost of all releases up to now."""
         for family in self._changed:
             if family in self._spent:  # a run that ends gives back steps booked ahead
                 self._steps.subtract(costs(self._spent.pop(family).counted))
@@ -115,8 +115,8 @@ class _Past:
                 self._spent[family] = each
                 self._steps.update(costs(each.counted))
         self._changed.clear()
-        found = [each.cost for each in self._spent.values()]
-        epsilons, deltas = [cost.epsilon for cost in found], [cost.delta for cost in found]
+        amounts = [each.cost for each in self._spent.values()]
+        epsilons, deltas = [cost.epsilon for cost in amounts], [cost.delta for cost in amounts]
         return Together(epsilons, deltas, +self._steps)
 
     def _at(self, number: int) -> Run:

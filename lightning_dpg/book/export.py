@@ -7,7 +7,7 @@ from typing import Any
 from lightning_dpg import __version__
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.conditions import Condition, conditions
-from lightning_dpg.book.report import as_json, read, summarized
+from lightning_dpg.book.report import as_json, read, summary_of
 from lightning_dpg.book.rows import Planned, Run
 from lightning_dpg.tables import as_csv
 
@@ -38,12 +38,12 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
     rows = []
     for name in names:
         with book.database.snapshot():
-            known, runs = book.data_set(name), book.runs(name)
-            found = conditions(book.database)
-        data = {"dataset": name, "relation": known.relation.value, "record": known.record}
+            dataset, runs = book.data_set(name), book.runs(name)
+            by_run = conditions(book.database)
+        data = {"dataset": name, "relation": dataset.relation.value, "record": dataset.record}
         for run in runs:
             for entry in map(_entry, run.planned) if run.planned else ({},):
-                cells = data | _run(run, found.get(run.number)) | entry
+                cells = data | _run(run, by_run.get(run.number)) | entry
                 rows.append([_defused(cells.get(column)) for column in columns])
     return as_csv(columns, rows)
 
@@ -59,14 +59,14 @@ def json_text(book: Book, names: Sequence[str]) -> str:
     for name in names:
         with book.database.snapshot():
             content = read(book, name)
-        found = summarized(content)
-        found["registered_utc"] = content.known.created
-        found["releases"] = [
+        summary = summary_of(content)
+        summary["registered_utc"] = content.dataset.created
+        summary["releases"] = [
             _run(run, content.conditions.get(run.number))
             | {"entries": [_entry(each) for each in run.planned]}
             for run in content.runs
         ]
-        data_sets.append(found)
+        data_sets.append(summary)
     whole = {
         "book": book.url,
         "exported_utc": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,29 +1,29 @@
-r"""Whether one more run fits the total of a data set, whatever earlier releases made of it.
+r"""Filters decide whether one more run fits the total of a data set.
 
-Methods and budgets of later runs are chosen after earlier releases were seen. An epsilon that is
+Users choose methods and budgets of later runs after they saw earlier releases. An epsilon that is
 computed from the releases that happened to be made is then no guarantee: the smallest of several
-accountants may be a different one on each path, and the exact composition is no valid rule to stop by
-in general (arXiv 2602.15815). A *filter* is a rule fixed in advance that refuses what would exceed a
-total, and everything that it lets pass together is :math:`(\epsilon, \delta)`-DP (Rogers, Roth, Ullman,
-Vadhan, "Privacy odometers and filters", 2016). Runs may overlap in time: filters stay valid (Haney et
-al., "Concurrent composition for interactive differential privacy with adaptive privacy-loss
-parameters", 2023). Two filters are used:
+accountants may be a different one on each path, and the exact composition is no valid stopping rule
+in general (arXiv 2602.15815). A *filter* is a rule fixed in advance that refuses each run that would
+exceed a total. All runs that it accepts are together :math:`(\epsilon, \delta)`-DP (Rogers, Roth,
+Ullman, Vadhan, "Privacy odometers and filters", 2016). Runs may overlap in time: filters stay valid
+(Haney et al., "Concurrent composition for interactive differential privacy with adaptive privacy-loss
+parameters", 2023). There are two filters:
 
 * **Sum**: the epsilons of all runs add up to :math:`\epsilon` at most, and their deltas to
-  :math:`\delta_1` (Rogers et al., Theorem 3.6). A run counts by what its own ledger holds it to: its
-  plan is fixed before its first release, so that any accountant may prove it. Single epsilons count
-  where all that a run plans are of pure epsilon, or of epsilon and delta.
-* **Renyi**: the Renyi divergences of all releases at one order add up to what a conversion with
-  :math:`\delta_2` allows (Feldman and Zrnic, "Individual privacy accounting via a Renyi filter",
+  :math:`\delta_1` (Rogers et al., Theorem 3.6). A run counts with the budget of its own ledger: its
+  plan is fixed before its first release, and any accountant may prove it. If all planned releases have
+  a pure epsilon, or an epsilon and a delta, these numbers are added up instead.
+* **Renyi**: the Renyi divergences of all releases at one order add up to the largest sum that a
+  conversion with :math:`\delta_2` allows (Feldman and Zrnic, "Individual privacy accounting via a Renyi filter",
   2021, Theorem 4.3). The order depends on the total only. Deltas of releases that may fail have a
   share of their own (as in Whitehouse, Ramdas, Rogers, Wu, 2023).
 
-**A run passes if either lets it pass**, with :math:`\delta_1 + \delta_2 = \delta`. Proof: what is
-released costs never less later on, by either rule, so each transcript of releases passes the first
+**A run passes if either filter accepts it**, with :math:`\delta_1 + \delta_2 = \delta`. Proof: by
+either rule, the cost of the releases never decreases. So each transcript of releases passes the first
 filter, or else the second. For neighbors P and P' and a set S of transcripts, let :math:`S_1` be those
-that pass the first, and :math:`S_2` all others. Whoever keeps to filter j makes the same releases up to
-the end of any transcript in :math:`S_j`, so that :math:`P[S_j] \le e^\epsilon P'[S_j] + \delta_j`. Both
-sets are disjoint, and the inequalities add up. ∎
+that pass the first, and :math:`S_2` all others. An analyst who keeps to filter j alone makes the same
+releases up to the end of any transcript in :math:`S_j`. Hence :math:`P[S_j] \le e^\epsilon P'[S_j] +
+\delta_j`. The two sets are disjoint, and the inequalities add up. ∎
 
 **A run that is stopped gives back epsilon, and no delta.** Let a run of :math:`(\epsilon_b,
 \delta_b)` be stopped after releases of pure epsilon :math:`e < \epsilon_b` only. Its densities are
@@ -80,7 +80,7 @@ class Spending(NamedTuple):
 
     @property
     def cost(self) -> Budget:
-        """Epsilon and delta that the sum counts."""
+        """Epsilon and delta of the run in the sum."""
         if not self.entries:
             return Budget(0.0, 0.0)
         if has_noise(self.entries):
@@ -92,26 +92,26 @@ class Spending(NamedTuple):
 
     @property
     def counted(self) -> list[LedgerEntry]:
-        """The entries and, at no epsilon, what the run owes: planned releases that may fail."""
+        """The entries, and the deltas of planned releases that may fail, which the run still owes."""
         owed = [entry for entry in self.plan if entry.event.total_delta] if self.entries else []
         left = [
             replace(entry, event=Approximate(0.0, entry.event.total_delta))
-            for entry in beyond(owed, self.entries)
+            for entry in subtract(owed, self.entries)
         ]
         return [*self.entries, *left]
 
 
-def beyond(entries: Sequence[LedgerEntry], made: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Entries less the steps that were made, by what a step costs."""
+def subtract(entries: Sequence[LedgerEntry], released: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Subtract released steps from entries; steps of equal cost are the same."""
     if not entries:
         return []
-    left, found = composition.costs(made), []
+    left, rest = composition.costs(released), []
     for entry in entries:
         used = min(entry.steps, left[entry.event])
         left[entry.event] -= used
         if used < entry.steps:
-            found.append(replace(entry, steps=entry.steps - used))
-    return found
+            rest.append(replace(entry, steps=entry.steps - used))
+    return rest
 
 
 class Together(NamedTuple):
@@ -148,18 +148,18 @@ class Together(NamedTuple):
 
 def together(runs: Iterable[Spending]) -> Together:
     """Cost of runs together."""
-    found = Together([], [], Counter())
+    total = Together([], [], Counter())
     for run in runs:
         cost = run.cost
-        found.epsilons.append(cost.epsilon)
-        found.deltas.append(cost.delta)
+        total.epsilons.append(cost.epsilon)
+        total.deltas.append(cost.delta)
         for entry in run.counted:
-            found.steps[entry.event] += entry.steps
-    return found
+            total.steps[entry.event] += entry.steps
+    return total
 
 
 def passes(total: Budget, rule: Rule, runs: Together) -> bool:
-    """Whether a filter lets all runs pass.
+    """Return whether a filter accepts all runs.
 
     Args:
         total: Total of the data set.
@@ -201,12 +201,12 @@ def _renyi_passes(total: Budget, runs: Together) -> bool:
 
 
 def has_noise(entries: Sequence[LedgerEntry]) -> bool:
-    """Whether there is Gaussian noise, which has no pure epsilon."""
+    """Return whether there is Gaussian noise, which has no pure epsilon."""
     return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 
 def _order(total: Budget) -> tuple[int, float]:
-    """Place in ``ORDERS`` of the order at which Gaussian noise gets most, and what it may add up to."""
+    """Place in ``ORDERS`` of the best order for Gaussian noise, and the largest sum allowed there."""
     delta = (1 - _FAILURES) * total.delta
     slack: Curve = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
     allowed = total.epsilon - slack

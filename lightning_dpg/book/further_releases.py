@@ -1,4 +1,4 @@
-"""What is left of a data set in the budget book buys: budgets, noise and measured quality."""
+"""Plans of further releases of a data set: their budgets, noise and measured quality."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -76,55 +76,55 @@ def budget_plan(
         BookError: If the data set is closed.
     """
     with book.database.snapshot():
-        known, earlier = book.data_set(name), counted(book.runs(name))
-    return planned_rows(known, earlier, [method] if method else [], releases, delta)
+        dataset, earlier = book.data_set(name), counted(book.runs(name))
+    return planned_rows(dataset, earlier, [method] if method else [], releases, delta)
 
 
-def used_methods(known: DataSet, runs: Sequence[Run]) -> list[str]:
+def used_methods(dataset: DataSet, runs: Sequence[Run]) -> list[str]:
     """Methods of the runs on a data set that have a shipped configuration, the newest first.
 
     Args:
-        known: The data set.
+        dataset: The data set.
         runs: Its runs.
     """
     shipped = {
         row.name
         for row in list_methods()
-        if row.configuration is not None and row.relation == known.relation
+        if row.configuration is not None and row.relation == dataset.relation
     }
     return [*dict.fromkeys(run.method for run in reversed(runs) if run.method in shipped)]
 
 
 def planned_rows(
-    known: DataSet,
+    dataset: DataSet,
     earlier: Together,
-    asked: Sequence[str] = (),
+    names: Sequence[str] = (),
     releases: int | None = None,
     delta: float | None = None,
 ) -> list[Row]:
     """Plan further releases from rows that were read before.
 
     Args:
-        known: The data set.
+        dataset: The data set.
         earlier: Cost of its runs.
-        asked: Methods or configurations; none for the usual two kinds of releases.
+        names: Methods or configurations; if empty, two usual kinds of releases.
         releases: Number of releases.
         delta: Delta of each release of a method that needs one.
     """
-    check_open(known)
+    check_open(dataset)
     if releases is not None and releases < 1:
         raise CommandError(f"--releases must be 1 or more, got {releases}")
     if delta is not None and not 0 < delta < 1:
         raise CommandError(f"--delta must lie in (0, 1), got {delta:g}")
-    methods = [_method(name, known.relation) for name in asked] or _usual(known.relation)
+    methods = [_method(name, dataset.relation) for name in names] or _usual(dataset.relation)
     rows = []
     for planned in methods:
         for count in (releases,) if releases else COUNTS:
-            deltas = usual_deltas(known, earlier, count) if delta is None else [delta]
-            found = _best(known, earlier, count, planned, deltas if planned.needs_delta else [0.0])
-            epsilon = found.budget.epsilon
-            measured = quality.nearest(planned.name, epsilon) if asked and epsilon else []
-            rows.append(Row(planned.name, planned.steps, found, measured))
+            deltas = usual_deltas(dataset, earlier, count) if delta is None else [delta]
+            best = _best(dataset, earlier, count, planned, deltas if planned.needs_delta else [0.0])
+            epsilon = best.budget.epsilon
+            measured = quality.nearest(planned.name, epsilon) if names and epsilon else []
+            rows.append(Row(planned.name, planned.steps, best, measured))
     return rows
 
 
@@ -138,14 +138,14 @@ class _Planned(NamedTuple):
 
 
 def _best(
-    known: DataSet, earlier: Together, releases: int, planned: _Planned, deltas: Sequence[float]
+    dataset: DataSet, earlier: Together, releases: int, planned: _Planned, deltas: Sequence[float]
 ) -> Share:
     """Share with the least noise that the book accepts, over some deltas."""
-    found = [share(known, earlier, releases, planned.plan, delta) for delta in deltas]
-    let_in = [each for each in found if each.budget.epsilon]
-    if not let_in:
+    shares = [share(dataset, earlier, releases, planned.plan, delta) for delta in deltas]
+    accepted = [each for each in shares if each.budget.epsilon]
+    if not accepted:
         return Share(releases, Budget(0.0, deltas[0] if deltas else 0.0), None)
-    return min(let_in, key=lambda each: each.noise_multiplier or 0.0)
+    return min(accepted, key=lambda each: each.noise_multiplier or 0.0)
 
 
 def _usual(relation: Relation) -> list[_Planned]:
@@ -158,13 +158,13 @@ def _usual(relation: Relation) -> list[_Planned]:
 
 def _method(name: str, relation: Relation) -> _Planned:
     """The plan of a method with the settings of a configuration."""
-    known = {row.name: row for row in list_methods()}
-    config = known[name].configuration if name in known else name
+    shipped = {row.name: row for row in list_methods()}
+    config = shipped[name].configuration if name in shipped else name
     if config is None:
         raise CommandError(f"--method {name}: no shipped configuration; name a file")
     section = _read(config)
     settings = dict(section["model"].get("init_args") or {})
-    row = _row(known, str(section["model"]["class_path"]).rpartition(".")[2], name)
+    row = _row(shipped, str(section["model"]["class_path"]).rpartition(".")[2], name)
     if row.relation != relation:
         raise CommandError(
             f"--method {name}: {row.name} protects the relation {row.relation or 'of none'}, and the "
@@ -173,12 +173,12 @@ def _method(name: str, relation: Relation) -> _Planned:
     kind = getattr(shipped_methods, row.name)
     if "num_nodes" in inspect.signature(kind).parameters:
         settings.setdefault("num_nodes", _NUM_NODES)
-    made = kind(**settings)
+    method = kind(**settings)
     epochs = int((section.get("trainer") or {}).get("max_epochs", 1))
-    steps = epochs * number_of_steps(made.batch_request(), None)
+    steps = epochs * number_of_steps(method.batch_request(), None)
     return _Planned(
         row.name,
-        lambda budget: made.plan(budget, steps),
+        lambda budget: method.plan(budget, steps),
         row.guarantee == "approximate",
         steps if steps > 1 else None,
     )
@@ -191,7 +191,7 @@ def _read(config: str) -> dict[str, Any]:
     return section
 
 
-def _row(known: dict[str, MethodInfo], name: str, given: str) -> MethodInfo:
-    if name not in known:
-        raise CommandError(f"--method {given}: no shipped method {name}{nearest(name, known)}")
-    return known[name]
+def _row(shipped: dict[str, MethodInfo], name: str, argument: str) -> MethodInfo:
+    if name not in shipped:
+        raise CommandError(f"--method {argument}: no shipped method {name}{nearest(name, shipped)}")
+    return shipped[name]

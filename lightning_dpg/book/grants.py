@@ -1,12 +1,12 @@
 """Grants: how much of the total of a data set each user may spend.
 
-As soon as a data set has a grant, only users with grants may spend on it. A further grant to the same
-user replaces the earlier one, so that a script that runs twice grants nothing twice, and so that a
-grant of nothing takes back what is not spent. What a run counts is what the sum of
-:mod:`lightning_dpg.book.filter` counts. The total stays the ceiling.
+As soon as a data set has a grant, only users with grants may spend on it. A new grant to a user
+replaces the earlier one. So a script that runs twice grants nothing twice, and a grant of epsilon 0
+takes back the unspent rest. A run counts against a grant as it counts in the sum of
+:mod:`lightning_dpg.book.filter`. Grants never raise the total.
 
-Where the data set asks for two persons, all runs need grants from its registration on, and a grant
-pays for nothing until another user than the one who made it has approved it.
+If a data set asks for two persons, all runs need grants, and each grant has to be approved by a second
+user before it pays for anything.
 """
 
 import math
@@ -49,44 +49,44 @@ class Grant(NamedTuple):
 
 def grants(database: Database, dataset: str | None = None) -> list[Grant]:
     """Grants on a data set, or on all, in the order of their numbers."""
-    found = database.rows("SELECT * FROM book_grants ORDER BY number")
+    rows = database.rows("SELECT * FROM book_grants ORDER BY number")
     return [
         Grant(number, name, grantee, Budget(epsilon, delta), *rest)
-        for number, name, grantee, epsilon, delta, *rest in found
+        for number, name, grantee, epsilon, delta, *rest in rows
         if dataset in (None, name)
     ]
 
 
-def pays(known: DataSet, grant: Grant) -> bool:
-    """Whether a grant is in force, or was until a later one replaced it."""
-    return not known.two_persons or grant.approved is not None
+def pays(dataset: DataSet, grant: Grant) -> bool:
+    """Return whether a grant is in force, or was until a later one replaced it."""
+    return not dataset.two_persons or grant.approved is not None
 
 
-def granted(known: DataSet, made: Sequence[Grant]) -> dict[str, Budget]:
+def budgets_in_force(dataset: DataSet, all_grants: Sequence[Grant]) -> dict[str, Budget]:
     """Budget of each user: the last grant in force.
 
     Args:
-        known: The data set.
-        made: Its grants.
+        dataset: The data set.
+        all_grants: Its grants.
     """
-    return {grant.grantee: grant.budget for grant in made if pays(known, grant)}
+    return {grant.grantee: grant.budget for grant in all_grants if pays(dataset, grant)}
 
 
-def states(known: DataSet, made: Sequence[Grant]) -> list[str]:
+def states(dataset: DataSet, all_grants: Sequence[Grant]) -> list[str]:
     """Say of each grant whether it is in force, waits for approval, or was replaced.
 
     Args:
-        known: The data set.
-        made: Its grants.
+        dataset: The data set.
+        all_grants: Its grants.
     """
-    last = {grant.grantee: grant.number for grant in made if pays(known, grant)}
-    found = []
-    for grant in made:
+    last = {grant.grantee: grant.number for grant in all_grants if pays(dataset, grant)}
+    texts = []
+    for grant in all_grants:
         if last.get(grant.grantee, 0) > grant.number:
-            found.append("replaced")
+            texts.append("replaced")
         else:
-            found.append("in force" if pays(known, grant) else "waits for approval")
-    return found
+            texts.append("in force" if pays(dataset, grant) else "waits for approval")
+    return texts
 
 
 def check_approval(database: Database, number: int, user: str) -> DataSet:
@@ -100,12 +100,12 @@ def check_approval(database: Database, number: int, user: str) -> DataSet:
     Raises:
         BookError: If the user made it, or if there is nothing to approve.
     """
-    made = {grant.number: grant for grant in grants(database)}
-    if number not in made:
+    by_number = {grant.number: grant for grant in grants(database)}
+    if number not in by_number:
         raise BookError(f"{database.url}: no grant {number}")
-    grant = made[number]
-    known = data_set(database, grant.dataset)
-    if not known.two_persons:
+    grant = by_number[number]
+    dataset = data_set(database, grant.dataset)
+    if not dataset.two_persons:
         raise BookError(f"grant {number}: {grant.dataset} asks for one person only: it is in force")
     if grant.approved is not None:
         raise BookError(
@@ -116,7 +116,7 @@ def check_approval(database: Database, number: int, user: str) -> DataSet:
     later = [other for other in grants(database, grant.dataset) if other.number > number]
     if any(other.grantee == grant.grantee and other.approved for other in later):
         raise BookError(f"grant {number}: a later grant to {grant.grantee} has replaced it")
-    return known
+    return dataset
 
 
 def spent_by(earlier: Sequence[Run], user: str) -> dict[int, Spending]:
@@ -133,56 +133,56 @@ def spent_by(earlier: Sequence[Run], user: str) -> dict[int, Spending]:
 
 
 def left_of(budget: Budget, counted: Sequence[Spending]) -> Budget:
-    """What is left of a grant."""
+    """Budget that is left of a grant."""
     costs = [each.cost for each in counted]
     epsilon = budget.epsilon - math.fsum(cost.epsilon for cost in costs)
     return Budget(max(0.0, epsilon), max(0.0, budget.delta - math.fsum(c.delta for c in costs)))
 
 
 def check_grant(
-    known: DataSet,
-    made: Sequence[Grant],
+    dataset: DataSet,
+    all_grants: Sequence[Grant],
     earlier: Sequence[Run],
-    asked: Spending,
+    spending: Spending,
     family: int | None,
     user: str,
 ) -> None:
-    """Refuse a run that the grants of its user do not pay for.
+    """Refuse a run if the grant of its user does not pay for it.
 
     Args:
-        known: The data set.
-        made: Its grants.
+        dataset: The data set.
+        all_grants: Its grants.
         earlier: Its runs.
-        asked: What the run would count.
+        spending: Cost of the run.
         family: Family that it joins, if any.
         user: User of the run.
 
     Raises:
         BookError: If there are grants, and the user has none or not enough.
     """
-    if not made and not known.two_persons:
+    if not all_grants and not dataset.two_persons:
         return
-    budget = granted(known, made).get(user)
+    budget = budgets_in_force(dataset, all_grants).get(user)
     if budget is None:
-        waiting = [grant.number for grant in made if grant.grantee == user]
+        waiting = [grant.number for grant in all_grants if grant.grantee == user]
         raise BookError(
-            f"{known.name}: only users with a grant may spend on it, and {user} has none"
+            f"{dataset.name}: only users with a grant may spend on it, and {user} has none"
             + (f"\ngrant {waiting[-1]} waits for approval by a second person" if waiting else "")
-            + f"\nan owner runs python -m lightning_dpg budget grant {known.name} --to {user} ..."
+            + f"\nan owner runs python -m lightning_dpg budget grant {dataset.name} --to {user} ..."
         )
     others = [each for key, each in spent_by(earlier, user).items() if key != family]
     own = None if family is None else spendings(earlier).get(family)
-    whole = own._replace(entries=[*own.entries, *asked.entries]) if own else asked
+    whole = own._replace(entries=[*own.entries, *spending.entries]) if own else spending
     left, cost = left_of(budget, others), whole.cost
     if not _at_most(cost, left, budget):
-        stated = down(left.epsilon)
-        is_left = stated != "0"
+        epsilon_left = down(left.epsilon)
+        is_left = epsilon_left != "0"
         raise BookError(
-            f"{known.name}: what is left of the grant of {user} does not pay for epsilon "
+            f"{dataset.name}: what is left of the grant of {user} does not pay for epsilon "
             f"{cost.epsilon:g}, delta {cost.delta:g}\n"
             f"granted: epsilon {budget.epsilon:g}, delta {budget.delta:g}; "
             + (
-                f"left: epsilon {stated}, delta {left.delta:g}\n"
+                f"left: epsilon {epsilon_left}, delta {left.delta:g}\n"
                 if is_left
                 else "nothing is left\n"
             )
@@ -192,7 +192,7 @@ def check_grant(
 
 
 def _at_most(cost: Budget, left: Budget, whole: Budget) -> bool:
-    """Whether a cost fits what is left, up to the rounding of the whole."""
+    """Return whether a cost fits the rest, up to the rounding of the whole."""
     room = _ROUNDING - 1
     return (
         cost.epsilon <= left.epsilon + room * whole.epsilon

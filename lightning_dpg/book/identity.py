@@ -1,8 +1,8 @@
-"""Fingerprints that recognize a data set, and that nobody can confirm without the book's key.
+"""Keyed fingerprints, by which a book recognizes a data set.
 
 A fingerprint is HMAC-SHA-256 of canonical content under a key of 256 random bits that stays in the
-book. Without the key it cannot be told from random bits, so it confirms no guess of the data. With the
-book, it confirms a guess of the *whole* content: the book is as private as the data.
+book. Without the key it looks like random bits, and confirms no guess of the data. With the book, it
+confirms a guess of the *whole* content: the book is as private as the data.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ class Fingerprint(NamedTuple):
     Attributes:
         edges: Of its edges by the names of their nodes, in no order; equal edges are equal data.
         nodes: Of the names of all nodes, in no order.
-        record: What is one edge (public).
+        record: One edge, in words (public).
     """
 
     edges: str
@@ -51,11 +51,11 @@ def key_digest(key: str) -> str:
 
 
 def protected_unit(relation: Relation, record: str) -> str:
-    """What a total of a relation protects, in words.
+    """Describe the record that a total protects.
 
     Args:
         relation: Neighboring relation of the total.
-        record: What is one edge of the data.
+        record: One edge of the data, in words.
     """
     if relation is Relation.LOCAL_GRAPH:
         return "graph of a client"

@@ -10,7 +10,7 @@ from lightning_dpg.book.database import Database
 from lightning_dpg.errors import BookError
 
 FIRST = "0" * 64
-"""What stands for the hash before the first line."""
+"""Hash that the first line names as the previous one."""
 
 _SLACK = timedelta(minutes=5)  # by which clocks of several machines may differ
 
@@ -21,7 +21,7 @@ class Line(NamedTuple):
     Attributes:
         line: Its number, from 1 on.
         time: When it was written, in UTC.
-        kind: What happened.
+        kind: Kind of event.
         body: Its facts, as JSON.
         previous: Hash of the line before.
         hash: Hash of all of these.
@@ -64,14 +64,14 @@ def append(database: Database, kind: str, facts: dict[str, Any]) -> Line:
 
 def lines(database: Database, start: int = 1) -> list[Line]:
     """All lines from a number on."""
-    found = database.rows("SELECT * FROM book_log WHERE line >= ? ORDER BY line", start)
-    return [Line(*row) for row in found]
+    rows = database.rows("SELECT * FROM book_log WHERE line >= ? ORDER BY line", start)
+    return [Line(*row) for row in rows]
 
 
 def lines_of(database: Database, kind: str) -> list[Line]:
     """All lines of a kind."""
-    found = database.rows("SELECT * FROM book_log WHERE kind = ? ORDER BY line", kind)
-    return [Line(*row) for row in found]
+    rows = database.rows("SELECT * FROM book_log WHERE kind = ? ORDER BY line", kind)
+    return [Line(*row) for row in rows]
 
 
 def broken(log: Iterable[Line], after: Line | None = None) -> Iterator[str]:

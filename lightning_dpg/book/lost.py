@@ -1,4 +1,4 @@
-"""Releases of an earlier run which no journal shows: they were made, so the book has to know them."""
+"""Booking of lost releases: an earlier run made them, and no journal shows them."""
 
 from collections.abc import Sequence
 
@@ -22,16 +22,16 @@ def book_lost(book: Book, name: str, request: Request, lost: Sequence[LedgerEntr
         lost: Releases that its ledger does not hold.
 
     Returns:
-        The request of what is still to be released.
+        The request of the releases that are still to be made.
 
     Raises:
         BookError: If they are booked, and the total does not pay for them.
     """
-    made = [*request.before, *lost]
-    budget = _that_holds(made, request.budget)
-    known = request._replace(plan=lambda _: made, budget=budget)
-    run = book.reserve(name, known, is_made=True)
-    for entry in run.unbooked:  # the book may know some of them already
+    released = [*request.before, *lost]
+    budget = _that_holds(released, request.budget)
+    stopped = request._replace(plan=lambda _: released, budget=budget)
+    run = book.reserve(name, stopped, is_released=True)
+    for entry in run.unreleased:  # the book may know some of them already
         run.book(entry)
     run.close("stopped")
     if book.is_exceeded(name):
@@ -42,11 +42,11 @@ def book_lost(book: Book, name: str, request: Request, lost: Sequence[LedgerEntr
     earlier = [each for each in book.runs(name) if each.number != run.run]
     is_known = continued(earlier, request) is not None
     previous = request.previous if is_known else request.journal
-    return request._replace(before=made, previous=previous)
+    return request._replace(before=released, previous=previous)
 
 
-def _that_holds(made: Sequence[LedgerEntry], budget: Budget) -> Budget:
+def _that_holds(released: Sequence[LedgerEntry], budget: Budget) -> Budget:
     """The budget, or a larger one if the releases have exceeded it."""
-    if composition.fits(made, budget):
+    if composition.fits(released, budget):
         return budget
-    return Budget(composition.headline(made, budget.delta)[0] * _SEARCH, budget.delta)
+    return Budget(composition.headline(released, budget.delta)[0] * _SEARCH, budget.delta)

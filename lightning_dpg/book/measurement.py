@@ -38,16 +38,16 @@ def log_reading(url: str, measurement: Measurement, contents: Iterable[Identity]
         BookError: If the book cannot be read or written. Nothing was measured then.
     """
     try:
-        opened = Book(url)
+        book = Book(url)
         try:
-            known = log_measurement(opened, measurement, contents)
+            names = log_measurement(book, measurement, contents)
         finally:
-            opened.close()
+            book.close()
     except BookError as error:
         raise BookError(
             f'{error}\nor leave the book out: --no-book (in Python book="{NO_BOOK}")'
         ) from error
-    for name in known:
+    for name in names:
         warnings.warn(
             f"{measurement.command} reads the private data {name!r}: its numbers are not private; "
             "the budget book has logged it, and counts it on no total",
@@ -72,13 +72,13 @@ def log_measurement(
         BookError: If the book was changed.
     """
     edges = {book.fingerprint(content).edges for content in contents}
-    known = sorted({name for each in edges for name in book.names_of(each)})
-    if not known:
+    names = sorted({name for each in edges for name in book.names_of(each)})
+    if not names:
         return []
     book.check()
     with book.database.write():
         user = book.database.user()
         facts = {"who": described(user), "user": user, **measurement._asdict()}
-        for name in known:
+        for name in names:
             record(book.database, "measure", dataset=name, **facts)
-    return known
+    return names

@@ -1,4 +1,4 @@
-"""Budgets of further runs: the largest epsilon with which the book lets in several equal ones."""
+"""Budgets of further runs: the largest epsilon at which the book accepts several equal runs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Share(NamedTuple):
 
     Attributes:
         releases: Number of runs.
-        budget: Largest budget of each; an epsilon of 0 if the book lets in none.
+        budget: Largest budget of each; an epsilon of 0 if the book accepts none.
         noise_multiplier: Noise of most of its Gaussian steps; None without such steps.
     """
 
@@ -34,22 +34,22 @@ class Share(NamedTuple):
 
 
 def pure_release(epsilon: float, relation: Relation) -> LedgerEntry:
-    """One release of pure epsilon, whichever it is."""
+    """A release of pure epsilon that stands for any such release."""
     return replace(entry_of(Pure(epsilon), 1), relation=relation)
 
 
 def share(
-    known: DataSet,
+    dataset: DataSet,
     earlier: Together,
     releases: int,
     plan: Callable[[Budget], Sequence[LedgerEntry]],
     delta: float,
 ) -> Share:
-    """Largest epsilon of each of several equal runs that the book lets in.
+    """Find the largest epsilon at which the book accepts several equal runs.
 
     Args:
-        known: The data set.
-        earlier: What its runs count.
+        dataset: The data set.
+        earlier: Cost of its runs.
         releases: Number of further runs.
         plan: All releases of a run, as a function of its budget.
         delta: Delta of each run.
@@ -58,30 +58,30 @@ def share(
     def fits(epsilon: float) -> bool:
         budget = Budget(epsilon, delta)
         try:
-            asked = Spending(budget, plan(budget))
+            run = Spending(budget, plan(budget))
         except BudgetTooSmall:
             return True  # no noise keeps so little, and a larger epsilon may do
-        return rule_beside(known, None, earlier, asked, releases) is not None
+        return rule_beside(dataset, None, earlier, run, releases) is not None
 
-    found = Budget(_largest(fits, known.total.epsilon, digits=3 if delta else 4), delta)
+    largest = Budget(_largest(fits, dataset.total.epsilon, digits=3 if delta else 4), delta)
     try:
-        entries = plan(found) if found.epsilon else []
+        entries = plan(largest) if largest.epsilon else []
     except BudgetTooSmall:
         return Share(releases, Budget(0.0, delta), None)
-    return Share(releases, found, _noise(entries))
+    return Share(releases, largest, _noise(entries))
 
 
-def usual_deltas(known: DataSet, earlier: Together, releases: int) -> list[float]:
+def usual_deltas(dataset: DataSet, earlier: Together, releases: int) -> list[float]:
     """Deltas of equal further runs that are worth a try.
 
-    The Renyi filter counts noise whatever the delta of a run, so that it may be that of the total.
-    The sum lets in equal parts of the share of delta that it has.
+    The Renyi filter counts noise, not the delta of a run: that delta may be as large as the total's.
+    The sum accepts equal parts of its own share of delta.
     """
     spent = math.fsum(earlier.deltas)
-    if earlier.deltas and known.rule == "sum":
-        return _positive((known.total.delta - spent) / releases)
-    part = (known.total.delta / 2 - spent) / releases
-    return _positive(known.total.delta, part)
+    if earlier.deltas and dataset.rule == "sum":
+        return _positive((dataset.total.delta - spent) / releases)
+    part = (dataset.total.delta / 2 - spent) / releases
+    return _positive(dataset.total.delta, part)
 
 
 def _positive(*deltas: float) -> list[float]:
@@ -97,9 +97,9 @@ def _noise(entries: Sequence[LedgerEntry]) -> float | None:
     return max(steps, key=itemgetter(0))[1] if steps else None
 
 
-def _largest(fits: Callable[[float], bool], near: float, digits: int) -> float:
-    """Largest epsilon of some significant digits that fits; 0 if there is none from 1e-4 on."""
-    power = math.floor(math.log10(near))
+def _largest(fits: Callable[[float], bool], start: float, digits: int) -> float:
+    """Largest epsilon that fits, with so many significant digits; 0 if 1e-4 does not fit."""
+    power = math.floor(math.log10(start))
     while power < _MOST_POWER and fits(10.0 ** (power + 1)):
         power += 1
     while power > _LEAST_POWER and not fits(10.0**power):

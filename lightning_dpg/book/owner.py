@@ -1,4 +1,4 @@
-"""The owner's side of a book: grants, approvals, closed data sets, roles, and the token."""
+"""Actions of owners: grants, approvals, closed data sets, roles, and the token."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from lightning_dpg.book.log import lines_of
 from lightning_dpg.book.refusals import check_open
 from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.rows import DataSet, data_set, data_sets
-from lightning_dpg.book.sketch import Marks, opened, overlap
+from lightning_dpg.book.sketch import Marks, overlap, unseal
 from lightning_dpg.privacy.budget import Budget
 
 _SAME_PEOPLE = 0.5
@@ -18,7 +18,7 @@ _SAME_PEOPLE = 0.5
 
 
 class OwnerSide:
-    """What owners do with a book beside registering data.
+    """Actions of owners, except the registration of data.
 
     Args:
         database: The book.
@@ -100,33 +100,33 @@ class OwnerSide:
         """
         return owner_token.owner_faults(self.database, self._token)
 
-    def same_people(self, found: Fingerprint, people: Marks, relation: str) -> list[DataSet]:
-        """Data sets on the same people, those with most nodes in common first.
+    def same_people(self, data: Fingerprint, people: Marks, relation: str) -> list[DataSet]:
+        """Data sets on the same people; the one with most common nodes comes first.
 
-        They have this relation, other edges, and more than half of the nodes of the smaller node set
-        in common. Sketches stand in the log only, in the line that registers a data set. Lines of
-        earlier versions have none: of their data, equal node sets are found only.
+        They have this relation, other edges, and more than half of the nodes of the smaller node set.
+        Sketches stand in the log only, in the line that registers a data set. Lines of earlier
+        versions have no sketch: for them, only equal node sets are found.
 
         Args:
-            found: Fingerprint of data.
+            data: Fingerprint of data.
             people: Sketch of the names of their nodes.
             relation: Neighboring relation of a run or of a total.
         """
         key = schema.secret(self.database)
         sketches = {
-            line.facts["name"]: opened(key, line.facts["sketch"])
+            line.facts["name"]: unseal(key, line.facts["sketch"])
             for line in lines_of(self.database, "register")
             if "sketch" in line.facts
         }
         shared = []
-        for known in data_sets(self.database):
-            if known.relation != relation or known.edges == found.edges:
+        for dataset in data_sets(self.database):
+            if dataset.relation != relation or dataset.edges == data.edges:
                 continue
-            is_equal = known.nodes == found.nodes
-            sketch = sketches.get(known.name, people[:0])
+            is_equal = dataset.nodes == data.nodes
+            sketch = sketches.get(dataset.name, people[:0])
             if (share := 1.0 if is_equal else overlap(sketch, people)) > _SAME_PEOPLE:
-                shared.append((not is_equal, -share, known))
-        return [known for *_, known in sorted(shared, key=lambda each: each[:2])]
+                shared.append((not is_equal, -share, dataset))
+        return [dataset for *_, dataset in sorted(shared, key=lambda each: each[:2])]
 
     def _record_as_owner(self, kind: str, **facts: object) -> None:
         """Append a line that an owner writes; call it inside of a write."""

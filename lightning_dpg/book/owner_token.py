@@ -1,9 +1,9 @@
-"""The token of an owner: a file without which the program changes no totals, grants or data sets.
+"""The token of an owner: a file that every change of totals, grants and data sets needs.
 
-The book holds a keyed digest of it. Each line of an owner is sealed: its fact ``seal`` is HMAC-SHA-256
-of its kind, its other facts and the hash of the line before, under the token. Whoever writes to the
-database without the token can change everything but make no seal, and ``budget verify --token`` finds
-lines of an owner without a valid one.
+The book holds a keyed digest of the token. Each line of an owner has a seal: HMAC-SHA-256 of its kind,
+its other facts and the hash of the line before, under the token. A user who writes to the database
+without the token can change everything, but cannot make a seal. ``budget verify --token`` finds lines
+of owners without a valid seal.
 """
 
 import hashlib
@@ -45,8 +45,8 @@ def make_token(path: Path) -> bytes:
     refuse_existing(path)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     token = secrets.token_hex(_HEXADECIMAL // 2)
-    with os.fdopen(file, "w") as opened:
-        opened.write(f"{token}\n")
+    with os.fdopen(file, "w") as stream:
+        stream.write(f"{token}\n")
     return bytes.fromhex(token)
 
 
@@ -115,8 +115,8 @@ def owner_faults(database: Database, path: Path | None) -> list[str]:
 
 def _expected(database: Database) -> str | None:
     """Digest of the book's token, or None if it was made without one."""
-    found = database.rows("SELECT body FROM book_log WHERE line = 1 AND kind = 'init'")
-    return str(json.loads(found[0][0])["token"]) if found else None
+    rows = database.rows("SELECT body FROM book_log WHERE line = 1 AND kind = 'init'")
+    return str(json.loads(rows[0][0])["token"]) if rows else None
 
 
 def _checked(database: Database, path: Path | None, digest: str) -> bytes:

@@ -12,8 +12,8 @@ from lightning_dpg.book.book import Book
 from lightning_dpg.book.curve import Point, curve
 from lightning_dpg.book.further_releases import PLAN_COLUMNS, Row, planned_rows, used_methods
 from lightning_dpg.book.log import Line, lines
-from lightning_dpg.book.partition import group_facts, grouped, parts_of
-from lightning_dpg.book.report import Content, read, summarized
+from lightning_dpg.book.partition import group_facts, group_summary_of, parts_of
+from lightning_dpg.book.report import Content, read, summary_of
 from lightning_dpg.book.rows import counted
 from lightning_dpg.book.terminal import shares
 from lightning_dpg.book.verification import faults
@@ -51,12 +51,12 @@ class Section(NamedTuple):
     Attributes:
         name: Its name in the book.
         words: The owner's words.
-        guarantee: What all releases together guarantee, in one sentence.
+        guarantee: Guarantee of all releases together, in one sentence.
         facts: Totals by name.
         bar: Share of the total in percent, text and color of each part of the bar.
         notes: Sentences below the bar.
-        series: Lines of the curve of what was spent; none of a group.
-        chart: The curve; None of a group.
+        series: Lines of the curve of the spent epsilon; none for a group.
+        chart: The curve; None for a group.
         tables: Tables below the curve.
     """
 
@@ -89,7 +89,7 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
         "url": book.url,
         "written": minute(now.isoformat()),
-        "sections": [*(_group(grouped(parts)) for parts in groups), *sections],
+        "sections": [*(_group(group_summary_of(parts)) for parts in groups), *sections],
         "num_lines": plural(len(log), "line"),
         "last_hash": log[-1].hash if log else "",
         "faults": faults(book.database),
@@ -101,108 +101,113 @@ def _groups(contents: Sequence[Content]) -> list[list[Content]]:
     """Parts on the page, by group."""
     groups: dict[str, list[Content]] = {}
     for content in contents:
-        if content.known.part_of:
-            groups.setdefault(content.known.part_of, []).append(content)
+        if content.dataset.part_of:
+            groups.setdefault(content.dataset.part_of, []).append(content)
     return [*groups.values()]
 
 
 def _is_whole(book: Book, parts: Sequence[Content]) -> bool:
-    """Whether a group has no further parts, which would be missing in what is said of it."""
-    return len(parts) == len(parts_of(book, parts[0].known.part_of))
+    """Return whether all parts of a group are here: a statement on the group needs all of them."""
+    return len(parts) == len(parts_of(book, parts[0].dataset.part_of))
 
 
-def _group(found: dict[str, Any]) -> Section:
+def _group(summary: dict[str, Any]) -> Section:
     caption = "Each part has a total and a filter of its own."
-    parts = Table("Parts", caption, PART_COLUMNS, [*map(part_cells, found["parts"])])
-    spent = f"{_amounts(found)} for one {found['record']}, if the declaration holds."
+    parts = Table("Parts", caption, PART_COLUMNS, [*map(part_cells, summary["parts"])])
+    spent = f"{_amounts(summary)} for one {summary['record']}, if the declaration holds."
     guarantee = f"All releases from all parts together are {spent}"
-    if found["conditional"]:
+    if summary["conditional"]:
         guarantee += f" The conditions of the runs marked {MARK} have to hold, too."
     same = [
-        f"{each['dataset']}: {note}" for each in found["parts"] for note in same_edges_note(each)
+        f"{each['dataset']}: {note}" for each in summary["parts"] for note in same_edges_note(each)
     ]
-    notes = [f"{note}." for note in [*same, *condition_note(found)]]
-    return Section(found["group"], "", guarantee, group_facts(found), [], notes, [], None, [parts])
+    notes = [f"{note}." for note in [*same, *condition_note(summary)]]
+    return Section(
+        summary["group"], "", guarantee, group_facts(summary), [], notes, [], None, [parts]
+    )
 
 
 def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
-    found = summarized(content)
+    summary = summary_of(content)
     facts = [
-        ("total", f"epsilon {digits_up(found['total'], 6)}, delta {digits_up(found['delta'], 6)}"),
-        ("spent", spent_text(found)),
-        ("reserved", f"epsilon {digits_up(found['reserved'], 6)}"),
-        ("left", left_text(found)),
+        (
+            "total",
+            f"epsilon {digits_up(summary['total'], 6)}, delta {digits_up(summary['delta'], 6)}",
+        ),
+        ("spent", spent_text(summary)),
+        ("reserved", f"epsilon {digits_up(summary['reserved'], 6)}"),
+        ("left", left_text(summary)),
     ]
-    if "node" in found:
-        facts.append(("node level", _node(found)))
-    if found["part_of"]:
+    if "node" in summary:
+        facts.append(("node level", _node(summary)))
+    if summary["part_of"]:
         facts.append(
-            ("part of", f"{found['part_of']}, whose parts the owner declares to be disjoint")
+            ("part of", f"{summary['part_of']}, whose parts the owner declares to be disjoint")
         )
-    if rule := grant_rule(found):
+    if rule := grant_rule(summary):
         facts.append(("grants", rule))
-    series, chart = _chart(found, curve(content.known, content.runs, log), now)
+    series, chart = _chart(summary, curve(content.dataset, content.runs, log), now)
     return Section(
-        name=content.known.name,
-        words=found["words"],
-        guarantee=_guarantee(found),
+        name=content.dataset.name,
+        words=summary["words"],
+        guarantee=_guarantee(summary),
         facts=facts,
-        bar=_bar(found),
+        bar=_bar(summary),
         notes=[
             f"{note[0].upper()}{note[1:]}."
-            for note in [*upper_bounds(found), *condition_note(found)]
+            for note in [*upper_bounds(summary), *condition_note(summary)]
         ],
         series=series,
         chart=chart,
         tables=[
-            _released_runs(found),
-            *([_grants(found)] if found["grants"] else []),
-            *([_measurements(found)] if found["measurements"] else []),
-            *([] if found["closed"] else _left_over(content, method)),
+            _released_runs(summary),
+            *([_grants(summary)] if summary["grants"] else []),
+            *([_measurements(summary)] if summary["measurements"] else []),
+            *([] if summary["closed"] else _left_over(content, method)),
         ],
     )
 
 
-def _guarantee(found: dict[str, Any]) -> str:
-    same = "".join(f" {note[0].upper()}{note[1:]}." for note in same_edges_note(found))
-    if not found["spent"]:
+def _guarantee(summary: dict[str, Any]) -> str:
+    same = "".join(f" {note[0].upper()}{note[1:]}." for note in same_edges_note(summary))
+    if not summary["spent"]:
         return f"Nothing was released on this total yet.{same}"
-    level, neighbors = RELATIONS[Relation(found["relation"])]
-    marked = found["conditional"]
+    level, neighbors = RELATIONS[Relation(summary["relation"])]
+    marked = summary["conditional"]
     return (
-        f"All releases on this total together are {level} {_amounts(found)} ({neighbors}), by the "
-        f"accountant {found['accountant']}. One record is: {found['record']}.{same} "
+        f"All releases on this total together are {level} {_amounts(summary)} ({neighbors}), by the "
+        f"accountant {summary['accountant']}. One record is: {summary['record']}.{same} "
         "If later releases were chosen after earlier ones were seen, the total is proved."
         + (f" All of this holds if the conditions of the runs marked {MARK} do." if marked else "")
     )
 
 
-def _node(found: dict[str, Any]) -> str:
-    size = f"all edges of a node, {found['max_degree']} at most, as a group"
-    node = found["node"]
+def _node(summary: dict[str, Any]) -> str:
+    size = f"all edges of a node, {summary['max_degree']} at most, as a group"
+    node = summary["node"]
     if isinstance(node, str):
         return f"no statement ({size})"
     return f"epsilon {digits_up(node, 5)} ({size}), if all runs were planned in advance"
 
 
-def _bar(found: dict[str, Any]) -> list[tuple[float, str, str]]:
+def _bar(summary: dict[str, Any]) -> list[tuple[float, str, str]]:
     names = ("spent", "reserved", "not spent")
     colors = (COLORS[1], COLORS[5], COLORS[2])
-    percents = [100 * count / _PLACES for count in shares(found, _PLACES)]
+    percents = [100 * count / _PLACES for count in shares(summary, _PLACES)]
     return [
         (percent, f"{name} {percent:.3g} %", color)
         for percent, name, color in zip(percents, names, colors, strict=True)
     ]
 
 
-def _amounts(found: dict[str, Any]) -> str:
-    return f"({digits_up(found['spent'], 6)}, {digits_up(found['delta'], 6)})-DP"
+def _amounts(summary: dict[str, Any]) -> str:
+    return f"({digits_up(summary['spent'], 6)}, {digits_up(summary['delta'], 6)})-DP"
 
 
 def _chart(
-    found: dict[str, Any], points: Sequence[Point], now: datetime
+    summary: dict[str, Any], points: Sequence[Point], now: datetime
 ) -> tuple[list[Series], Markup]:
-    """Steps of what was spent below the line of the total, and their chart."""
+    """Curve of the spent epsilon below the line of the total, and its chart."""
     start = datetime.fromisoformat(points[0].time)
     span = max((now - start).total_seconds(), 1.0)
     unit, seconds = next(unit for unit in _UNITS if span >= 2 * unit[1] or unit[1] == 1)
@@ -216,19 +221,21 @@ def _chart(
         steps += [(at, steps[-1][1]), (at, point.spent)]
     end = max(since(now), steps[-1][0])
     steps.append((end, steps[-1][1]))
-    highest = max(found["total"], *(spent for _, spent in steps))
+    highest = max(summary["total"], *(spent for _, spent in steps))
     series = [
         Series("spent", steps, COLORS[1]),
-        Series("total", [(0.0, found["total"]), (end, found["total"])], is_dashed=True),
+        Series("total", [(0.0, summary["total"]), (end, summary["total"])], is_dashed=True),
     ]
-    title = f"Epsilon spent on {found['dataset']}, {found['spent']:.10g} of {found['total']:g}"
+    title = (
+        f"Epsilon spent on {summary['dataset']}, {summary['spent']:.10g} of {summary['total']:g}"
+    )
     axis = Axis(f"{unit} since {minute(points[0].time)} UTC", low=0.0, high=end)
     return series, line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
 
 
-def _released_runs(found: dict[str, Any]) -> Table:
+def _released_runs(summary: dict[str, Any]) -> Table:
     """Runs and their releases, the newest first, at most :data:`MOST_RUNS`."""
-    runs = found["releases"][::-1]
+    runs = summary["releases"][::-1]
     rows = [(*run_cells(run), run["release"] or "-") for run in runs[:MOST_RUNS]]
     more = len(runs) - len(rows)
     return Table(
@@ -241,19 +248,19 @@ def _released_runs(found: dict[str, Any]) -> Table:
     )
 
 
-def _grants(found: dict[str, Any]) -> Table:
+def _grants(summary: dict[str, Any]) -> Table:
     """Each user's grant, and the runs that count on it."""
     return Table(
         "Grants",
         "What each user may spend, and what all runs of the user count.",
         GRANT_COLUMNS,
-        [grant_cells(grant) for grant in found["grants"]],
+        [grant_cells(grant) for grant in summary["grants"]],
     )
 
 
-def _measurements(found: dict[str, Any]) -> Table:
+def _measurements(summary: dict[str, Any]) -> Table:
     """Measurements that read the data, the newest first, at most :data:`MOST_RUNS`."""
-    made = found["measurements"][::-1]
+    measurements = summary["measurements"][::-1]
     rows = [
         (
             each["command"],
@@ -262,9 +269,9 @@ def _measurements(found: dict[str, Any]) -> Table:
             each["who"].partition(",")[0],
             minute(each["time"]),
         )
-        for each in made[:MOST_RUNS]
+        for each in measurements[:MOST_RUNS]
     ]
-    more = len(made) - len(rows)
+    more = len(measurements) - len(rows)
     return Table(
         "Measurements that read the data and are on no total",
         "Their numbers are not private, and stay with the owner. Times are in UTC.",
@@ -277,27 +284,27 @@ def _measurements(found: dict[str, Any]) -> Table:
 def _left_over(content: Content, method: str | None) -> list[Table]:
     """Further releases that fit into the total, and the quality that was measured near their epsilons.
 
-    They are of the methods that were used on these data, or else of the usual two kinds, of which the
-    second is left out where nothing of it is let in. Of each kind, the smallest number of releases
-    that is not let in is the last row.
+    The methods are those of earlier runs on these data. Without such runs there are two usual kinds,
+    and the second one is left out if no release of it is accepted. The last row of each kind has the
+    smallest number of releases that is not accepted.
 
     Args:
-        content: What the book says of the data set.
-        method: Method to plan in place of these.
+        content: Contents of the book on the data set.
+        method: Method to plan instead.
     """
-    known = content.known
-    used = [method] if method else used_methods(known, content.runs)
+    dataset = content.dataset
+    used = [method] if method else used_methods(dataset, content.runs)
     rows: list[Row] = []
     for _, kind in groupby(
-        planned_rows(known, counted(content.runs), used), lambda row: row.method
+        planned_rows(dataset, counted(content.runs), used), lambda row: row.method
     ):
         of_kind = [*kind]
-        let_in = [row for row in of_kind if row.share.budget.epsilon]
-        if let_in or used or not rows:
-            rows += of_kind[: len(let_in) + 1]
+        accepted = [row for row in of_kind if row.share.budget.epsilon]
+        if accepted or used or not rows:
+            rows += of_kind[: len(accepted) + 1]
     measured = dict.fromkeys(number for row in rows for number in row.measured)
-    grants = ("Grants can let in less.",) if content.grants or content.known.two_persons else ()
-    asked = "" if method else f" For another method: budget plan {known.name} --method METHOD."
+    grants = ("Grants can let in less.",) if content.grants or content.dataset.two_persons else ()
+    hint = "" if method else f" For another method: budget plan {dataset.name} --method METHOD."
     plan = Table(
         "What is left buys",
         "Largest epsilon of each of several equal further releases that the filter of the book lets "
@@ -305,11 +312,11 @@ def _left_over(content: Content, method: str | None) -> list[Table]:
         PLAN_COLUMNS,
         [row.cells for row in rows],
         (
-            f"A trained method stands with its shipped configuration.{asked}",
+            f"A trained method stands with its shipped configuration.{hint}",
             *grants,
         ),
     )
-    near = [
+    quality = [
         (
             number.query or "-",
             f"{number.value} ± {number.deviation}" if number.deviation else number.value,
@@ -321,4 +328,4 @@ def _left_over(content: Content, method: str | None) -> list[Table]:
     ]
     head = ("measured", "value", "epsilon", "table", "study")
     caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
-    return [plan, *([Table("Measured quality", caption, head, near)] if near else [])]
+    return [plan, *([Table("Measured quality", caption, head, quality)] if quality else [])]

@@ -26,7 +26,7 @@ from typing import Any
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.report import Content, read, summarized
+from lightning_dpg.book.report import Content, read, summary_of
 from lightning_dpg.book.rows import DataSet, spendings
 from lightning_dpg.book.wording import MARK
 from lightning_dpg.errors import BookError
@@ -57,7 +57,7 @@ def names_of(book: Book, name: str | None) -> list[str]:
 
 
 def group_summary(book: Book, group: str) -> dict[str, Any]:
-    """What a group of disjoint parts proves for one record, and for a node, as plain values.
+    """Guarantee of a group of disjoint parts for one record and for a node, as plain values.
 
     Args:
         book: The book.
@@ -70,59 +70,59 @@ def group_summary(book: Book, group: str) -> dict[str, Any]:
         parts = [read(book, part.name) for part in parts_of(book, group)]
     if not parts:
         raise BookError(f"{book.url}: no data set is a part of {group!r}")
-    return grouped(parts)
+    return group_summary_of(parts)
 
 
-def grouped(parts: Sequence[Content]) -> dict[str, Any]:
-    """As :func:`group_summary`, from parts that were read before."""
-    found = [summarized(part) for part in parts]
-    known = [part.known for part in parts]
-    record = known[0].record
+def group_summary_of(parts: Sequence[Content]) -> dict[str, Any]:
+    """Summarize a group as :func:`group_summary` does, from parts that were read before."""
+    summaries = [summary_of(part) for part in parts]
+    datasets = [part.dataset for part in parts]
+    record = datasets[0].record
     return {
-        "group": known[0].part_of,
-        "relation": known[0].relation.value,
+        "group": datasets[0].part_of,
+        "relation": datasets[0].relation.value,
         "record": record,
         "declared": f"each {record} lies in one part only, and public facts say in which",
-        "delta": max(each.total.delta for each in known),
-        **{name: max(each[name] for each in found) for name in ("total", "spent", "reserved")},
-        **_conditional(found),
-        **(_node(parts) if known[0].relation is Relation.EDGE else {}),
-        "parts": found,
+        "delta": max(each.total.delta for each in datasets),
+        **{name: max(each[name] for each in summaries) for name in ("total", "spent", "reserved")},
+        **_conditional(summaries),
+        **(_node(parts) if datasets[0].relation is Relation.EDGE else {}),
+        "parts": summaries,
     }
 
 
 def _conditional(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Whether the numbers of a group hold under conditions only, and what holds without them.
+    """Say whether the numbers of a group need conditions, and the epsilon that holds without them.
 
-    The largest part counts here, too: each one counts with what it proves in any case.
+    As for the other numbers, the largest epsilon of a part counts.
     """
     if not any(each["conditional"] for each in parts):
         return {"conditional": False}
-    proved = [each["in_any_case" if each["conditional"] else "spent"] for each in parts]
-    return {"conditional": True, "in_any_case": None if None in proved else max(proved)}
+    epsilons = [each["in_any_case" if each["conditional"] else "spent"] for each in parts]
+    return {"conditional": True, "in_any_case": None if None in epsilons else max(epsilons)}
 
 
-def group_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+def group_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Facts of a group by name, as texts.
 
     Args:
-        found: Summary of a group.
+        summary: Summary of a group.
     """
-    mark = f" {MARK}" if found["conditional"] else ""
+    mark = f" {MARK}" if summary["conditional"] else ""
     facts = [
-        ("disjoint", f"{found['declared']} ({DECLARED})"),
+        ("disjoint", f"{summary['declared']} ({DECLARED})"),
         (
             "total",
-            f"epsilon {digits_up(found['total'], 6)}, delta {digits_up(found['delta'], 6)}: the largest of its parts",
+            f"epsilon {digits_up(summary['total'], 6)}, delta {digits_up(summary['delta'], 6)}: the largest of its parts",
         ),
-        ("spent", f"epsilon {digits_up(found['spent'], 6)}{mark} for one {found['record']}"),
+        ("spent", f"epsilon {digits_up(summary['spent'], 6)}{mark} for one {summary['record']}"),
     ]
-    if "node" in found:
-        node = found["node"]
+    if "node" in summary:
+        node = summary["node"]
         facts.append(
             (
                 "node",
-                f"epsilon {digits_up(node, 6)}{mark}: all edges of a node in all parts, {found['max_degree']} at most "
+                f"epsilon {digits_up(node, 6)}{mark}: all edges of a node in all parts, {summary['max_degree']} at most "
                 "in each"
                 if isinstance(node, float)
                 else "no statement: edges of a node lie in many parts, whose epsilons add up",
@@ -132,12 +132,12 @@ def group_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _node(parts: Sequence[Content]) -> dict[str, Any]:
-    """Epsilon of all edges of a node in all parts; None where it is not known how many there are."""
-    degrees = [part.known.max_degree for part in parts if part.known.max_degree is not None]
+    """Epsilon of all edges of a node in all parts; None if a part has no bound on their number."""
+    degrees = [part.dataset.max_degree for part in parts if part.dataset.max_degree is not None]
     if len(degrees) < len(parts):
         return {"node": None}
-    found = [each for part in parts for each in spendings(part.runs, is_released=True).values()]
-    entries = [entry for each in found for entry in each.counted]
-    delta = max(part.known.total.delta for part in parts)
+    families = [each for part in parts for each in spendings(part.runs, is_released=True).values()]
+    entries = [entry for each in families for entry in each.counted]
+    delta = max(part.dataset.total.delta for part in parts)
     epsilon = totals.node_level(entries, delta, max(degrees))
     return {"max_degree": max(degrees), "node": rounded_up(epsilon) if epsilon < 1e9 else None}

@@ -89,8 +89,8 @@ class PostgreSQL(Database):
 
     def tables(self) -> set[str]:
         """Names of the tables."""
-        found = self.rows("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-        return {name for (name,) in found}
+        rows = self.rows("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        return {name for (name,) in rows}
 
     def hold(self, run: int) -> bool:
         """Take the lock of a run until this process ends; return False if another one has it."""
@@ -121,11 +121,11 @@ class PostgreSQL(Database):
         try:
             yield
         except (self._driver.Error, OSError) as error:
-            said = error.args[0] if error.args else error
-            text = said.get("M", said) if isinstance(said, dict) else said
+            details = error.args[0] if error.args else error
+            text = details.get("M", details) if isinstance(details, dict) else details
             if str(text).startswith("Can't create a connection"):
                 text = "no server answers there: check host and port, or start it"
-            code = said.get("C") if isinstance(said, dict) else None
+            code = details.get("C") if isinstance(details, dict) else None
             if code == "55P03":
                 raise _LockTimeout(f"{self.url}: {text}") from None
             if code == "42501":
@@ -134,14 +134,14 @@ class PostgreSQL(Database):
 
     def _holder(self) -> str:
         """User, machine and process that hold the lock of writes, and since when if that is shown."""
-        found = self.rows(
+        rows = self.rows(
             "SELECT a.usename, a.application_name, a.xact_start AT TIME ZONE 'UTC' FROM pg_locks l "
             "JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
             f"AND l.objid = {_LOCK} AND l.objsubid = 1 AND a.datname = current_database()"
         )
-        if not found:
+        if not rows:
             return "a process that has just ended"
-        user, process, since = found[0]
+        user, process, since = rows[0]
         return f"{user} ({process})" + (f", since {since:%Y-%m-%d %H:%M:%S} UTC" if since else "")
 
 

@@ -68,10 +68,10 @@ def _steps_of_open(database: Database, run: int) -> list[tuple[int, int]]:
     """
     if database.rows("SELECT outcome FROM book_runs WHERE run = ?", run) != [(OPEN,)]:
         raise Refusal(f"run {run} is closed, or was never reserved")
-    found = database.rows(
+    rows = database.rows(
         "SELECT planned, booked FROM book_entries WHERE run = ? ORDER BY place", run
     )
-    return [(planned, booked) for planned, booked in found]
+    return [(planned, booked) for planned, booked in rows]
 
 
 def _register(database: Database, time: str, facts: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.conditions import Condition, conditions, in_any_case
+from lightning_dpg.book.conditions import Condition, conditions, unconditional_epsilon
 from lightning_dpg.book.filter import Spending
 from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
@@ -18,10 +18,10 @@ from lightning_dpg.privacy.events import Relation
 
 
 class Content(NamedTuple):
-    """What a book says of a data set at one moment.
+    """Contents of a book on one data set, at one moment.
 
     Attributes:
-        known: The data set.
+        dataset: The data set.
         runs: Its runs.
         left: Largest epsilon of one more pure release.
         grants: Its grants.
@@ -30,7 +30,7 @@ class Content(NamedTuple):
         same_edges: Other data sets that hold the same edges, under another relation.
     """
 
-    known: DataSet
+    dataset: DataSet
     runs: Sequence[Run]
     left: float
     grants: Sequence[Grant]
@@ -46,26 +46,27 @@ def read(book: Book, name: str) -> Content:
         book: The book.
         name: Data set.
     """
-    known = book.data_set(name)
+    dataset = book.data_set(name)
     measurements = [
         line for line in lines_of(book.database, "measure") if line.facts["dataset"] == name
     ]
     runs = book.runs(name)
-    left = 0.0 if known.closed else pure_left(known, counted(runs))
-    found = conditions(book.database)
+    left = 0.0 if dataset.closed else pure_left(dataset, counted(runs))
+    by_run = conditions(book.database)
     same = same_edges(book.database, name)
-    return Content(known, runs, left, book.grants(name), measurements, found, same)
+    return Content(dataset, runs, left, book.grants(name), measurements, by_run, same)
 
 
 def summary(book: Book, name: str) -> dict[str, Any]:
-    """Total, spent, reserved and left of a data set, as plain values.
+    """Summarize a data set as plain values; epsilons are at the delta of the total.
 
-    Epsilons are at the delta of the total. ``spent`` is what all releases prove together; ``reserved``
-    is what they would prove beyond it with all that is reserved; ``left`` is the largest epsilon of one
-    more pure release that is let in: none on a closed data set. ``conditional`` says that the
-    guarantee of a run has a condition; ``in_any_case`` is what all releases prove without it, if any.
-    ``pure_sum`` is the sum of the epsilons of all releases, if all are of pure epsilon. ``same_edges``
-    lists the other data sets that hold these edges, whose runs are in none of these numbers.
+    * ``spent``: epsilon that all releases prove together.
+    * ``reserved``: how much larger it would be with all reserved releases.
+    * ``left``: largest epsilon of one more pure release; 0 on a closed data set.
+    * ``conditional``: whether the guarantee of a run has a condition.
+    * ``in_any_case``: epsilon that all releases prove without the conditions, if any.
+    * ``pure_sum``: sum of the epsilons of all releases, if all are pure.
+    * ``same_edges``: other data sets with these edges. Their runs are in none of these numbers.
 
     Args:
         book: The book.
@@ -73,39 +74,39 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     """
     with book.database.snapshot():
         content = read(book, name)
-    return summarized(content)
+    return summary_of(content)
 
 
-def summarized(content: Content) -> dict[str, Any]:
-    """The summary of what was read from a book."""
-    known, runs = content.known, content.runs
-    delta = known.total.delta
+def summary_of(content: Content) -> dict[str, Any]:
+    """Summarize a data set as :func:`summary` does, from contents that were read before."""
+    dataset, runs = content.dataset, content.runs
+    delta = dataset.total.delta
     released = counted(runs, is_released=True)
-    spent, accountant = totals.spent(released, delta)
+    spent, accountant = totals.spent_epsilon(released, delta)
     pure = totals.pure_sum(released)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent(counted(runs), delta)[0])
+        together = max(spent, totals.spent_epsilon(counted(runs), delta)[0])
     return {
-        "dataset": known.name,
-        "relation": known.relation.value,
-        "record": known.record,
-        "words": known.words,
-        "part_of": known.part_of,
+        "dataset": dataset.name,
+        "relation": dataset.relation.value,
+        "record": dataset.record,
+        "words": dataset.words,
+        "part_of": dataset.part_of,
         "delta": delta,
-        "total": known.total.epsilon,
-        "spent": rounded_up(spent, known.total.epsilon),
+        "total": dataset.total.epsilon,
+        "spent": rounded_up(spent, dataset.total.epsilon),
         "accountant": accountant,
-        "pure_sum": rounded_up(pure, known.total.epsilon) if math.isfinite(pure) else None,
+        "pure_sum": rounded_up(pure, dataset.total.epsilon) if math.isfinite(pure) else None,
         "reserved": rounded_up(together - spent),
         "left": math.floor(content.left * 1e4) / 1e4,
-        "closed": known.closed,
-        "closed_by": known.closed_by,
-        "two_persons": known.two_persons,
+        "closed": dataset.closed,
+        "closed_by": dataset.closed_by,
+        "two_persons": dataset.two_persons,
         "same_edges": [
             {"dataset": each.name, "relation": each.relation.value} for each in content.same_edges
         ],
-        **_node(known, runs),
+        **_node(dataset, runs),
         **_conditional(content),
         "grants": _grants(content),
         "measurements": [_measurement(line) for line in content.measurements],
@@ -113,22 +114,22 @@ def summarized(content: Content) -> dict[str, Any]:
     }
 
 
-def _node(known: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
-    """Derived epsilon of all edges of a node, if the owner states how many there are at most."""
-    if known.relation is not Relation.EDGE or known.max_degree is None:
+def _node(dataset: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
+    """Derived epsilon of all edges of a node, if the owner states their largest number."""
+    if dataset.relation is not Relation.EDGE or dataset.max_degree is None:
         return {}
-    found = spendings(runs, is_released=True).values()
-    entries = [entry for each in found for entry in each.counted]
-    epsilon = totals.node_level(entries, known.total.delta, known.max_degree)
-    stated = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
-    return {"max_degree": known.max_degree, "node": stated}
+    families = spendings(runs, is_released=True).values()
+    entries = [entry for each in families for entry in each.counted]
+    epsilon = totals.node_level(entries, dataset.total.delta, dataset.max_degree)
+    value = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
+    return {"max_degree": dataset.max_degree, "node": value}
 
 
 def _conditional(content: Content) -> dict[str, Any]:
-    """Whether the numbers hold under conditions only, and the epsilon that holds without them."""
+    """Say whether the numbers need conditions, and the epsilon that holds without them."""
     if not any(run.number in content.conditions for run in content.runs):
         return {"conditional": False}
-    epsilon = in_any_case(content.runs, content.conditions, content.known.total.delta)
+    epsilon = unconditional_epsilon(content.runs, content.conditions, content.dataset.total.delta)
     return {
         "conditional": True,
         "in_any_case": None if epsilon is None else rounded_up(epsilon),
@@ -136,11 +137,11 @@ def _conditional(content: Content) -> dict[str, Any]:
 
 
 def _grants(content: Content) -> list[dict[str, Any]]:
-    """Grants with what counts against them: all runs of their users, unless they were replaced."""
-    found = []
-    for grant, state in zip(content.grants, states(content.known, content.grants), strict=True):
+    """Grants, each with the cost of all runs of its user."""
+    rows = []
+    for grant, state in zip(content.grants, states(content.dataset, content.grants), strict=True):
         costs = [each.cost for each in spent_by(content.runs, grant.grantee).values()]
-        found.append(
+        rows.append(
             {
                 "number": grant.number,
                 "to": grant.grantee,
@@ -155,7 +156,7 @@ def _grants(content: Content) -> list[dict[str, Any]]:
                 "approved_by": grant.approved_by,
             }
         )
-    return found
+    return rows
 
 
 def _measurement(line: Line) -> dict[str, Any]:
@@ -184,13 +185,13 @@ def _release(run: Run, condition: Condition | None) -> dict[str, Any]:
         "settings": run.settings,
         "release": run.release,
         "condition": None if condition is None else condition.words,
-        "in_any_case": None if condition is None else condition.in_any_case,
-        "entries": [each.stated for each in run.planned if each.booked],
+        "in_any_case": None if condition is None else condition.unconditional_epsilon,
+        "entries": [each.values for each in run.planned if each.booked],
     }
 
 
 def as_json(content: Any) -> str:
-    """JSON of a summary; an infinite epsilon is the word ``inf``, because JSON has no such number.
+    """Write a summary as JSON; an infinite epsilon is the word ``inf``, since JSON has no infinity.
 
     Args:
         content: Plain values, with lists and dictionaries of them.

@@ -1,17 +1,16 @@
-"""A reserved run: it books each release before it is made, and gives back the rest at its end.
+"""A reserved run: it books each release before the release is made, and gives back the rest.
 
-**Blocks.** A booking is a transaction that waits for the disk. So a run books steps ahead: a block of
-them, as many as the last half second made, and one after the other where a step takes longer. What the
-book shows of a run that goes on is therefore an upper bound: a step is made only within what is booked.
-A run that ends sets it back to what was made.
+**Blocks.** A booking is a transaction that waits for the disk. So a run books steps ahead, in a block of
+as many steps as half a second takes; slower steps are booked one by one. While a run goes on, the
+book shows an upper bound: a step is made only if it is booked. When the run ends, the book keeps the
+steps that were made.
 
-**Killed runs keep their block.** The journal of a killed run shows most often that less was made. It is
-not believed: the journal belongs to the user who spends, a line can be lost with the power or cut off
-by hand, and budget that was spent would be given back. The book is told first, and is believed: the
-most that is lost is one block.
+**Killed runs keep their block.** The journal of a killed run often shows fewer steps than the book, but
+the book counts. The journal belongs to the user who spends: a line can be lost with the power or cut
+off by hand, and spent budget would be given back. At most one block is lost in this way.
 
-**A run that has lost its book stops.** The file of the book is looked at before each step, and the last
-line of the run in the book before each block. Steps until then are booked already.
+**A run without its book stops.** Before each step it checks that the file of the book is in place, and
+before each block that the book still has the last line of the run. Earlier steps are booked already.
 """
 
 import time
@@ -34,12 +33,12 @@ class Reservation:
         database: The book.
         run: Number of the run.
         plan: Releases that are reserved.
-        booked: How many steps of each are booked.
-        unseen: Releases that a run which this one continues has booked, and that no journal shows.
+        booked: Number of booked steps of each.
+        lost: Releases that an earlier run of the family has booked, and that no journal shows.
 
     Attributes:
         run: Number of the run.
-        unseen: The same.
+        lost: Releases of the family that no journal shows.
     """
 
     def __init__(
@@ -48,14 +47,14 @@ class Reservation:
         run: int,
         plan: Sequence[LedgerEntry],
         booked: Sequence[int],
-        unseen: Sequence[LedgerEntry] = (),
+        lost: Sequence[LedgerEntry] = (),
     ) -> None:
         self.run = run
-        self.unseen = list(unseen)
+        self.lost = list(lost)
         self._database = database
         self._last = self._last_line()
         self._plan = list(plan)
-        self._made = list(booked)
+        self._released = list(booked)
         self._booked = list(booked)
         self._blocks = [1] * len(plan)
         self._since = [0.0] * len(plan)  # when the last block of each was booked
@@ -69,22 +68,22 @@ class Reservation:
         """
         parts = self._parts(entry)
         self._database.check_place()
-        if any(self._made[place] + steps > self._booked[place] for place, steps in parts):
+        if any(self._released[place] + steps > self._booked[place] for place, steps in parts):
             self._book_ahead(parts)
         for place, steps in parts:
-            self._made[place] += steps
+            self._released[place] += steps
 
     @property
-    def unbooked(self) -> list[LedgerEntry]:
-        """What is reserved and not made."""
+    def unreleased(self) -> list[LedgerEntry]:
+        """Releases that are reserved and not made yet."""
         return [
-            replace(entry, steps=entry.steps - made)
-            for entry, made in zip(self._plan, self._made, strict=True)
-            if entry.steps > made
+            replace(entry, steps=entry.steps - released)
+            for entry, released in zip(self._plan, self._released, strict=True)
+            if entry.steps > released
         ]
 
     def affords(self, entries: Sequence[LedgerEntry]) -> bool:
-        """Whether one more release of each is reserved; a plan has different ones."""
+        """Return whether one more release of each is reserved; no two of them are equal."""
         try:
             for entry in entries:
                 self._parts(entry)
@@ -93,7 +92,7 @@ class Reservation:
         return True
 
     def close(self, outcome: str, release: str | None = None) -> None:
-        """Give back what was not made.
+        """Give back the releases that were not made.
 
         Args:
             outcome: ``ended`` or ``stopped``.
@@ -107,13 +106,13 @@ class Reservation:
                     "close",
                     run=self.run,
                     outcome=outcome,
-                    booked=self._made,
+                    booked=self._released,
                     release=release,
                 )
         self._database.drop(self.run)
 
     def _book_ahead(self, parts: Sequence[tuple[int, int]]) -> None:
-        """Book a release, and the block of steps like it that comes after."""
+        """Book a release, and a block of further steps like it."""
         now = time.monotonic()
         booked = list(self._booked)
         for place, steps in parts:
@@ -122,7 +121,7 @@ class Reservation:
             # One quick step says little of the next: a block is twice the last one at most.
             self._blocks[place] = max(1, min(pace, 2 * self._blocks[place]))
             self._since[place] = now
-            ahead = max(self._made[place] + max(steps, self._blocks[place]), booked[place])
+            ahead = max(self._released[place] + max(steps, self._blocks[place]), booked[place])
             booked[place] = min(ahead, self._plan[place].steps)
         with self._database.write():
             if (outcome := self._outcome()) != OPEN:
@@ -135,8 +134,8 @@ class Reservation:
 
     def _outcome(self) -> str:
         """State of the run in the book; refuse a book that does not hold its last line."""
-        line, found = self._last
-        if self._database.rows("SELECT hash FROM book_log WHERE line = ?", line) != [(found,)]:
+        line, digest = self._last
+        if self._database.rows("SELECT hash FROM book_log WHERE line = ?", line) != [(digest,)]:
             raise BookError(
                 f"{self._database.url}: line {line} is gone, or is another one than run {self.run} saw\n"
                 "the book was exchanged, as by a backup, and nothing more is released"
@@ -146,16 +145,16 @@ class Reservation:
 
     def _last_line(self) -> tuple[int, str]:
         """Number and hash of the last line that this run has seen."""
-        ((line, found),) = self._database.rows(
+        ((line, digest),) = self._database.rows(
             "SELECT line, hash FROM book_log ORDER BY line DESC LIMIT 1"
         )
-        return line, found
+        return line, digest
 
     def _parts(self, entry: LedgerEntry) -> list[tuple[int, int]]:
         """Places of a release in the plan, and the steps that each takes."""
         left, parts = entry.steps, []
-        for place, (planned, made) in enumerate(zip(self._plan, self._made, strict=True)):
-            steps = min(left, planned.steps - made) if planned.event == entry.event else 0
+        for place, (planned, released) in enumerate(zip(self._plan, self._released, strict=True)):
+            steps = min(left, planned.steps - released) if planned.event == entry.event else 0
             if steps > 0:
                 parts.append((place, steps))
                 left -= steps

@@ -1,4 +1,4 @@
-"""What a book knows of a data set and of its runs, read from its tables."""
+"""Data sets and runs of a book, read from its tables."""
 
 import json
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ class DataSet:
     Attributes:
         name: Its name in the book.
         relation: Neighboring relation of its total.
-        record: What is one record.
+        record: One record, in words.
         words: The owner's words.
-        total: What all releases together may spend.
+        total: Budget of all releases together.
         max_degree: Largest number of edges of a node (public), if the owner states it.
         edges: Fingerprint of the edges when it was registered.
         nodes: Fingerprint of the nodes.
@@ -70,7 +70,7 @@ class Planned:
         return self.entry if whole else replace(self.entry, steps=self.booked)
 
     @cached_property
-    def stated(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """Booked steps as plain values, which equal releases share."""
         return self.released.to_dict()
 
@@ -81,7 +81,7 @@ class Run:
 
     Attributes:
         number: Its number in the book.
-        family: Number of the run that it continues with the same budget; its own of a new run.
+        family: Number of the run that it continues with the same budget; its own number if it is new.
         dataset: Name of its data set.
         method: Name of its method.
         settings: Digest of the method's settings.
@@ -90,7 +90,7 @@ class Run:
         who: User, machine and process.
         spender: The user.
         edges: Fingerprint of its edges.
-        budget: What its ledger is held to.
+        budget: Budget of its ledger.
         before: Releases that its ledger held at its start and that other runs count, as plain values.
         opened: When it was reserved, in UTC.
         closed: When it was closed.
@@ -119,7 +119,7 @@ class Run:
 
     @property
     def is_open(self) -> bool:
-        """Whether it still holds its whole plan."""
+        """True while it holds its whole plan."""
         return self.outcome == OPEN
 
     @property
@@ -134,7 +134,7 @@ class Run:
 
     @property
     def counted(self) -> list[LedgerEntry]:
-        """Releases that it counts: its whole plan while it is open, and its booked ones afterwards."""
+        """Releases that count: the whole plan of an open run, the booked releases of a closed one."""
         return self.plan if self.is_open else self.booked
 
 
@@ -145,13 +145,13 @@ def spendings(runs: Sequence[Run], *, is_released: bool = False) -> dict[int, Sp
         runs: Runs on one data set.
         is_released: Whether to count only releases that were made.
     """
-    found: dict[int, Spending] = {}
+    costs: dict[int, Spending] = {}
     for run in runs:
         entries = run.booked if is_released else run.counted
         if entries:
-            before = found.get(run.family, Spending(run.budget, [], run.plan))
-            found[run.family] = before._replace(entries=[*before.entries, *entries])
-    return found
+            before = costs.get(run.family, Spending(run.budget, [], run.plan))
+            costs[run.family] = before._replace(entries=[*before.entries, *entries])
+    return costs
 
 
 def counted(runs: Sequence[Run], *, is_released: bool = False) -> Together:
@@ -203,32 +203,32 @@ def data_set(database: Database, name: str) -> DataSet:
     Raises:
         BookError: If the book has none of this name.
     """
-    known = {each.name: each for each in data_sets(database)}
-    if name not in known:
+    by_name = {each.name: each for each in data_sets(database)}
+    if name not in by_name:
         raise BookError(
-            f"{database.url}: no data set {name!r}{nearest(name, known)}\n"
-            f"registered: {', '.join(known) or 'none'}; see python -m lightning_dpg budget register"
+            f"{database.url}: no data set {name!r}{nearest(name, by_name)}\n"
+            f"registered: {', '.join(by_name) or 'none'}; see python -m lightning_dpg budget register"
         )
-    return known[name]
+    return by_name[name]
 
 
 def same_edges(database: Database, name: str) -> list[DataSet]:
     """Other data sets that hold the same edges, in any version that was registered or read.
 
-    One total covers all runs of one relation, so that they have another relation.
+    They have another relation, since one total covers all runs of one relation.
 
     Args:
         database: The book.
         name: Data set.
     """
     own = "SELECT edges FROM book_datasets WHERE name = ? UNION SELECT edges FROM book_runs WHERE dataset = ?"
-    found = database.rows(
+    rows = database.rows(
         f"SELECT name FROM book_datasets WHERE edges IN ({own}) "
         f"UNION SELECT dataset FROM book_runs WHERE edges IN ({own})",
         *[name] * 4,
     )
-    names = {each for (each,) in found} - {name}
-    return [known for known in data_sets(database) if known.name in names]
+    names = {each for (each,) in rows} - {name}
+    return [dataset for dataset in data_sets(database) if dataset.name in names]
 
 
 def runs(database: Database, dataset: str | None = None, *, is_open: bool = False) -> list[Run]:
@@ -251,8 +251,8 @@ def runs(database: Database, dataset: str | None = None, *, is_open: bool = Fals
     )
     for number, entry, booked in entries:
         planned.setdefault(number, []).append(_planned(entry, booked))
-    found = database.rows(f"SELECT r.* FROM book_runs r {where} ORDER BY r.run", *values)
-    return [_run(row, planned.get(row[0], [])) for row in found]
+    rows = database.rows(f"SELECT r.* FROM book_runs r {where} ORDER BY r.run", *values)
+    return [_run(row, planned.get(row[0], [])) for row in rows]
 
 
 @lru_cache(maxsize=1024)

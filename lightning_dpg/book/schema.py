@@ -49,11 +49,11 @@ def migrate(database: Database) -> None:
     if version(database) == len(MIGRATIONS):
         return
     with database.write():
-        found = version(database)  # another process may have been first
-        for number in range(found, len(MIGRATIONS)):
+        before = version(database)  # another process may have been first
+        for number in range(before, len(MIGRATIONS)):
             for statement in MIGRATIONS[number]:
                 database.rows(statement)
-        if not found:
+        if not before:
             key = secrets.token_hex(32)
             database.rows("INSERT INTO book_facts VALUES ('secret', ?)", key)
             database.rows("INSERT INTO book_facts VALUES ('version', ?)", str(len(MIGRATIONS)))
@@ -82,8 +82,8 @@ def version(database: Database) -> int:
     """
     if "book_facts" not in database.tables():
         return 0
-    found = database.rows("SELECT value FROM book_facts WHERE name = 'version'")
-    number = int(found[0][0]) if found else 0
+    rows = database.rows("SELECT value FROM book_facts WHERE name = 'version'")
+    number = int(rows[0][0]) if rows else 0
     if number > len(MIGRATIONS):
         raise BookError(
             f"{database.url}: a book of version {number}, and this program knows versions up to "

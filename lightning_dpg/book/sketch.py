@@ -1,14 +1,14 @@
 r"""Keyed sketches of the names of nodes, by which a book sees that two data sets are on the same people.
 
-The fingerprint of the nodes finds equal node sets only, and next month's file has a few customers more
-and a few less. A sketch finds by how much two node sets overlap.
+The fingerprint of the nodes finds equal node sets only, and next month's file has some new customers
+and lacks some old ones. A sketch estimates how much two node sets overlap.
 
 **Sketch.** Each name has a *mark*: the first 64 bits of its HMAC-SHA-256 under the key of the book. The
 sketch holds the 256 smallest marks (bottom-k; Cohen and Kaplan, "Summarizing data using bottom-k
 sketches", 2007), and none of the upper half of all marks: of small data a random half is left out.
 
-**Overlap.** Two sketches A and B are complete up to the smaller one of their bounds, so that there they
-are samples of both node sets by the same coins. :math:`|A \cap B| / \min(|A|, |B|)`, counted up to that
+**Overlap.** Two sketches A and B are complete up to the smaller one of their bounds. Below it they are
+samples of both node sets by the same coins. :math:`|A \cap B| / \min(|A|, |B|)`, counted up to that
 bound, estimates how much of the smaller node set lies in the larger one. Sets without a common name
 have an estimate of 0. For sets of one size, of 256 nodes and more, an overlap of one half is estimated
 with a standard deviation of .03.
@@ -16,8 +16,8 @@ with a standard deviation of .03.
 **What a sketch leaks.**
 
 * *Without the key: nothing.* The marks are filled up to 256 and hidden under a key stream with a nonce
-  of its own, so that a sketch is 2,064 random bytes, of whatever data. Two sketches of the same
-  data have nothing in common.
+  of its own. A sketch of any data is 2,064 random bytes, and two sketches of the same data have
+  nothing in common.
 * *With the key*, which lies in the same book: about how many nodes there are (the 256th mark lies at
   :math:`256 / N`, up to 6 %; of fewer than some 500 nodes, about half of the marks are there, and their
   number is random; the exact number is not there). Whether a guessed name is among the 256 smallest
@@ -59,25 +59,25 @@ def marks(key: str, names: Sequence[str]) -> Marks:
     secret, digest = bytes.fromhex(key), hmac.digest
     encoded = (b"node\0" + name.encode("utf-8", "surrogatepass") for name in names)
     heads = b"".join([digest(secret, name, "sha256")[:8] for name in encoded])
-    found = np.frombuffer(heads, dtype="<u8").astype(np.uint64)
-    return np.unique(found[found < _UPPER_HALF])[:SIZE]
+    values = np.frombuffer(heads, dtype="<u8").astype(np.uint64)
+    return np.unique(values[values < _UPPER_HALF])[:SIZE]
 
 
-def sealed(key: str, found: Marks) -> str:
+def seal(key: str, sketch: Marks) -> str:
     """Text of a sketch, which nobody can tell from random bytes without the key.
 
     Args:
         key: Secret of a book, as hexadecimal digits.
-        found: Its marks.
+        sketch: Its marks.
     """
     filled = np.full(SIZE, _FILLER, dtype="<u8")
-    filled[: len(found)] = found
+    filled[: len(sketch)] = sketch
     nonce = secrets.token_bytes(_NONCE)
     hidden = np.frombuffer(filled.tobytes(), np.uint8) ^ _stream(key, nonce)
     return base64.b64encode(nonce + hidden.tobytes()).decode()
 
 
-def opened(key: str, text: str) -> Marks:
+def unseal(key: str, text: str) -> Marks:
     """Marks of a sealed sketch.
 
     Args:
@@ -86,8 +86,8 @@ def opened(key: str, text: str) -> Marks:
     """
     content = base64.b64decode(text)
     hidden = np.frombuffer(content[_NONCE:], np.uint8)
-    found = np.frombuffer((hidden ^ _stream(key, content[:_NONCE])).tobytes(), dtype="<u8")
-    return found[found < _UPPER_HALF].astype(np.uint64)
+    values = np.frombuffer((hidden ^ _stream(key, content[:_NONCE])).tobytes(), dtype="<u8")
+    return values[values < _UPPER_HALF].astype(np.uint64)
 
 
 def overlap(one: Marks, other: Marks) -> float:
@@ -106,9 +106,9 @@ def overlap(one: Marks, other: Marks) -> float:
     return len(np.intersect1d(first, second, assume_unique=True)) / smaller if smaller else 0.0
 
 
-def _bound(found: Marks) -> int:
+def _bound(sketch: Marks) -> int:
     """Largest mark up to which a sketch holds all marks of its node set."""
-    return int(found[-1]) if len(found) == SIZE else _UPPER_HALF
+    return int(sketch[-1]) if len(sketch) == SIZE else _UPPER_HALF
 
 
 def _stream(key: str, nonce: bytes) -> NDArray[np.uint8]:

@@ -35,48 +35,48 @@ _WIDEST = 10_000  # of a pipe, where no line is folded
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def show(found: dict[str, Any]) -> None:
+def show(summary: dict[str, Any]) -> None:
     """Print the totals of a data set, their bar, and its runs.
 
     Args:
-        found: Summary of the data set.
+        summary: Summary of the data set.
     """
     console = _console()
-    total, delta = found["total"], found["delta"]
+    total, delta = summary["total"], summary["delta"]
     lines = [
-        f"{found['dataset']}: relation {found['relation']}, record {found['record']}",
-        *([found["words"]] if found["words"] else []),
+        f"{summary['dataset']}: relation {summary['relation']}, record {summary['record']}",
+        *([summary["words"]] if summary["words"] else []),
         f"total     epsilon {digits_up(total, 6)}, delta {digits_up(delta, 6)}",
-        f"spent     {spent_text(found)}",
-        f"reserved  epsilon {digits_up(found['reserved'], 6)}",
-        f"left      {left_text(found)}",
+        f"spent     {spent_text(summary)}",
+        f"reserved  epsilon {digits_up(summary['reserved'], 6)}",
+        f"left      {left_text(summary)}",
     ]
     for line in lines:
         _print(console, plain(line))
-    _print(console, _bar(found, _BAR, console).append(f" {found['spent'] / total:.0%} spent"))
-    for line in _notes(found):
+    _print(console, _bar(summary, _BAR, console).append(f" {summary['spent'] / total:.0%} spent"))
+    for line in _notes(summary):
         _print(console, plain(line))
-    if found["grants"]:
-        _print(console, _grants(found["grants"]))
-    if not found["releases"]:
+    if summary["grants"]:
+        _print(console, _grants(summary["grants"]))
+    if not summary["releases"]:
         _print(console, plain("no releases"))
         return
-    _print(console, _runs(found["releases"], console))
-    for line in condition_note(found):
+    _print(console, _runs(summary["releases"], console))
+    for line in condition_note(summary):
         _print(console, plain(line))
 
 
-def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
+def show_group(summary: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
     """Print what a group of disjoint parts proves, and one table of its parts.
 
     Args:
-        found: Summary of the group.
+        summary: Summary of the group.
         facts: Its facts by name.
     """
     console = _console()
-    parts = found["parts"]
-    kind = f"relation {found['relation']}, record {found['record']}"
-    _print(console, plain(f"{found['group']}: {len(parts)} parts, {kind}"))
+    parts = summary["parts"]
+    kind = f"relation {summary['relation']}, record {summary['record']}"
+    _print(console, plain(f"{summary['group']}: {len(parts)} parts, {kind}"))
     for name, text in facts:
         _print(console, plain(f"{name:9} {text}"))
     table = _table(*PART_COLUMNS)
@@ -84,30 +84,30 @@ def show_group(found: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
         table.add_row(*map(plain, part_cells(each)))
     _fold_only(table, "part", "words")
     _print(console, table)
-    for line in [*_same_edges(parts), *condition_note(found)]:
+    for line in [*_same_edges(parts), *condition_note(summary)]:
         _print(console, plain(line))
 
 
-def show_all(found: Sequence[dict[str, Any]]) -> None:
+def show_all(summaries: Sequence[dict[str, Any]]) -> None:
     """Print one table of all data sets.
 
     Args:
-        found: Summary of each data set.
+        summaries: Summary of each data set.
     """
     console = _console()
     table = _table("data set", "relation", "total", "delta", "spent", "reserved", "left")
     table.add_column("")
     table.add_column("runs", justify="right", no_wrap=True)
-    for each in found:
+    for each in summaries:
         bar = _bar(each, _SHORT_BAR, console)
         name, *numbers, count, _ = part_cells(each)
         table.add_row(plain(name), each["relation"], *numbers, bar, count)
     _fold_only(table, "data set")
     _print(console, table)
     _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
-    for line in _same_edges(found):
+    for line in _same_edges(summaries):
         _print(console, plain(line))
-    _print_mark(console, found)
+    _print_mark(console, summaries)
 
 
 def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -134,20 +134,20 @@ def node_line(node: float | str, size: int, delta: float) -> str:
     """
     if isinstance(node, str):
         return f"node      no statement at delta {delta:g} on the {size} edges of a node at most"
-    stated = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
-    return f"node      {stated}: all edges of a node, {size} at most, as a group"
+    budget = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
+    return f"node      {budget}: all edges of a node, {size} at most, as a group"
 
 
-def shares(found: dict[str, Any], places: int) -> tuple[int, int, int]:
+def shares(summary: dict[str, Any], places: int) -> tuple[int, int, int]:
     """Places of a bar that are spent, reserved and left; the first two are rounded up.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
         places: Number of places of the whole bar.
     """
-    total = found["total"]
-    spent = min(places, math.ceil(found["spent"] / total * places - 1e-9))
-    held = min(places - spent, math.ceil(found["reserved"] / total * places - 1e-9))
+    total = summary["total"]
+    spent = min(places, math.ceil(summary["spent"] / total * places - 1e-9))
+    held = min(places - spent, math.ceil(summary["reserved"] / total * places - 1e-9))
     return spent, held, places - spent - held
 
 
@@ -156,28 +156,30 @@ def plain(text: str) -> Text:
     return Text(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
-def _same_edges(found: Sequence[dict[str, Any]]) -> list[str]:
+def _same_edges(summaries: Sequence[dict[str, Any]]) -> list[str]:
     """Say of each data set which runs on the same edges are not in its numbers."""
-    return [f"{each['dataset']}: {note}" for each in found for note in same_edges_note(each)]
+    return [f"{each['dataset']}: {note}" for each in summaries for note in same_edges_note(each)]
 
 
-def _print_mark(console: Console, found: Sequence[dict[str, Any]]) -> None:
+def _print_mark(console: Console, summaries: Sequence[dict[str, Any]]) -> None:
     """Explain the mark of data sets whose numbers hold under conditions."""
-    if any(each["conditional"] for each in found):
+    if any(each["conditional"] for each in summaries):
         _print(console, plain(f"{MARK} only if conditions hold, which budget show NAME tells"))
 
 
-def _notes(found: dict[str, Any]) -> list[str]:
+def _notes(summary: dict[str, Any]) -> list[str]:
     """Lines below the bar."""
-    notes = [*same_edges_note(found), *upper_bounds(found)]
-    if found["part_of"]:
-        notes.append(f"part of   {found['part_of']}, whose parts the owner declares to be disjoint")
-    if (node := found.get("node")) is not None:
-        notes.append(node_line(node, found["max_degree"], found["delta"]))
-    if count := len(found["measurements"]):
+    notes = [*same_edges_note(summary), *upper_bounds(summary)]
+    if summary["part_of"]:
+        notes.append(
+            f"part of   {summary['part_of']}, whose parts the owner declares to be disjoint"
+        )
+    if (node := summary.get("node")) is not None:
+        notes.append(node_line(node, summary["max_degree"], summary["delta"]))
+    if count := len(summary["measurements"]):
         times = "once" if count == 1 else f"{count} times"
-        notes.append(f"measured  {times}, on no total: budget history {found['dataset']}")
-    if rule := grant_rule(found):
+        notes.append(f"measured  {times}, on no total: budget history {summary['dataset']}")
+    if rule := grant_rule(summary):
         notes.append(f"grants    {rule}")
     return notes
 
@@ -206,11 +208,11 @@ def _print(console: Console, content: RenderableType) -> None:
     print("\n".join(line.rstrip(" ") for line in capture.get().removesuffix("\n").split("\n")))
 
 
-def _bar(found: dict[str, Any], places: int, console: Console) -> Text:
+def _bar(summary: dict[str, Any], places: int, console: Console) -> Text:
     is_drawn = console.is_terminal and console.encoding.startswith("utf")
     bar = Text("" if is_drawn else "[")
     signs = _BLOCKS if is_drawn else _ASCII
-    for count, sign, style in zip(shares(found, places), signs, _STYLES, strict=True):
+    for count, sign, style in zip(shares(summary, places), signs, _STYLES, strict=True):
         bar.append(sign * count, style)
     if not is_drawn:
         bar.append("]")

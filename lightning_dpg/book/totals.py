@@ -1,9 +1,9 @@
-r"""What the releases of a data set spend together, as one ledger would say it.
+r"""Total cost of the releases of a data set, as one ledger would compute it.
 
 It is a statement on the releases that were made: Renyi curves add up over all entries of all runs,
-pure epsilons add up, and the smallest epsilon that is proved counts, as in
-:mod:`lightning_dpg.privacy.composition`. Whether a further run may begin is for
-:mod:`lightning_dpg.book.filter` to say.
+pure epsilons add up, and the smallest proved epsilon counts, as in
+:mod:`lightning_dpg.privacy.composition`. :mod:`lightning_dpg.book.filter` decides whether a further
+run may begin.
 
 **From edges to a node.** Where each node has D edges at most (public), an edge-level guarantee covers
 all edges of a node as a group of D. A pure epsilon becomes D epsilon, Gaussian noise of mu becomes D mu
@@ -54,15 +54,15 @@ _SMALLEST_DELTA = 1e-100
 _CLOSE = 1.01  # a sum of pure epsilons that is larger by no more is stated: it can be added by hand
 
 
-def spent(runs: Together, delta: float) -> tuple[float, str]:
+def spent_epsilon(runs: Together, delta: float) -> tuple[float, str]:
     """Smallest epsilon that is proved for all runs together at a delta, and the accountant's name.
 
-    Where all releases are of pure epsilon, it is their sum unless another accountant proves less by
-    more than a hundredth: that is the number which whoever adds up the runs by hand arrives at.
+    If all releases have a pure epsilon, it is their sum, which can be checked by hand, unless another
+    accountant proves less by more than one percent.
 
     Args:
         runs: Runs of one relation.
-        delta: That of the data set's total.
+        delta: Delta of the total.
     """
     entries = [composition.entry_of(event, steps) for event, steps in runs.steps.items()]
     if not entries:
@@ -112,20 +112,20 @@ def node_level(entries: Sequence[LedgerEntry], delta: float, degree: int) -> flo
         groups = [_of_group(entry, degree) for entry in own]
         groups += [_of_group(entry, degree, bound) for entry in late]
         return composition.headline(groups, delta)[0]
-    found, inner = math.inf, delta
+    smallest, inner = math.inf, delta
     while inner > _SMALLEST_DELTA:
         epsilon = composition.quick_epsilon(entries, inner)
         together = group_budget(epsilon, inner, degree)
         if together.delta <= delta:
-            found = min(found, together.epsilon)
-            if together.epsilon > found:
+            smallest = min(smallest, together.epsilon)
+            if together.epsilon > smallest:
                 break
         inner /= 2
-    return found
+    return smallest
 
 
 def _rests_on_a_bound(entry: LedgerEntry) -> bool:
-    """Whether these are joint degrees of an earlier version, which fail where T was too small."""
+    """Return whether an entry is that of joint degrees of an earlier version, with a delta of its own."""
     return entry.key == "joint_degrees" and entry.event.total_delta > 0
 
 

@@ -1,4 +1,4 @@
-"""What a run that ended without a word has released, as far as its journal proves it."""
+"""Releases of a killed run, as far as the book and its journal prove them."""
 
 import socket
 from collections import Counter
@@ -23,16 +23,18 @@ def proved_steps(run: Run) -> list[int]:
     shown = _shown(run)
     if shown is None:
         return [each.entry.steps for each in run.planned]
-    kept = []
+    counts = []
     for each in run.planned:
         steps = max(each.booked, min(shown[each.entry.event], each.entry.steps))
         shown[each.entry.event] -= steps
-        kept.append(steps)
-    return kept
+        counts.append(steps)
+    return counts
 
 
 def is_elsewhere(run: Run) -> bool:
-    """Whether only another machine can read the journal of a run, which would keep its whole plan.
+    """Return whether only another machine can read the journal of a run.
+
+    Without its journal, the run would keep its whole plan.
 
     Args:
         run: The run.
@@ -45,7 +47,7 @@ def is_elsewhere(run: Run) -> bool:
 
 
 def _shown(run: Run) -> Counter[Event] | None:
-    """How many steps of each event the journal adds to what was there at the run's start."""
+    """Steps of each event that the journal shows beyond the start of the run."""
     if run.journal is None:
         return None
     path = Path(run.journal)

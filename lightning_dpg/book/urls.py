@@ -1,4 +1,4 @@
-"""URLs of books on PostgreSQL: their parts, and what may be printed of them."""
+"""URLs of books on PostgreSQL: their parts, and their form without passwords."""
 
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
@@ -65,7 +65,7 @@ def without_password(url: str) -> str:
 
 
 def has_password(url: str) -> bool:
-    """Whether a URL has a password, perhaps with characters that ought to be quoted."""
+    """Return whether a URL has a password, perhaps with characters that ought to be quoted."""
     rest = _scheme_and_rest(url)[2]
     return ":" in rest.rpartition("@")[0] or "password=" in rest.partition("?")[2].lower()
 

@@ -18,7 +18,7 @@ Row = tuple[Any, ...]
 
 
 class Contents(NamedTuple):
-    """What a book holds at one moment.
+    """Contents of a book at one moment.
 
     Attributes:
         log: Lines of the log, all or from one on.
@@ -34,30 +34,29 @@ class Contents(NamedTuple):
 def faults(database: Database) -> list[str]:
     """Say which lines were changed, removed or inserted, and which rows of tables were.
 
-    Tables are made anew from the log and compared, so that a log that was cut off at its end is found
-    by the tables. Somebody who rewrites all lines and all tables is found by a hash of a line that was
-    kept elsewhere only.
+    The tables are made anew from the log and compared. This also finds a log whose end was cut off.
+    If somebody rewrites all lines and all tables, only a hash that was kept elsewhere shows it.
 
     Args:
         database: The book.
     """
     try:
         with database.snapshot():  # others may write meanwhile
-            found = contents(database)
+            whole = contents(database)
     except BookError as error:
         return [f"line {_first_unreadable(database)}: cannot be read ({error})"]
-    return faults_of(found)
+    return faults_of(whole)
 
 
-def faults_of(found: Contents) -> list[str]:
+def faults_of(whole: Contents) -> list[str]:
     """Say which lines and rows of a whole book were changed.
 
     Args:
-        found: The book from its first line on.
+        whole: The book from its first line on.
     """
-    if changed := list(broken(found.log)):
-        return changed
-    return differences(found.log, {}, found.tables) or list(_under_another_key(found))
+    if changes := list(broken(whole.log)):
+        return changes
+    return differences(whole.log, {}, whole.tables) or list(_under_another_key(whole))
 
 
 def contents(database: Database, start: int = 1) -> Contents:
@@ -67,14 +66,14 @@ def contents(database: Database, start: int = 1) -> Contents:
 
 
 def differences(
-    log: Sequence[Line], before: Mapping[str, Iterable[Row]], stated: Mapping[str, set[Row]]
+    log: Sequence[Line], before: Mapping[str, Iterable[Row]], current: Mapping[str, set[Row]]
 ) -> list[str]:
     """Say which rows do not follow from lines, or which line cannot be read.
 
     Args:
         log: Lines.
         before: Rows of each table before them.
-        stated: Rows of each table now.
+        current: Rows of each table now.
     """
     with tempfile.TemporaryDirectory() as folder:
         again = SQLite(Path(folder) / "again.db", is_new=True)
@@ -90,14 +89,14 @@ def differences(
         derived = {table: set(again.rows(f"SELECT * FROM {table}")) for table in TABLES}
         again.close()
     return [
-        fault for table in TABLES for fault in _differences(table, stated[table], derived[table])
+        fault for table in TABLES for fault in _differences(table, current[table], derived[table])
     ]
 
 
-def _under_another_key(found: Contents) -> Iterator[str]:
-    """Say which data sets the book does not recognize, so that they could be registered once more."""
-    for line in found.log:
-        if line.kind == "register" and line.facts.get("key") != key_digest(found.key):
+def _under_another_key(whole: Contents) -> Iterator[str]:
+    """Say which data sets the book no longer recognizes; they could be registered a second time."""
+    for line in whole.log:
+        if line.kind == "register" and line.facts.get("key") != key_digest(whole.key):
             yield f"line {line.line}: registered under another key than that of the book"
 
 
@@ -130,18 +129,18 @@ def _first_unreadable(database: Database) -> int:
     line = 0
     while True:
         try:
-            found = database.rows("SELECT * FROM book_log WHERE line = ?", line + 1)
+            rows = database.rows("SELECT * FROM book_log WHERE line = ?", line + 1)
         except BookError:
             return line + 1
-        if not found:
+        if not rows:
             return line + 1
         line += 1
 
 
-def _differences(table: str, stated: set[Row], derived: set[Row]) -> list[str]:
+def _differences(table: str, current: set[Row], derived: set[Row]) -> list[str]:
     name = table.removeprefix("book_")
     return [
         f"table {name}: row {row[0]!r} "
-        + ("does not follow from the log" if row in stated else "is missing or was changed")
-        for row in sorted(stated ^ derived, key=str)
+        + ("does not follow from the log" if row in current else "is missing or was changed")
+        for row in sorted(current ^ derived, key=str)
     ]

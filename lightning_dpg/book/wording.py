@@ -22,106 +22,108 @@ def minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def left_text(found: dict[str, Any]) -> str:
+def left_text(summary: dict[str, Any]) -> str:
     """Say what is left of a data set, or that it is closed.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
     """
-    if found["closed"]:
-        return f"nothing: closed at {minute(found['closed'])} UTC by {found['closed_by']}"
-    return f"one pure release of epsilon {found['left']:g}" if found["left"] else "nothing"
+    if summary["closed"]:
+        return f"nothing: closed at {minute(summary['closed'])} UTC by {summary['closed_by']}"
+    return f"one pure release of epsilon {summary['left']:g}" if summary["left"] else "nothing"
 
 
-def spent_text(found: dict[str, Any]) -> str:
+def spent_text(summary: dict[str, Any]) -> str:
     """Say what is spent, first by the number that can be added up by hand, if there is one.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
     """
-    spent, added = digits_up(found["spent"], 6), found["pure_sum"]
-    if added is None or added <= found["spent"]:
-        return f"epsilon {spent} ({found['accountant']})"
+    spent, added = digits_up(summary["spent"], 6), summary["pure_sum"]
+    if added is None or added <= summary["spent"]:
+        return f"epsilon {spent} ({summary['accountant']})"
     return (
-        f"epsilon {digits_up(added, 6)} added up, {spent} proved together ({found['accountant']})"
+        f"epsilon {digits_up(added, 6)} added up, {spent} proved together ({summary['accountant']})"
     )
 
 
-def same_edges_note(found: dict[str, Any]) -> list[str]:
+def same_edges_note(summary: dict[str, Any]) -> list[str]:
     """Say which runs on the same edges are not in the numbers of a data set.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
     """
     return [
         f"the same edges are registered as {each['dataset']!r} for the relation {each['relation']}: "
         "its runs are not in this number"
-        for each in found["same_edges"]
+        for each in summary["same_edges"]
     ]
 
 
-def grant_rule(found: dict[str, Any]) -> str:
+def grant_rule(summary: dict[str, Any]) -> str:
     """Say who may spend on a data set; empty if every user may.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
     """
-    if found["two_persons"]:
+    if summary["two_persons"]:
         return "needed by all runs, each made by one person and approved by another"
-    return "needed by all runs" if found["grants"] else ""
+    return "needed by all runs" if summary["grants"] else ""
 
 
-def upper_bounds(found: dict[str, Any]) -> list[str]:
+def upper_bounds(summary: dict[str, Any]) -> list[str]:
     """Say which runs make the numbers of a data set an upper bound, and whether its total is exceeded.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
     """
-    said = []
-    states = [(run["run"], run["outcome"]) for run in found["releases"]]
-    if going := [number for number, outcome in states if outcome == "open"]:
-        said.append(f"{_runs_of(going)} open: steps are booked ahead, and spent is an upper bound")
+    notes = []
+    states = [(run["run"], run["outcome"]) for run in summary["releases"]]
+    if open_runs := [number for number, outcome in states if outcome == "open"]:
+        notes.append(
+            f"{_runs_of(open_runs)} open: steps are booked ahead, and spent is an upper bound"
+        )
     if killed := [number for number, outcome in states if outcome == "killed"]:
-        said.append(f"{_runs_of(killed)} killed: what may have been released counts as spent")
-    if found["spent"] > found["total"]:
-        said.append(
+        notes.append(f"{_runs_of(killed)} killed: what may have been released counts as spent")
+    if summary["spent"] > summary["total"]:
+        notes.append(
             "the total is exceeded: lost steps were released, and are booked whatever the total"
         )
-    return said
+    return notes
 
 
-def condition_note(found: dict[str, Any]) -> list[str]:
+def condition_note(summary: dict[str, Any]) -> list[str]:
     """Say that numbers hold under conditions only, and what holds in any case.
 
     Args:
-        found: Summary of a data set or of a group.
+        summary: Summary of a data set or of a group.
     """
-    if not found["conditional"]:
+    if not summary["conditional"]:
         return []
-    epsilon = found["in_any_case"]
-    of_group = f" for one {found['record']}" if "parts" in found else ""
+    epsilon = summary["in_any_case"]
+    of_group = f" for one {summary['record']}" if "parts" in summary else ""
     proved = (
         "nothing is proved"
         if epsilon is None
-        else f"all releases together are ({epsilon:g}, {found['delta']:g})-DP{of_group}"
+        else f"all releases together are ({epsilon:g}, {summary['delta']:g})-DP{of_group}"
     )
     return [
         f"{MARK} under a condition: the epsilons hold only if the conditions do; in any case {proved}"
     ]
 
 
-def part_cells(found: dict[str, Any]) -> tuple[str, ...]:
+def part_cells(summary: dict[str, Any]) -> tuple[str, ...]:
     """Cells of :data:`PART_COLUMNS`; nothing is left of closed data.
 
     Args:
-        found: Summary of a data set.
+        summary: Summary of a data set.
     """
-    numbers = [digits_up(found[key], 6) for key in ("total", "delta", "spent", "reserved")]
-    if found["conditional"]:
+    numbers = [digits_up(summary[key], 6) for key in ("total", "delta", "spent", "reserved")]
+    if summary["conditional"]:
         numbers[2] += f" {MARK}"
-    left = "closed" if found["closed"] else f"{found['left']:g}"
-    count = str(len(found["releases"]))
-    return (found["dataset"], *numbers, left, count, found["words"])
+    left = "closed" if summary["closed"] else f"{summary['left']:g}"
+    count = str(len(summary["releases"]))
+    return (summary["dataset"], *numbers, left, count, summary["words"])
 
 
 def run_cells(run: dict[str, Any]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def machine_of(who: str) -> str:
     """Machine of a process that was described.
 
     Args:
-        who: What :func:`described` returned there.
+        who: Text of :func:`described` on that machine.
     """
     return who.rpartition(", process ")[0].rpartition("@")[2]
 

@@ -31,13 +31,13 @@ def register(book, name, epsilon=2.0, delta=1e-6, **changes):
     book.register(name, fingerprint, total=Budget(epsilon, delta), **values)
 
 
-def reserve(book, planned, name="crm", method="BTER", delta=0.0, is_made=False, **changes):
+def reserve(book, planned, name="crm", method="BTER", delta=0.0, is_released=False, **changes):
     epsilon = planned.pure_epsilon or 1.0
     values = {"settings": "s", "edges": f"edges of {name}"} | changes
     request = Request(
         method, budget=Budget(epsilon, delta), plan=lambda budget: [planned], **values
     )
-    return book.reserve(name, request, is_made=is_made)
+    return book.reserve(name, request, is_released=is_released)
 
 
 def run(book, planned, name="crm", **changes):
@@ -85,7 +85,7 @@ def full_book(url):
         record(
             book.database, "measure", dataset="crm", who="zoe@vm, process 7", user="zoe", **facts
         )
-    lost = reserve(book, entry(1.25), "january", is_made=True)
+    lost = reserve(book, entry(1.25), "january", is_released=True)
     lost.book(entry(1.25))
     lost.close("stopped")
     act_as(book, "ann").close_data_set("february")

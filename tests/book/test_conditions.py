@@ -24,7 +24,7 @@ CHAIN = "the chain is stationary"
 def test_a_guard_counts_in_any_case_beside_runs_without_a_condition(url, capsys):
     book = new_book(url, epsilon=4.0)
     run(book, entry(0.5))
-    run(book, entry(1.0), method="BlockSampler", condition=CHAIN, in_any_case=8.0)
+    run(book, entry(1.0), method="BlockSampler", condition=CHAIN, unconditional_epsilon=8.0)
     found = summary(book, "crm")
     assert (found["spent"], found["conditional"], found["in_any_case"]) == (1.5, True, 8.5)
     assert [each["condition"] for each in found["releases"]] == [None, CHAIN]
@@ -51,7 +51,7 @@ def test_without_a_guard_nothing_is_proved_in_any_case(url, capsys):
 
 def test_what_is_reserved_only_is_not_released_in_any_case(url):
     book = new_book(url)
-    reserve(book, entry(0.5), condition=CHAIN, in_any_case=8.0)
+    reserve(book, entry(0.5), condition=CHAIN, unconditional_epsilon=8.0)
     found = summary(book, "crm")
     assert (found["conditional"], found["in_any_case"]) == (True, 0)
 

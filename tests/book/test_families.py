@@ -100,7 +100,7 @@ def test_a_journal_in_the_folder_of_an_earlier_run_is_that_of_the_last(book, tmp
 def test_a_step_that_only_the_book_shows_is_lost(stopped, book, tmp_path):
     """As of a run that was killed after it had booked a step, and before it wrote the journal."""
     run = book.reserve("crm", training(tmp_path / "again.jsonl", steps(37), previous=stopped))
-    assert run.unseen == [steps(3)]
+    assert run.lost == [steps(3)]
     assert shown(book) == 100
     run.book(steps(59))
     assert run.affords([steps(1)])
@@ -146,8 +146,8 @@ def test_a_family_that_began_in_another_one_loses_its_block_only(tmp_path):
     resumed = training(tmp_path / "last.jsonl", steps(50), previous=again, epsilon=0.51)
     run = book.reserve("crm", resumed)
     assert [each.family for each in book.runs("crm")] == [1, 2, 2]
-    assert run.unseen == [steps(20)]
-    assert run.unbooked == [steps(30)]
+    assert run.lost == [steps(20)]
+    assert run.unreleased == [steps(30)]
 
 
 def test_a_block_that_was_lost_is_lost_once(book, stopped, tmp_path):
@@ -156,7 +156,7 @@ def test_a_block_that_was_lost_is_lost_once(book, stopped, tmp_path):
     run = book.reserve("crm", training(again, steps(30), previous=stopped))
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.journal = again
-    for made in (steps(30), *run.unseen, steps(20)):  # 10 steps are unseen
+    for made in (steps(30), *run.lost, steps(20)):  # 10 steps are lost
         ledger.spend(made)
     run.book(steps(20))
     book.close()

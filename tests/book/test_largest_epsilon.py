@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.book.request import Request, asked, largest_epsilon, rule_of
+from lightning_dpg.book.request import Request, charge_of, largest_epsilon, rule_of
 from lightning_dpg.book.rows import DataSet, Planned, Run
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -60,7 +60,7 @@ def ended(number, budget, entry):
 
 def let_in(data, runs, request, epsilon):
     one = request._replace(budget=Budget(epsilon, request.budget.delta))
-    return rule_of(data, runs, asked(runs, one)) is not None
+    return rule_of(data, runs, charge_of(runs, one)) is not None
 
 
 @settings(max_examples=30, deadline=None)

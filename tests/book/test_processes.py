@@ -138,7 +138,7 @@ def go_on(url, folder, length, number, made):
     before = list(ledger.entries)
     request = asked(plan, journal=ledger.journal, before=before, previous=previous)
     run = Book(url).reserve("crm", request)
-    for entry in run.unseen:
+    for entry in run.lost:
         ledger.book_lost(entry)
     ledger.account = run.book
     while run.affords([step]):

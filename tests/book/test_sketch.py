@@ -47,12 +47,12 @@ def test_a_sealed_sketch_has_one_length_and_nothing_in_common_with_another_one()
     texts = []
     for size in (0, 1, 40, 40, 3000):
         marks = sketch.marks(KEY, names(0, size))
-        texts.append(sketch.sealed(KEY, marks))
-        assert np.array_equal(sketch.opened(KEY, texts[-1]), marks)
+        texts.append(sketch.seal(KEY, marks))
+        assert np.array_equal(sketch.unseal(KEY, texts[-1]), marks)
     assert {len(base64.b64decode(text)) for text in texts} == {16 + 8 * 256}
     same = [base64.b64decode(text) for text in texts[2:4]]
     assert sum(a == b for a, b in zip(*same, strict=True)) < 40  # 8 of 2064 by chance
-    opened = sketch.opened(OTHER_KEY, texts[3])
+    opened = sketch.unseal(OTHER_KEY, texts[3])
     assert sketch.overlap(opened, sketch.marks(KEY, names(0, 40))) == 0
 
 

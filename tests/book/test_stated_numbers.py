@@ -61,7 +61,7 @@ def test_a_later_version_of_the_data_is_found_in_the_total_of_others(book):
 def test_parts_of_a_group_name_other_totals_and_conditions(book, capsys):
     """Jan proves 1 under a condition, and 8 in any case; Feb proves 1.5."""
     for name, epsilon, more in [
-        ("jan", 1.0, {"condition": "the chain is stationary", "in_any_case": 8.0}),
+        ("jan", 1.0, {"condition": "the chain is stationary", "unconditional_epsilon": 8.0}),
         ("feb", 1.5, {}),
     ]:
         register(book, name, part_of="year", max_degree=2)

@@ -28,7 +28,7 @@ def run(epsilon, delta, *entries):
 
 
 def spent(runs, delta):
-    return totals.spent(together(runs), delta)
+    return totals.spent_epsilon(together(runs), delta)
 
 
 # Five runs as their methods book them: BTER, DPNetGAN, PrivCom (noisy Oja), graph kernels, a count.

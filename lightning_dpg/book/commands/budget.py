@@ -8,7 +8,7 @@ from typing import Any
 
 from lightning_dpg.book.commands.export import export
 from lightning_dpg.book.commands.html import html
-from lightning_dpg.book.commands.open_book import opened
+from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.book.commands.owner import close, grant, init, register
 from lightning_dpg.book.commands.plan import plan
 from lightning_dpg.commands.arguments import Parser, add_arguments
@@ -38,9 +38,9 @@ def show(name: str | None = None, *, json: bool = False, book: str | None = None
     Args:
         name: Data set or group; by default all.
         json: Print numbers for programs.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
-    with opened(book) as place:
+    with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book import terminal
         from lightning_dpg.book.partition import group_facts, group_summary, parts_of
@@ -61,13 +61,13 @@ def show(name: str | None = None, *, json: bool = False, book: str | None = None
             return
         place.reconcile(name)
         names = [name] if name else [each.name for each in place.data_sets()]
-        found = [summary(place, each) for each in names]
+        summaries = [summary(place, each) for each in names]
         if json:
-            print(as_json(found[0] if name else found))
+            print(as_json(summaries[0] if name else summaries))
         elif name:
-            terminal.show(found[0])
-        elif found:
-            terminal.show_all(found)
+            terminal.show(summaries[0])
+        elif summaries:
+            terminal.show_all(summaries)
         else:
             print(f"{place.url}: no data set is registered")
 
@@ -77,21 +77,21 @@ def history(name: str | None = None, *, book: str | None = None) -> None:
 
     Args:
         name: Data set or group; by default all.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
-    with opened(book) as place:
+    with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book.log import lines
         from lightning_dpg.book.partition import names_of
 
-        known = set(names_of(place, name)) if name else set()
-        runs = {each.number for named in known for each in place.runs(named)}
-        numbers = {each.number for named in known for each in place.grants(named)}
+        names = set(names_of(place, name)) if name else set()
+        runs = {each.number for named in names for each in place.runs(named)}
+        numbers = {each.number for named in names for each in place.grants(named)}
         for line in lines(place.database):
             facts = line.facts
-            is_named = known & {facts.get("name"), facts.get("dataset")}
+            is_named = names & {facts.get("name"), facts.get("dataset")}
             is_approved = line.kind == "approve" and facts["number"] in numbers
-            if not known or is_named or is_approved or facts.get("run") in runs:
+            if not names or is_named or is_approved or facts.get("run") in runs:
                 print(
                     f"{line.line:>6}  {line.time[:19].replace('T', ' ')}  {_what(line.kind, facts)}"
                 )
@@ -121,21 +121,21 @@ def verify(*, token: Path | None = None, book: str | None = None) -> None:
 
     Args:
         token: File with the owner's token, to also find lines of owners that were written without it.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
 
     Raises:
         SystemExit: With code 1, if there are any.
     """
-    with opened(book, token) as place:
+    with open_book(book, token) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book.log import lines
         from lightning_dpg.book.verification import faults
 
-        found = faults(place.database)
-        if token and not found:
-            found = place.owner_faults()
-        if found:
-            print("\n".join(found))
+        changes = faults(place.database)
+        if token and not changes:
+            changes = place.owner_faults()
+        if changes:
+            print("\n".join(changes))
             raise SystemExit(1)
         log = lines(place.database)
         print(

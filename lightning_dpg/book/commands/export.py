@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from lightning_dpg.book.commands.open_book import opened
+from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def export(
         format: Format of the file.
         output: The file; by default the terminal.
         overwrite: Replace a file that is there.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
     if output is not None:
         check_output(output, overwrite=overwrite)
-    with opened(book) as found:
+    with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book.export import csv_text, json_text
 
-        content = (csv_text if format == "csv" else json_text)(found, names_of(found, name))
+        content = (csv_text if format == "csv" else json_text)(place, names_of(place, name))
     if output is None:
         print(content, end="")
     else:

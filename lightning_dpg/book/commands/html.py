@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lightning_dpg.book.commands.export import check_output, names_of, write
-from lightning_dpg.book.commands.open_book import opened
+from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
 
 
@@ -22,17 +22,17 @@ def html(
         output: The file.
         method: Method of the planned further releases; by default those of the runs.
         overwrite: Replace a file that is there.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
     check_output(output, overwrite=overwrite)
-    with opened(book) as found:
+    with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book.page import page
 
-        names = names_of(found, name)
+        names = names_of(place, name)
         if not names:
             raise CommandError(
-                f"{found.url}: no data set is registered\n"
+                f"{place.url}: no data set is registered\n"
                 "see python -m lightning_dpg budget register"
             )
-        write(output, page(found, names, method))
+        write(output, page(place, names, method))

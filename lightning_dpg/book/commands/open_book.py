@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def opened(
+def open_book(
     book: str | None, token: Path | None = None, *, is_new: bool = False
 ) -> Iterator["Book"]:
     """Open a book, and close it in the end.
@@ -34,5 +34,5 @@ def opened(
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.book.book import Book
 
-    with contextlib.closing(Book(url, is_new=is_new, token=token)) as found:
-        yield found
+    with contextlib.closing(Book(url, is_new=is_new, token=token)) as place:
+        yield place

@@ -1,4 +1,4 @@
-"""``budget init``, ``register``, ``grant`` and ``close``: what an owner does with a budget book."""
+"""``budget init``, ``register``, ``grant`` and ``close``: the commands of an owner."""
 
 import contextlib
 import math
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from lightning_dpg.book.commands.open_book import opened
+from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.book.owner_token import VARIABLE
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.kind import Kind
@@ -26,10 +26,10 @@ def init(*, token: Path | None = None, book: str | None = None) -> None:
 
     Args:
         token: Make this file, without which no owner's command is let in.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
-    with opened(book, token, is_new=True) as made:
-        print(f"made the budget book {made.url}\nit is as private as the data: keep a backup")
+    with open_book(book, token, is_new=True) as place:
+        print(f"made the budget book {place.url}\nit is as private as the data: keep a backup")
     if token:
         print(f"made the token of its owner, {token}: keep it where no spender can read it")
 
@@ -85,7 +85,7 @@ def register(
         other_people: Register data although more than half of their nodes are those of other
             registered data.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
     _check_budget("a total", epsilon, delta, is_positive=True)
     if not name.strip():
@@ -100,24 +100,26 @@ def register(
     from lightning_dpg.privacy.events import Relation
 
     protected = Relation(relation)
-    columns = _given(source=source, target=target, missing_ids=missing_ids)
-    nodes = _given(ids=ids, column=column, left=left, right=right, side_column=side_column)
+    columns = _without_none(source=source, target=target, missing_ids=missing_ids)
+    nodes = _without_none(ids=ids, column=column, left=left, right=right, side_column=side_column)
     with _opened_by_owner(book, token) as place:
         content = _identity(data, undirected, kind, columns, nodes)
-        found, people = place.fingerprint(content), place.marks(content)
-        near = [
-            known
-            for known in place.same_people(found, people, protected)
-            if not part_of or known.part_of != part_of
+        fingerprint, people = place.fingerprint(content), place.marks(content)
+        same_people = [
+            dataset
+            for dataset in place.same_people(fingerprint, people, protected)
+            if not part_of or dataset.part_of != part_of
         ]
-        if near and not other_people:
-            raise _same_people(near[0], in_common(near[0], found, content), name)
+        if same_people and not other_people:
+            raise _same_people(
+                same_people[0], in_common(same_people[0], fingerprint, content), name
+            )
         place.register(
             name,
-            found,
+            fingerprint,
             relation=protected,
             total=Budget(epsilon, delta),
-            record_unit=protected_unit(protected, found.record),
+            record_unit=protected_unit(protected, fingerprint.record),
             words=words,
             max_degree=max_degree,
             part_of=part_of,
@@ -133,9 +135,9 @@ def register(
                 f"the same edges are registered as {other.name!r} for the relation "
                 f"{other.relation}: neither total has the runs of the other one"
             )
-    for known in near:
+    for dataset in same_people:
         print(
-            f"warning: {in_common(known, found, content)}; if they are on the same people, their totals "
+            f"warning: {in_common(dataset, fingerprint, content)}; if they are on the same people, their totals "
             "add up",
             file=sys.stderr,
         )
@@ -164,7 +166,7 @@ def grant(
         approve: Number of a grant of another owner, to approve it.
         role: Role of a user of PostgreSQL: spender or owner.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
     if sum(each is not None for each in (role, approve, epsilon)) != 1:
         raise CommandError(
@@ -189,13 +191,13 @@ def _grant(book: "Book", name: str, to: str, epsilon: float, delta: float) -> No
 
     _check_budget("a grant", epsilon, delta)
     is_first = not book.grants(name)
-    made = book.grant(name, to, Budget(epsilon, delta))
-    print(f"granted {_in_words(made)}")
+    new = book.grant(name, to, Budget(epsilon, delta))
+    print(f"granted {_in_words(new)}")
     has_two_persons = book.data_set(name).two_persons
     if is_first and not has_two_persons:
         print("from now on, only users with a grant may spend on it")
     if has_two_persons:
-        print(f"it waits for another user: budget grant --approve {made.number}")
+        print(f"it waits for another user: budget grant --approve {new.number}")
 
 
 def close(name: str, *, token: Path | None = None, book: str | None = None) -> None:
@@ -204,7 +206,7 @@ def close(name: str, *, token: Path | None = None, book: str | None = None) -> N
     Args:
         name: Data set.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
     with _opened_by_owner(book, token) as place:
         place.close_data_set(name)
@@ -219,14 +221,14 @@ def _opened_by_owner(
 ) -> contextlib.AbstractContextManager["Book"]:
     """Open a book with the owner's token."""
     named = os.environ.get(VARIABLE)
-    return opened(book, token or (Path(named) if named else None))
+    return open_book(book, token or (Path(named) if named else None))
 
 
-def _same_people(known: "DataSet", common: str, name: str) -> CommandError:
+def _same_people(dataset: "DataSet", common: str, name: str) -> CommandError:
     """Say how to go on with data on the people of another data set, before anything is registered.
 
     Args:
-        known: The other data set.
+        dataset: The other data set.
         common: Which nodes they have in common.
         name: Name of the new data set.
     """
@@ -235,11 +237,11 @@ def _same_people(known: "DataSet", common: str, name: str) -> CommandError:
 
     lines = [
         f"{common}: {name!r} is not registered",
-        SAME_PEOPLE.format(known.name),
+        SAME_PEOPLE.format(dataset.name),
         "other people: register with --other-people",
     ]
-    if known.part_of:
-        lines.insert(2, f"no edge in both: register with --part-of {known.part_of}")
+    if dataset.part_of:
+        lines.insert(2, f"no edge in both: register with --part-of {dataset.part_of}")
     return CommandError("\n".join(lines))
 
 
@@ -259,7 +261,7 @@ def _check_budget(name: str, epsilon: float, delta: float, *, is_positive: bool 
         )
 
 
-def _given(**settings: str | None) -> dict[str, str]:
+def _without_none(**settings: str | None) -> dict[str, str]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
@@ -287,9 +289,9 @@ def _identity(
     is_set = data in BUILT_IN_SETS or Path(data).expanduser().is_dir()
     if is_set and kind != "undirected":
         raise CommandError(f"{data}: graphs of a set are undirected: leave out --kind")
-    given = [*(f"columns.{name}" for name in columns), *(f"nodes.{name}" for name in nodes)]
-    if is_set and given:
-        raise CommandError(f"{data}: a set of graphs has its own nodes: leave out --{given[0]}")
+    options = [*(f"columns.{name}" for name in columns), *(f"nodes.{name}" for name in nodes)]
+    if is_set and options:
+        raise CommandError(f"{data}: a set of graphs has its own nodes: leave out --{options[0]}")
     if data in BUILT_IN_SETS:
         module = GraphSetDataModule(data, undirected=undirected)
     elif is_set:

@@ -1,6 +1,6 @@
-"""``budget plan``: what is left of a data set buys."""
+"""``budget plan``: further releases that the rest of a total pays for."""
 
-from lightning_dpg.book.commands.open_book import opened
+from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
 
 
@@ -19,19 +19,19 @@ def plan(
         method: Method or configuration, with its measured quality; by default two kinds.
         releases: Number of releases; by default 1, 2, 4 and 12.
         delta: Of each release of a method that needs it; by default that of the total.
-        book: See :func:`lightning_dpg.book.commands.open_book.opened`.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
     """
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
     from lightning_dpg.book.further_releases import PLAN_COLUMNS, budget_plan
     from lightning_dpg.book.partition import parts_of
 
-    with opened(book) as found:
-        if parts := parts_of(found, name):
+    with open_book(book) as place:
+        if parts := parts_of(place, name):
             names = ", ".join(part.name for part in parts)
             raise CommandError(f"{name}: a group of parts with totals of their own: {names}")
-        found.reconcile(name)
-        rows = budget_plan(found, name, method, releases, delta)
+        place.reconcile(name)
+        rows = budget_plan(place, name, method, releases, delta)
     terminal.show_table(PLAN_COLUMNS, [row.cells for row in rows])
     print("each release that the filter of the book lets in; noise is that of most Gaussian steps")
     if not all(row.share.budget.epsilon for row in rows):

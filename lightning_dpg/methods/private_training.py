@@ -132,7 +132,7 @@ class PrivateTraining(nn.Module):
         return [self._steps(self.setting, max(1, fitting))]
 
     def is_noiseless(self, budget: Budget) -> bool:
-        """Whether a budget requires no noise."""
+        """Return whether a budget requires no noise."""
         return self.setting == 0 or (self.is_auto and math.isinf(budget.epsilon))
 
     def begin(self, method: PrivateModule) -> bool:

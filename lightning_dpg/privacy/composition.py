@@ -124,7 +124,7 @@ def tight_delta(entries: Sequence[LedgerEntry], epsilon: float, resolution: floa
 
 
 def fits(entries: Sequence[LedgerEntry], budget: Budget) -> bool:
-    """Whether any of the bounds proves that releases together keep a budget."""
+    """Return whether any of the bounds proves that releases together keep a budget."""
     epsilon, delta = budget
     if math.isinf(epsilon):
         return True
@@ -165,7 +165,7 @@ def headline(entries: Sequence[LedgerEntry], delta: float) -> tuple[float, str]:
 
 
 def _has_noise(entries: Sequence[LedgerEntry]) -> bool:
-    """Whether there is Gaussian noise; without it, the sum of pure epsilons holds at any delta."""
+    """Return whether there is Gaussian noise; else the sum of pure epsilons holds at any delta."""
     return any(isinstance(entry.event, Gaussian) for entry in entries)
 
 

@@ -127,7 +127,7 @@ class PrivacyLedger:
         raise KeyError(key)
 
     def affords(self, *entries: LedgerEntry) -> bool:
-        """Whether all of ``entries`` together still fit the budgets.
+        """Return whether all of ``entries`` together still fit the budgets.
 
         Releases that were shown to fit are remembered, and a part of them is not composed again: it
         costs no more. So a run whose plan was checked needs no time for its steps.
@@ -207,7 +207,7 @@ class PrivacyLedger:
         self._keep(entry)
 
     def is_part_of(self, state: dict[str, Any]) -> bool:
-        """Whether ``state`` shows every step of this ledger."""
+        """Return whether ``state`` shows every step of this ledger."""
         shown = self._shown(state)
         return all(
             _total_steps(self.entries, kind) <= _total_steps(shown.entries, kind)
@@ -254,7 +254,7 @@ class PrivacyLedger:
         return [*self.of(self.relation), *(e for e in extra if e.relation is self.relation)]
 
     def _affords(self, relation: Relation, budget: Budget, entries: Sequence[LedgerEntry]) -> bool:
-        """Whether entries of one relation still fit its budget."""
+        """Return whether entries of one relation still fit its budget."""
         total = [*self.of(relation), *entries]
         if math.isinf(budget.epsilon) or self._is_proved(relation, total):
             return True
@@ -288,7 +288,7 @@ class PrivacyLedger:
         self.entries.append(entry)
 
     def _is_proved(self, relation: Relation, entries: Sequence[LedgerEntry]) -> bool:
-        """Whether ``entries`` are a part of releases that were shown to fit a relation's budget."""
+        """Return whether ``entries`` are a part of releases that were shown to fit the budget."""
         budget, costs = self._proved.get(relation, (None, Counter[Event]()))
         is_same = budget is not None and budget == self._budgets().get(relation)
         return is_same and composition.costs(entries) <= costs
@@ -317,7 +317,7 @@ class PrivacyLedger:
             )
 
     def _is_behind(self, journal: Path) -> bool:
-        """Whether a journal shows more than this ledger."""
+        """Return whether a journal shows more than this ledger."""
         if b"\n" not in journal.read_bytes():
             return False
         shown = self._shown(self.replay(journal))

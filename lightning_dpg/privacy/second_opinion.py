@@ -70,7 +70,7 @@ class SecondOpinion(NamedTuple):
         return f"Epsilon {epsilon:g} is more than opacus proves by RDP: it could be stated lower."
 
     def is_near(self, other: "SecondOpinion") -> bool:
-        """Whether both are equal up to rounding errors, which differ between machines."""
+        """Return whether both are equal up to rounding errors, which differ between machines."""
         ours, theirs = ([each.rdp, *(each.prv or ())] for each in (self, other))
         return len(ours) == len(theirs) and bool(
             np.allclose(ours, theirs, rtol=1e-3, atol=_TOLERANCE)

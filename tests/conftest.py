@@ -1,3 +1,4 @@
+import functools
 import os
 import random
 from pathlib import Path
@@ -5,12 +6,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from lightning_dpg.main import main
-from lightning_dpg.privacy import noise
+# The process that hands out the tests reads this file too: torch is imported where it is used.
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_are_searched_once():
+    """Each trainer asks all installed packages for callbacks, which takes most of its start."""
+    from lightning_fabric.utilities import registry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
+        yield
 
 
 def pytest_runtest_setup(item):
     """Seed the noise by the name of the test, so that a random failure is reproducible."""
+    from lightning_dpg.privacy import noise
+
     noise.secrets = SimpleNamespace(randbits=random.Random(item.nodeid).getrandbits)
 
 
@@ -28,6 +40,8 @@ def data_root(monkeypatch):
 @pytest.fixture
 def fails(tmp_path, monkeypatch, capfd):
     """Run a command that has to fail and to leave no trace in its folder; give what it says."""
+    from lightning_dpg.main import main
+
     monkeypatch.chdir(tmp_path)
 
     def run(*args):

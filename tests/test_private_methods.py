@@ -4,6 +4,7 @@ Each configuration of a finite budget joins by its file, and has to add its ledg
 """
 
 import csv
+import functools
 import inspect
 import json
 import math
@@ -42,7 +43,7 @@ from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit, piecewi
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
-from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.noise import NoiseSource, secret_generator
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import NOT_PRIVATE
@@ -262,7 +263,9 @@ NOTHING_PRIVATE = {"node_kernel"}
 """Configurations whose method reads public facts only: there is nothing that could move."""
 
 
+@functools.cache
 def parsed(name):
+    """A shipped configuration, which nobody changes."""
     return yaml.safe_load(shipped_configs()[name].read_text())
 
 
@@ -558,9 +561,18 @@ def labeled(original):
 
 def replace_everywhere(monkeypatch, original, other):
     """Replace a function in all modules that use it, its own module included."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("lightning_dpg.") and getattr(module, original.__name__, 0) is original:
-            monkeypatch.setattr(module, original.__name__, other)
+    for module in users(original, len(sys.modules)):
+        monkeypatch.setattr(module, original.__name__, other)
+
+
+@functools.cache
+def users(function, _num_modules):
+    """Modules of ours that have a function under its name, searched anew where one was imported."""
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("lightning_dpg.") and getattr(module, function.__name__, 0) is function
+    ]
 
 
 def plain(values):
@@ -570,11 +582,7 @@ def plain(values):
 
 def same_coins(monkeypatch):
     """Give the records of a batch the same secret coins in both runs."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("lightning_dpg.") and hasattr(module, "secret_generator"):
-            monkeypatch.setattr(
-                module, "secret_generator", lambda: torch.Generator().manual_seed(0)
-            )
+    replace_everywhere(monkeypatch, secret_generator, lambda: torch.Generator().manual_seed(0))
 
 
 def align_rows(monkeypatch, name):

@@ -1,6 +1,7 @@
 import functools
 import os
 import random
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,13 +11,31 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _packages_are_searched_once():
-    """Each trainer asks all installed packages for callbacks, which takes most of its start."""
+def _searched_and_computed_once():
+    """What each fit asks the installed packages, and what each release asks opacus."""
     from lightning_fabric.utilities import registry
 
+    opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
     with pytest.MonkeyPatch.context() as patch:
+        # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
+        if opinion is not None:
+            for name in ("_prv", "compute_rdp"):
+                patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
         yield
+
+
+def once_for_equal_values(function):
+    """A pure function of numbers and lists of them, computed once for equal ones."""
+    known = {}
+
+    def computed(*args, **options):
+        key = repr((args, options))
+        if key not in known:
+            known[key] = function(*args, **options)
+        return known[key]
+
+    return computed
 
 
 def pytest_runtest_setup(item):

@@ -25,6 +25,36 @@ def _searched_and_computed_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _figures_of_runs_are_blank():
+    """Two figures take longer than the fit that they show; ``figures_drawn`` draws those of a test."""
+    if (figure := sys.modules.get("matplotlib.figure")) is None:
+        yield
+        return
+
+    def save(self, path, **options):
+        if draws or Path(str(path)).parent.name != "figures":
+            savefig(self, path, **options)
+        else:
+            Path(path).write_bytes(b"")
+
+    savefig = figure.Figure.savefig
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure.Figure, "savefig", save)
+        yield
+
+
+draws = []
+
+
+@pytest.fixture
+def figures_drawn():
+    """Figures of runs are drawn in this test."""
+    draws.append(True)
+    yield
+    draws.clear()
+
+
 def once_for_equal_values(function):
     """A pure function of numbers and lists of them, computed once for equal ones."""
     known = {}

@@ -87,9 +87,29 @@ ITERATED = {
     "privcom_katz",
     "privcom_node",
 }
+# The seven rows of docs/choosing.md, baselines, one of DP-SGD on a graph, and one of each other kind;
+# the contracts of the methods fit every class.
+RECOMMENDED = {
+    "attribute_encoder",
+    "bter",
+    "chung_lu",
+    "dp_netgan",
+    "erdos_renyi",
+    "erdos_renyi_set",
+    "local_scalars",
+    "node_degrees",
+    "pooled_set",
+    "private_kernel",
+    "privgraph",
+    "randomized_response_spectral",
+    "size_kernel",
+}
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[] if x in RECOMMENDED else [pytest.mark.slow]) for x in HERE],
+)
 def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     some = tu.BUILT_IN_SETS["planted_sets"]()[:40]  # discrepancies of all would take half a minute

@@ -17,6 +17,7 @@ from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.settings import shipped_configs
+from tests.small_methods import RECOMMENDED
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
@@ -86,23 +87,6 @@ ITERATED = {
     "privcom",
     "privcom_katz",
     "privcom_node",
-}
-# The seven rows of docs/choosing.md, baselines, one of DP-SGD on a graph, and one of each other kind;
-# the contracts of the methods fit every class.
-RECOMMENDED = {
-    "attribute_encoder",
-    "bter",
-    "chung_lu",
-    "dp_netgan",
-    "erdos_renyi",
-    "erdos_renyi_set",
-    "local_scalars",
-    "node_degrees",
-    "pooled_set",
-    "private_kernel",
-    "privgraph",
-    "randomized_response_spectral",
-    "size_kernel",
 }
 
 

@@ -1,16 +1,77 @@
+import functools
 import os
 import random
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from lightning_dpg.main import main
-from lightning_dpg.privacy import noise
+# The process that hands out the tests reads this file too: torch is imported where it is used.
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _searched_and_computed_once():
+    """What each fit asks the installed packages, and what each release asks opacus."""
+    from lightning_fabric.utilities import registry
+
+    opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
+    with pytest.MonkeyPatch.context() as patch:
+        # Each trainer searches all packages for callbacks, which takes most of its start.
+        patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
+        if opinion is not None:
+            for name in ("_prv", "compute_rdp"):
+                patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _figures_of_runs_are_blank():
+    """Two figures take longer than the fit that they show; ``figures_drawn`` draws those of a test."""
+    if (figure := sys.modules.get("matplotlib.figure")) is None:
+        yield
+        return
+
+    def save(self, path, **options):
+        if draws or Path(str(path)).parent.name != "figures":
+            savefig(self, path, **options)
+        else:
+            Path(path).write_bytes(b"")
+
+    savefig = figure.Figure.savefig
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure.Figure, "savefig", save)
+        yield
+
+
+draws = []
+
+
+@pytest.fixture
+def figures_drawn():
+    """Figures of runs are drawn in this test."""
+    draws.append(True)
+    yield
+    draws.clear()
+
+
+def once_for_equal_values(function):
+    """A pure function of numbers and lists of them, computed once for equal ones."""
+    known = {}
+
+    def computed(*args, **options):
+        key = repr((args, options))
+        if key not in known:
+            known[key] = function(*args, **options)
+        return known[key]
+
+    return computed
 
 
 def pytest_runtest_setup(item):
     """Seed the noise by the name of the test, so that a random failure is reproducible."""
+    from lightning_dpg.privacy import noise
+
     noise.secrets = SimpleNamespace(randbits=random.Random(item.nodeid).getrandbits)
 
 
@@ -28,6 +89,8 @@ def data_root(monkeypatch):
 @pytest.fixture
 def fails(tmp_path, monkeypatch, capfd):
     """Run a command that has to fail and to leave no trace in its folder; give what it says."""
+    from lightning_dpg.main import main
+
     monkeypatch.chdir(tmp_path)
 
     def run(*args):

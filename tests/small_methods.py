@@ -39,6 +39,24 @@ SHORT = SIZES | {
     "max_degree": 8,
 }
 
+# Configurations: the seven rows of docs/choosing.md, baselines, and one of each other kind. The
+# contracts of the methods fit every class.
+RECOMMENDED = {
+    "attribute_encoder",
+    "bter",
+    "chung_lu",
+    "dp_netgan",
+    "erdos_renyi",
+    "erdos_renyi_set",
+    "local_scalars",
+    "node_degrees",
+    "pooled_set",
+    "private_kernel",
+    "privgraph",
+    "randomized_response_spectral",
+    "size_kernel",
+}
+
 
 def made(name: str, table: dict[str, Any], **settings: Any) -> PrivateModule:
     """A method with those settings of a table that it has, and others."""

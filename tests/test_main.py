@@ -17,6 +17,7 @@ from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.settings import shipped_configs
+from tests.small_methods import RECOMMENDED
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
@@ -89,7 +90,10 @@ ITERATED = {
 }
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[] if x in RECOMMENDED else [pytest.mark.slow]) for x in HERE],
+)
 def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     some = tu.BUILT_IN_SETS["planted_sets"]()[:40]  # discrepancies of all would take half a minute

@@ -6,8 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
 from lightning_dpg.running.settings import find_config
+from results import __main__ as program
 from results import adding, pages, tables
 from results.__main__ import find_outdated
 from results.figures import digest, digest_in, draw
@@ -72,24 +71,19 @@ def test_every_page_and_figure_is_what_the_command_writes():
     assert find_outdated() == []
 
 
-def test_a_changed_number_is_found(tmp_path):
+def test_a_changed_number_is_found(tmp_path, monkeypatch, capsys):
     for name in ("results", "README.md"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)
 
-    def run(*options):
-        command = [sys.executable, "-m", "results", *options]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        return subprocess.run(
-            command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
-
+    for module in (program, pages, tables):
+        monkeypatch.setattr(module, "FOLDER", tmp_path / "results")
+    monkeypatch.setattr(tables, "_read", tables._read.__wrapped__)
     file = tmp_path / "results" / "links" / "results.csv"
     assert "auc,spectral,5,85.2," in file.read_text()
     file.write_text(file.read_text().replace("auc,spectral,5,85.2,", "auc,spectral,5,85.3,"))
-    check = run("--check")
-    assert check.returncode == 1
-    outdated = re.findall(r"outdated: results/(\S+)", check.stdout)
+    assert program.main(["--check"]) == 1
+    outdated = re.findall(r"outdated: results/(\S+)", capsys.readouterr().out)
     assert outdated == ["links/README.md", "links/auc_by_epsilon.svg"]
 
 

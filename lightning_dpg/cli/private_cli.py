@@ -61,6 +61,7 @@ class PrivateCLI(LightningCLI):
         load_distinct_keys()
         self._checkpoint: dict[str, Any] = {}
         self._folder: RunFolder | None = None
+        self._command = args[0]
         args = [f"--privacy.book={NO_BOOK}" if word == "--no-book" else word for word in args]
         try:
             super().__init__(
@@ -86,6 +87,11 @@ class PrivateCLI(LightningCLI):
                 trainer, model = getattr(self, "trainer", None), getattr(self, "model", None)
                 end_early(error, self.config.subcommand, trainer, model, self._folder)
             raise
+
+    def subcommands(self) -> dict[str, set[str]]:  # type: ignore[override]
+        """The subcommand that is run: the parsers of the others would take most of the start."""
+        skipped = LightningCLI.subcommands()
+        return {self._command: skipped[self._command]}
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Require a budget in every configuration; take the owner's texts, and a tracker."""

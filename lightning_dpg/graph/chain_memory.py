@@ -1,5 +1,7 @@
 """Memory that a chain of dendrograms keeps of its start, on the graph without edges (public)."""
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,7 @@ class _WithoutEdges(Dendrogram):
         return 0
 
 
+@functools.lru_cache(maxsize=16)
 def memory_of_start(num_nodes: int, steps: int, start_seed: int) -> tuple[float, float]:
     """Correlate log sizes of branches after a chain with log sizes at its start.
 

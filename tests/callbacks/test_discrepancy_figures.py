@@ -37,7 +37,10 @@ def compare(folder, module, logger=None):
     ).test(module, BoringDataModule(), verbose=False)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.usefixtures("figures_drawn"),
+]
 
 
 @pytest.mark.parametrize("is_exact", [False, True])

@@ -44,9 +44,9 @@ def test_nothing_is_tracked_or_imported_for_it_unasked(tmp_path):
     """The shipped configuration tracked, which took two seconds and left a list of packages."""
     program = (
         "import sys; from lightning_dpg.main import main; "
-        "assert main(['fit', '--config=dp_netgan', '--trainer.max_epochs=1']) == 0; "
+        "assert main(['fit', '--config=erdos_renyi']) == 0; "
         "assert 'wandb' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True)
-    assert list(tmp_path.glob("runs/dp_netgan/version_0/metrics.csv"))
+    assert list(tmp_path.glob("runs/erdos_renyi/version_0/metrics.csv"))
     assert not list(tmp_path.rglob("*wandb*"))

@@ -17,6 +17,7 @@ from lightning_dpg.cli import loggers as tracking
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 
+pytestmark = pytest.mark.usefixtures("figures_drawn")
 BLOCK = 32768
 CONFIG = {
     "model": {

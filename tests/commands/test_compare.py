@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from lightning_dpg.benchmark import engine
+from lightning_dpg.benchmark.jobs import fit_and_evaluate
 from lightning_dpg.commands import compare
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx, read_graph
@@ -40,7 +41,7 @@ def folder(tmp_path_factory):
 def command(folder, *options):
     methods = ["--methods", str(folder / "broken.yaml"), "--graphs", "karate"]
     # At 1 the noisy number of edges is 0 in one fit of a hundred, and no file holds such a graph.
-    rest = ["--epsilons", "4", "--runs", "2", "--out", str(folder / "out")]
+    rest = ["--epsilons", "4", "--runs", "2", "--jobs", "1", "--out", str(folder / "out")]
     return ["compare", *methods, *rest, *options]
 
 
@@ -213,6 +214,17 @@ def test_a_full_disk_leaves_no_broken_file_and_says_how_to_go_on(tmp_path, asked
     assert names <= {"cells", "results.csv", "results.md", ".lock"}
 
 
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Jobs are run without processes of their own."""
+    monkeypatch.setattr(
+        engine,
+        "run_jobs",
+        lambda missing, processes, place: ((job, fit_and_evaluate(job, place)) for job in missing),
+    )
+
+
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_graphs_of_other_kinds_are_compared_as_such(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

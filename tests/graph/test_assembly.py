@@ -35,7 +35,7 @@ def assemble_literally(pairs, num_nodes, num_edges, rng):
 
 
 def test_inclusion_frequencies_of_the_literal_routine():
-    pairs, runs, rng, random = skewed_pairs(150, 12), 1500, np.random.default_rng(0), generator()
+    pairs, runs, rng, random = skewed_pairs(150, 12), 600, np.random.default_rng(0), generator()
     expected, observed = np.zeros((12, 12)), np.zeros((12, 12))
     for _ in range(runs):
         expected += np.triu(assemble_literally(pairs.numpy(), 12, 18, rng))

@@ -63,7 +63,7 @@ def test_the_cut_is_that_of_rounds_over_all_values(num_edges, power):
 
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
 def test_pairs_are_drawn_by_bayes_rule(epsilon):
-    """Frequencies of 4000 draws beside the posterior, found one pair at a time."""
+    """Frequencies of 2000 draws beside the posterior, found one pair at a time."""
     prior = scaled(torch.linspace(1, 4, 36), 12)
     reported = torch.tensor(PAIRS[::3])
     odds = prior / (1 - prior)
@@ -71,13 +71,13 @@ def test_pairs_are_drawn_by_bayes_rule(epsilon):
     posterior = odds / (1 + odds)
     count = round(float(posterior.sum()))
     generator, hits = torch.Generator().manual_seed(0), torch.zeros(9, 9)
-    for _ in range(4000):
+    for _ in range(2000):
         edges = draw_posterior(prior.split(7), reported, epsilon, 9, count, generator)
         assert len(edges) == count
         hits[edges[:, 0], edges[:, 1]] += 1
-    found = np.array([hits[i, j] / 4000 for i, j in PAIRS])
+    found = np.array([hits[i, j] / 2000 for i, j in PAIRS])
     # The number of edges is fixed, so that probabilities are scaled to it.
-    np.testing.assert_allclose(found, posterior * count / posterior.sum(), atol=0.04)
+    np.testing.assert_allclose(found, posterior * count / posterior.sum(), atol=0.05)
 
 
 @pytest.mark.parametrize("size", [1, 9, 36])

@@ -88,9 +88,9 @@ def test_a_node_without_a_partner_leads_to_no_overflow():
 def test_a_degree_beyond_all_other_nodes_is_that_of_all_other_nodes(draw):
     # Otherwise nearly all draws would be edges of this node, drawn again and again.
     def drawn(hub):
-        degrees, generator = torch.tensor([hub, *[1] * 20_000]), torch.Generator().manual_seed(0)
+        degrees, generator = torch.tensor([hub, *[1] * 2_000]), torch.Generator().manual_seed(0)
         if draw == "whole":
-            return chung_lu_edges(degrees, 20_000, generator)
-        return torch.cat(list(chung_lu_pieces(degrees, 20_000, generator)))
+            return chung_lu_edges(degrees, 2_000, generator)
+        return torch.cat(list(chung_lu_pieces(degrees, 2_000, generator)))
 
-    assert torch.equal(drawn(20_100), drawn(20_000))
+    assert torch.equal(drawn(2_100), drawn(2_000))

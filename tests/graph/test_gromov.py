@@ -140,6 +140,7 @@ def test_all_pairs_are_each_pair(spaces):
         assert matrix[i, j] == pytest.approx(pot(spaces[i], spaces[j]), abs=1e-8)
 
 
+@pytest.mark.slow  # two processes start
 def test_processes_find_what_one_finds(spaces):
     alone = pairwise_discrepancies(spaces, starts=2)
     shared = pairwise_discrepancies(spaces, starts=2, workers=2)

@@ -26,7 +26,7 @@ from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.running.settings import shipped_configs
-from tests.small_methods import METHODS, SHORT, made
+from tests.small_methods import METHODS, RECOMMENDED, SHORT, made
 from tests.training import quiet_trainer
 
 N = 12
@@ -134,7 +134,10 @@ def parse():
     return parsed
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(x, marks=[] if x in RECOMMENDED else [pytest.mark.slow]) for x in CONFIGS],
+)
 def test_an_overlay_of_data_changes_no_method(config, parse):
     """All overlays lie over the configuration; a graph of the package stands in for their files."""
     before, after = parse(config), parse(config, *OVERLAYS)

@@ -93,7 +93,7 @@ def graphs(draw):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     graphs(),
     st.lists(NOISE, min_size=1, max_size=8),

@@ -138,7 +138,7 @@ def choose(candidate, steps, epsilon, noise, ledger=None):
 
 @pytest.mark.parametrize("edges", SMALL)
 def test_chain_has_the_law_of_the_exponential_mechanism(edges):
-    epsilon, total, noise = 6.0, 3000, NoiseSource(unsafe_seed=1)
+    epsilon, total, noise = 6.0, 1500, NoiseSource(unsafe_seed=1)
     edges = np.array(edges)
     states = {state.tobytes(): k for k, state in enumerate(all_dendrograms(4))}
     values = [

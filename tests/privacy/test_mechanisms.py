@@ -215,12 +215,20 @@ def respond(present, num_bits, epsilon, ledger=None, noise=None, thinning=1.0):
 
 
 @pytest.mark.parametrize("thinning", [1.0, 0.3])
-@pytest.mark.parametrize("present", [[], [0, 3], [1, 2, 4, 5], [0, 1, 2, 3, 4, 5]])
-@pytest.mark.parametrize("at_once", [4, 2**24])
+@pytest.mark.parametrize(
+    ("present", "at_once"),
+    [
+        ([], 2**24),
+        ([0, 3], 2**24),
+        ([1, 2, 4, 5], 2**24),
+        ([1, 2, 4, 5], 4),
+        ([0, 1, 2, 3, 4, 5], 2**24),
+    ],
+)
 def test_randomized_response_has_its_closed_form_law(present, thinning, at_once, monkeypatch):
     """All 64 outputs on the 6 pairs of 4 nodes, against the product of their bits' laws."""
     monkeypatch.setattr("lightning_dpg.privacy.noise._INDICES_AT_ONCE", at_once)
-    noise, total = NoiseSource(unsafe_seed=2), 4000
+    noise, total = NoiseSource(unsafe_seed=2), 2000
     true_rate, false_rate = response_rates(1.3, thinning)
     rates = np.where(np.isin(np.arange(6), present), true_rate, false_rate)
     outputs = np.array(list(itertools.product((0, 1), repeat=6)))

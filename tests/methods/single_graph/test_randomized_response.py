@@ -126,7 +126,7 @@ def test_denoised_scores_find_edges_that_were_held_out(arguments):
     assert link_prediction(reports.score(held_out), reports.score(others))[0] < 0.65
 
 
-@pytest.mark.parametrize("degree", [20, 50])
+@pytest.mark.parametrize("degree", [pytest.param(20, marks=pytest.mark.slow), 50])
 def test_scores_fit_dense_communities(degree):
     """Walks and ranks that suit sparse graphs drown four communities in noise of the graph's own."""
     inside = degree * 0.6 / 75

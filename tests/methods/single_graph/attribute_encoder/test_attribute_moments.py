@@ -31,11 +31,11 @@ def fit(method, data=None, epsilon=2.0):
 
 
 def moment_noise(method, epsilon):
-    """Noise of the released moment of a graph without edges, over 30 fits."""
+    """Noise of the released moment of a graph without edges, over 12 fits."""
     attributes = attributed_graph(30)[1]
     data = AttributedDataModule(make_graph(torch.empty(0, 2).long(), 30), attributes)
     drawn = []
-    for _ in range(30):
+    for _ in range(12):
         new = method()
         new.ledger.observer = lambda key, noisy: key == "attribute_moment" and drawn.append(noisy)
         fit(new, data, epsilon)
@@ -84,9 +84,9 @@ def test_the_node_level_ledger_has_the_bound_in_each_sensitivity():
 def test_the_noise_of_the_moment_has_the_booked_scale(method):
     settings = {"max_degree": 7} if method is NodeAttributeMoments else {}
     drawn, entry = moment_noise(lambda: method(rank=8, **settings), 2.0)
-    assert len(drawn) == 30 * 8 * 9 // 2
+    assert len(drawn) == 12 * 8 * 9 // 2
     std = entry.event.noise_multiplier * entry.sensitivity
-    assert float(drawn.std()) == pytest.approx(std, rel=0.09)  # 4 standard errors
+    assert float(drawn.std()) == pytest.approx(std, rel=0.14)  # 4 standard errors
 
 
 def test_the_default_rank_follows_the_budget():

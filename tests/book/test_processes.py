@@ -1,6 +1,5 @@
 """Processes at the same instant never overspend together, and killed ones give back what they can."""
 
-import multiprocessing
 import random
 import time
 from collections import Counter
@@ -14,10 +13,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from tests.book.test_book import asked, new, pure
-
-# Processes start in no time, from one that has imported all and has no threads.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.book.test_book"])
+from tests.processes import PROCESSES
 
 
 def race(url, rounds, start, results):

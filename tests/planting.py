@@ -1,7 +1,9 @@
 """Private methods with planted mistakes in their noise, and their audits."""
 
+import contextlib
 import math
 import pkgutil
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 
@@ -28,6 +30,10 @@ _LAWS = (
     *("noise_of", "integer_noise", "choose_in_turns", "choose_by_chain", "randomized_response"),
     *("multi_bit", "piecewise"),
 )
+
+
+class Enough(Exception):
+    """All audited values were released; what a method computes from them is not private."""
 
 
 def plant(monkeypatch, factor, keys=None):
@@ -76,7 +82,7 @@ def plant_no_clipping(monkeypatch):
         monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
 
 
-def audited(make, read, budget, canaries, fits, epochs=1):
+def audited(make, read, budget, canaries, fits, epochs=1, keys=None):
     """Audit of a method in the view ``white_box``, without the command line, which takes longer.
 
     Args:
@@ -86,12 +92,15 @@ def audited(make, read, budget, canaries, fits, epochs=1):
         canaries: Pairs that are canaries of each fit, or how many random ones there are.
         fits: Number of fits.
         epochs: Epochs of each fit.
+        keys: Releases after which each fit ends; by default all of a one-shot method.
     """
-    outcomes = [outcome_of(make, read(), budget, canaries, epochs, seed) for seed in range(fits)]
+    outcomes = [
+        outcome_of(make, read(), budget, canaries, epochs, seed, keys) for seed in range(fits)
+    ]
     return bounded(pooled(outcomes), "white_box", fits, 0.95)
 
 
-def outcome_of(make, data, budget, canaries, epochs, seed):
+def outcome_of(make, data, budget, canaries, epochs, seed, keys=None):
     data.setup("fit")
     sites = find_sites(data)
     known, pairs = sites.known, canaries
@@ -103,10 +112,24 @@ def outcome_of(make, data, budget, canaries, epochs, seed):
     method = make(known.num_nodes)
     method.ledger.budget = Budget(*budget)
     attacker = WhiteBoxAttacker(method, data, pairs, known)
-    is_one_shot = type(method).training_step is OneShotSynthesizer.training_step
-    # Rows of attributes are computed at the start of a fit.
-    if is_one_shot and method.reads is not AttributedGraphRecords:
-        release_edges(method, data.edges)
-    else:
-        quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
+    is_one_shot = isinstance(method, OneShotSynthesizer)
+    awaited = Counter()
+    if is_one_shot or keys:
+        steps = {read.key: read.steps for read in method.plan(method.budget, 1)}
+        awaited.update({key: steps[key] for key in keys or steps if key in steps})
+
+    def observe(key, noisy):
+        attacker(key, noisy)
+        awaited[key] -= 1
+        if max(awaited.values()) == 0:
+            raise Enough
+
+    if awaited:
+        method.ledger.observer = observe
+    with contextlib.suppress(Enough):
+        # Rows of attributes are computed at the start of a fit.
+        if is_one_shot and method.reads is not AttributedGraphRecords:
+            release_edges(method, data.edges)
+        else:
+            quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
     return attacker.outcome(inserted, budget[1], method.ledger.epsilon(budget[1]))

@@ -55,7 +55,7 @@ def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
 
 
 MOST_ON_A_SERVER = 50  # kills, as a reservation there takes several times as long
-STEPS, COST, PAUSE, START = 25, 0.002, 0.01, 0.3  # seconds of a step, and until the first
+STEPS, COST, PAUSE, START = 25, 0.002, 0.002, 0.2  # seconds of a step, and until the first
 
 
 def train(url, folder, shown, made):

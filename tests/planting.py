@@ -9,7 +9,7 @@ from importlib import import_module
 
 import torch
 
-import lightning_dpg.methods
+from lightning_dpg import methods, papers, research
 from lightning_dpg.auditing.audited_fit import WhiteBoxAttacker, pooled
 from lightning_dpg.auditing.audits import bounded
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
@@ -58,8 +58,12 @@ def plant(monkeypatch, factor, keys=None):
 
         return build
 
-    names_of = pkgutil.walk_packages(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
-    for module in (paying, *(import_module(found.name) for found in names_of)):
+    found = [
+        each.name
+        for package in (methods, papers, research)
+        for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    for module in (paying, *map(import_module, found)):
         for name in _LAWS:
             # The law of a plain read is built in the module of `pay`, and planted there once.
             if hasattr(module, name) and not (module is paying and name == "integer_noise"):

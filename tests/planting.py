@@ -1,13 +1,15 @@
 """Private methods with planted mistakes in their noise, and their audits."""
 
+import contextlib
 import math
 import pkgutil
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 
 import torch
 
-import lightning_dpg.methods
+from lightning_dpg import methods, papers, research
 from lightning_dpg.auditing.audited_fit import WhiteBoxAttacker, pooled
 from lightning_dpg.auditing.audits import bounded
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
@@ -28,6 +30,10 @@ _LAWS = (
     *("noise_of", "integer_noise", "choose_in_turns", "choose_by_chain", "randomized_response"),
     *("multi_bit", "piecewise"),
 )
+
+
+class Enough(Exception):
+    """All audited values were released; what a method computes from them is not private."""
 
 
 def plant(monkeypatch, factor, keys=None):
@@ -52,8 +58,12 @@ def plant(monkeypatch, factor, keys=None):
 
         return build
 
-    names_of = pkgutil.walk_packages(lightning_dpg.methods.__path__, "lightning_dpg.methods.")
-    for module in (paying, *(import_module(found.name) for found in names_of)):
+    found = [
+        each.name
+        for package in (methods, papers, research)
+        for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    for module in (paying, *map(import_module, found)):
         for name in _LAWS:
             # The law of a plain read is built in the module of `pay`, and planted there once.
             if hasattr(module, name) and not (module is paying and name == "integer_noise"):
@@ -76,7 +86,7 @@ def plant_no_clipping(monkeypatch):
         monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
 
 
-def audited(make, read, budget, canaries, fits, epochs=1):
+def audited(make, read, budget, canaries, fits, epochs=1, keys=None):
     """Audit of a method in the view ``white_box``, without the command line, which takes longer.
 
     Args:
@@ -86,12 +96,15 @@ def audited(make, read, budget, canaries, fits, epochs=1):
         canaries: Pairs that are canaries of each fit, or how many random ones there are.
         fits: Number of fits.
         epochs: Epochs of each fit.
+        keys: Releases after which each fit ends; by default all of a one-shot method.
     """
-    outcomes = [outcome_of(make, read(), budget, canaries, epochs, seed) for seed in range(fits)]
+    outcomes = [
+        outcome_of(make, read(), budget, canaries, epochs, seed, keys) for seed in range(fits)
+    ]
     return bounded(pooled(outcomes), "white_box", fits, 0.95)
 
 
-def outcome_of(make, data, budget, canaries, epochs, seed):
+def outcome_of(make, data, budget, canaries, epochs, seed, keys=None):
     data.setup("fit")
     sites = find_sites(data)
     known, pairs = sites.known_graph, canaries
@@ -103,10 +116,24 @@ def outcome_of(make, data, budget, canaries, epochs, seed):
     method = make(known.num_nodes)
     method.ledger.budget = Budget(*budget)
     attacker = WhiteBoxAttacker(method, data, pairs, known)
-    is_one_shot = type(method).training_step is OneShotSynthesizer.training_step
-    # Rows of attributes are computed at the start of a fit.
-    if is_one_shot and method.reads is not AttributedGraphRecords:
-        release_edges(method, data.edges)
-    else:
-        quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
+    is_one_shot = isinstance(method, OneShotSynthesizer)
+    awaited = Counter()
+    if is_one_shot or keys:
+        steps = {read.key: read.steps for read in method.plan(method.budget, 1)}
+        awaited.update({key: steps[key] for key in keys or steps if key in steps})
+
+    def observe(key, noisy):
+        attacker(key, noisy)
+        awaited[key] -= 1
+        if max(awaited.values()) == 0:
+            raise Enough
+
+    if awaited:
+        method.ledger.observer = observe
+    with contextlib.suppress(Enough):
+        # Rows of attributes are computed at the start of a fit.
+        if is_one_shot and method.reads is not AttributedGraphRecords:
+            release_edges(method, data.edges)
+        else:
+            quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)
     return attacker.outcome(inserted, budget[1], method.ledger.epsilon(budget[1]))

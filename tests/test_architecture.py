@@ -224,7 +224,7 @@ def test_files_say_what_they_hold():
 
 @pytest.mark.slow
 def test_wheel_holds_one_name_and_runs(tmp_path):
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     sources = tmp_path / "sources"
     sources.mkdir()
     for name in ("lightning_dpg", "datamodules", "callbacks", "conf"):

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,8 +13,16 @@ import pytest
 import torch
 import yaml
 
+from tests.processes import (
+    LIMIT,
+    ends,
+    free_port,
+    start_command,
+    start_two_commands,
+    variables_of_two,
+)
+
 ROOT = Path(__file__).parent.parent
-LIMIT = 900  # seconds, of a machine under load
 CONFIG = {
     "model": {
         "class_path": "DPNetGAN",
@@ -103,22 +110,37 @@ def place(tmp_path):
     return tmp_path
 
 
-def start(place, *args, module=("lightning_dpg",), **variables):
+def launched(place, *module):
+    """Start a command as a user does, which takes seconds of imports in each of its processes."""
     return subprocess.Popen(
-        [sys.executable, "-m", *module, "fit", "--config", "run.yaml", *args],
+        [sys.executable, "-m", *module],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": f"{place}:{ROOT}", "OMP_NUM_THREADS": "1"} | variables,
+        env=os.environ | {"PYTHONPATH": f"{place}:{ROOT}", "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
 
 
-def fit(place, *args):
-    process = start(place, *args)
-    out, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, out
+FIT = ("fit", "--config", "run.yaml")
+BOTH = (*FIT, "--config", "ddp", "--trainer.devices", "2")
+
+
+def fit(place):
+    """Output of a run of one process."""
+    codes, (out,) = ends([start_command(place, *FIT)])
+    assert codes == [0], out
     return out
+
+
+def fit_in_two(place, *args):
+    """Output of both processes of a run."""
+    codes, outs = ends(start_two_commands(place, *BOTH, *args))
+    assert codes == [0, 0], outs
+    return "".join(outs)
+
+
+NODES = (*FIT, "--config", "ddp", "--trainer.devices", "1", "--trainer.num_nodes", "2")
 
 
 def statement(out, place):
@@ -129,7 +151,7 @@ def statement(out, place):
 @pytest.mark.parametrize("config", [CONFIG, SET_CONFIG], ids=["DPNetGAN", "DPGGAN"])
 def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, config):
     (place / "run.yaml").write_text(yaml.safe_dump(config))
-    two = fit(place, "--config", "ddp", "--trainer.devices", "2")
+    two = fit_in_two(place)
     states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
     assert set(states[0]) == set(states[1])
     for name, tensor in states[0].items():
@@ -142,45 +164,33 @@ def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, confi
     assert results[0]["steps"] == 40
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
-
-
 def test_two_nodes_with_different_files_are_refused_before_anything_is_spent(place):
     """Half of the edges were in the batches of both, and moved the sum by twice the clip."""
     for k in (0, 1):
         lines = [f"{i},{(i + 1) % 34}" for i in range(k, 34)]
         (place / f"edges{k}.csv").write_text("\n".join(["source,target", *lines]))
-    options = ["--config", "ddp", "--trainer.devices", "1", "--trainer.num_nodes", "2"]
-    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
     nodes = [
-        start(
-            place, *options, "--data.init_args.name", f"edges{k}.csv", NODE_RANK=str(k), **address
-        )
-        for k in (0, 1)
+        start_command(place, *NODES, "--data.init_args.name", f"edges{k}.csv", **variables)
+        for k, variables in enumerate(variables_of_two("NODE_RANK"))
     ]
-    outs = [node.communicate(timeout=LIMIT)[0] for node in nodes]
-    assert [node.returncode for node in nodes] == [2, 2], outs
+    codes, outs = ends(nodes)
+    assert codes == [2, 2], outs
     assert all("have read different data" in out for out in outs), outs
     assert not list(place.rglob("ledger.jsonl"))
 
 
 @pytest.mark.parametrize("launcher", ["environment", "torchrun"])
 def test_two_nodes_book_once_and_end_with_equal_weights(place, launcher):
-    port = free_port()
-    options = ["--config", "ddp", "--trainer.devices", "1", "--trainer.num_nodes", "2"]
     if launcher == "environment":
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        nodes = [start(place, *options, NODE_RANK=str(k), **address) for k in (0, 1)]
+        codes, outs = ends(start_two_commands(place, *NODES, key="NODE_RANK"))
     else:
         shared = ["torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
-        shared += ["--master-addr=127.0.0.1", f"--master-port={port}"]
-        modules = [[*shared, f"--node-rank={k}", "-m", "lightning_dpg"] for k in (0, 1)]
-        nodes = [start(place, *options, module=module) for module in modules]
-    outs = [node.communicate(timeout=LIMIT)[0] for node in nodes]
-    assert [node.returncode for node in nodes] == [0, 0], outs
+        shared += ["--master-addr=127.0.0.1", f"--master-port={free_port()}"]
+        commands = [[*shared, f"--node-rank={k}", "-m", "lightning_dpg", *NODES] for k in (0, 1)]
+        nodes = [launched(place, *command) for command in commands]
+        outs = [node.communicate(timeout=LIMIT)[0] for node in nodes]
+        codes = [node.returncode for node in nodes]
+    assert codes == [0, 0], outs
     states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
     for name, tensor in states[0].items():
         torch.testing.assert_close(tensor, states[1][name], rtol=0, atol=0, equal_nan=True)
@@ -197,7 +207,7 @@ def test_processes_that_encode_attributes_end_with_equal_weights(place, epsilon)
     (place / "run.yaml").write_text(yaml.safe_dump(ENCODER_CONFIG | {"privacy": budget}))
     people = [f"{i},{20 + 7 * i % 50},{'north' if i % 3 else 'south'}" for i in range(34)]
     (place / "people.csv").write_text("\n".join(["id,age,branch", *people]))
-    outs = [fit(place, "--config", "ddp", "--trainer.devices", "2"), fit(place)]
+    outs = [fit_in_two(place), fit(place)]
     states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
     for name, tensor in states[0].items():
         assert torch.equal(tensor, states[1][name]), name
@@ -215,7 +225,7 @@ def test_processes_that_encode_attributes_end_with_equal_weights(place, epsilon)
 
 def test_processes_that_share_clients_end_with_equal_weights_and_the_ledger_of_one(place):
     (place / "run.yaml").write_text(yaml.safe_dump(FEDERATED_CONFIG))
-    outs = [fit(place, "--config", "ddp", "--trainer.devices", "2"), fit(place)]
+    outs = [fit_in_two(place), fit(place)]
     states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
     for name, tensor in states[0].items():
         assert torch.equal(tensor, states[1][name]), name
@@ -232,7 +242,7 @@ def test_average_of_two_processes_is_that_of_one(place):
     budget = {"epsilon": float("inf"), "delta": 1e-6}
     config = FEDERATED_CONFIG | {"model": changed, "privacy": budget}
     (place / "run.yaml").write_text(yaml.safe_dump(config))
-    fit(place, "--config", "ddp", "--trainer.devices", "2")
+    fit_in_two(place)
     fit(place)
     two, one = (
         torch.load(place / name, weights_only=True) for name in ("rank0-2.pt", "rank0-1.pt")
@@ -244,7 +254,7 @@ def test_average_of_two_processes_is_that_of_one(place):
 
 
 def test_killed_processes_are_resumed_with_all_their_steps(place):
-    process = start(place, "--config", "ddp", "--trainer.devices", "2")
+    process = launched(place, "lightning_dpg", *BOTH)
     run = place / "runs" / "dp_netgan" / "version_0"
     deadline = time.monotonic() + LIMIT
     while not list(run.glob("checkpoints/*.ckpt")):
@@ -257,11 +267,8 @@ def test_killed_processes_are_resumed_with_all_their_steps(place):
     made = sum(line["steps"] for line in booked if line["sample_rate"] < 1)
     assert made >= 20
     (checkpoint,) = run.glob("checkpoints/*.ckpt")
-    out = fit(
-        place,
-        *("--config", "ddp", "--trainer.devices", "2"),
-        *("--ckpt_path", str(checkpoint), "--trainer.max_epochs", "3"),
-    )
+    more = ("--ckpt_path", str(checkpoint), "--trainer.max_epochs", "3")
+    out = fit_in_two(place, *more)
     assert f"resuming: {made} private steps booked" in out
     assert made <= statement(out, place)["steps"] <= made + 40
     assert statement(out, place)["epsilon"] <= 8.0

@@ -1,43 +1,36 @@
 """Figures of two processes are those of one, also of unequal and empty parts."""
 
 import json
-import os
-import subprocess
-import sys
+import math
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-
-# Each process runs it; the first one starts the second, and prints what is logged.
-SCRIPT = """
-import faulthandler, json, math, sys
-import torch
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning import Callback
 from sklearn.metrics import average_precision_score, roc_auc_score
+from torch.utils.data import DataLoader
+
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import CELL, DPNetGAN
 from lightning_dpg.papers.zheng2021.base import WalkGAN
-from torch.utils.data import DataLoader
+from tests.processes import ends, start, variables_of_two
 
-faulthandler.dump_traceback_later(600, exit=True)  # processes that wait for each other
-DEVICES = int(sys.argv[1])
-strategy = "ddp_find_unused_parameters_true" if DEVICES > 1 else "auto"
+RESULT = "result.json"
 
 
 class Parts(EdgeListDataModule):
-    # The first process has a part of the links and an empty batch, the second the others.
+    """The first process has a part of the links and an empty batch, the second the others."""
+
     def parts(self, links):
-        edges, others, matched = links
-        cuts = [0, len(edges) // 3, len(edges) // 3, len(edges)]
-        all_parts = [[x[a:b] for x in links] for a, b in zip(cuts, cuts[1:])]
-        if DEVICES > 1:
-            mine = all_parts[:2] if self.trainer.global_rank == 0 else all_parts[2:]
-            return DataLoader(mine, batch_size=None)
-        return DataLoader([links], batch_size=None)
+        if self.trainer.world_size == 1:
+            return DataLoader([links], batch_size=None)
+        cuts = [0, len(links[0]) // 3, len(links[0]) // 3, len(links[0])]
+        parts = [[each[a:b] for each in links] for a, b in pairwise(cuts)]
+        mine = parts[:2] if self.trainer.global_rank == 0 else parts[2:]
+        return DataLoader(mine, batch_size=None)
 
     def val_dataloader(self):
         return self.parts(self.val_links)
@@ -55,71 +48,75 @@ class Curves(Callback):
         self.found.append({k: float(v) for k, v in logged.items() if "loss" in k or "penalty" in k})
 
 
-def trainer(*callbacks, **options):
-    return pl.Trainer(
-        accelerator="cpu", devices=DEVICES, strategy=strategy, logger=False,
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-        use_distributed_sampler=False, num_sanity_val_steps=0, callbacks=list(callbacks), **options,
-    )
-
-
-def fit(method, data, epsilon, delta, **options):
+def fit(devices, method, data, epsilon, delta):
+    """Trainer of a method after its fit, and the curves."""
     curves = Curves()
-    made = trainer(PrivacyAccountant(epsilon, delta), curves, **{"max_epochs": 1} | options)
-    made.fit(method, data)
-    return made, curves.found
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        devices=devices,
+        strategy="ddp_find_unused_parameters_true" if devices > 1 else "auto",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        callbacks=[PrivacyAccountant(epsilon, delta), curves],
+        max_epochs=1,
+    )
+    trainer.fit(method, data)
+    return trainer, curves.found
 
 
-out = {}
-for name, edges in {"odd": [(i, (i + 1) % 9) for i in range(9)], "single": [(0, 1)]}.items():
+def figures(devices):
+    """Write what is logged; each process runs it."""
+    out = {}
+    for name, edges in {"odd": [(i, (i + 1) % 9) for i in range(9)], "single": [(0, 1)]}.items():
+        pl.seed_everything(1)
+        data = EdgeListDataModule(torch.tensor(edges).numpy(), steps_per_epoch=1)
+        _, out[name] = fit(devices, CELL(data.num_nodes), data, math.inf, 0.0)
+
     pl.seed_everything(1)
-    data = EdgeListDataModule(torch.tensor(edges).numpy(), steps_per_epoch=1)
-    _, out[name] = fit(CELL(data.num_nodes), data, math.inf, 0.0)
+    mine, log_curve = [], WalkGAN.log_curve
 
-pl.seed_everything(1)
-mine = []
-log_curve = WalkGAN.log_curve
-WalkGAN.log_curve = lambda self, name, value, *a, **k: (
-    mine.append((name, float(value))), log_curve(self, name, value, *a, **k)
-)
-data = EdgeListDataModule("karate", steps_per_epoch=3)
-small = dict(embedding_dim=8, critic_dim=8, generator_dim=8, num_samples=100, sample_rate=0.01)
-made, out["gan"] = fit(DPNetGAN(data.num_nodes, **small), data, 8.0, 1e-4)
-out["parts"] = made.strategy.all_gather(torch.tensor([v for _, v in mine])).view(-1, len(mine)).tolist()
-out["names"] = [name for name, _ in mine]
+    def log(self, name, value, *args, **kwargs):
+        mine.append((name, float(value)))
+        log_curve(self, name, value, *args, **kwargs)
 
-pl.seed_everything(1)
-data = Parts("les_miserables", val_fraction=0.2, test_fraction=0.3)
-method = CELL(77)
-made, _ = fit(method, data, math.inf, 0.0)
-out["val"] = {k: float(v) for k, v in made.callback_metrics.items() if "val" in k}
-(out["test"],) = made.test(method, data, verbose=False)
-for kind, (edges, others, matched) in {"val": data.val_links, "test": data.test_links}.items():
-    for prefix, pairs in {"": others, "matched_": matched}.items():
-        scores = torch.cat([method.score(edges), method.score(pairs)])
-        truth = [1] * len(edges) + [0] * len(pairs)
-        out[f"{kind}_{prefix}auc"] = roc_auc_score(truth, scores)
-        out[f"{kind}_{prefix}ap"] = average_precision_score(truth, scores)
-if made.is_global_zero:
-    print("RESULT" + json.dumps(out))
-"""
+    WalkGAN.log_curve = log
+    data = EdgeListDataModule("karate", steps_per_epoch=3)
+    sizes = {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 100}
+    gan = DPNetGAN(data.num_nodes, sample_rate=0.01, **sizes)
+    trainer, out["gan"] = fit(devices, gan, data, 8.0, 1e-4)
+    values = trainer.strategy.all_gather(torch.tensor([value for _, value in mine]))
+    out["parts"] = values.view(-1, len(mine)).tolist()
+    out["names"] = [name for name, _ in mine]
+
+    pl.seed_everything(1)
+    data = Parts("les_miserables", val_fraction=0.2, test_fraction=0.3)
+    method = CELL(77)
+    trainer, _ = fit(devices, method, data, math.inf, 0.0)
+    out["val"] = {k: float(v) for k, v in trainer.callback_metrics.items() if "val" in k}
+    (out["test"],) = trainer.test(method, data, verbose=False)
+    for kind, (edges, others, matched) in {"val": data.val_links, "test": data.test_links}.items():
+        for prefix, pairs in {"": others, "matched_": matched}.items():
+            scores = torch.cat([method.score(edges), method.score(pairs)])
+            truth = [1] * len(edges) + [0] * len(pairs)
+            out[f"{kind}_{prefix}auc"] = roc_auc_score(truth, scores)
+            out[f"{kind}_{prefix}ap"] = average_precision_score(truth, scores)
+    if trainer.is_global_zero:
+        Path(RESULT).write_text(json.dumps(out))
+
 
 pytestmark = pytest.mark.slow
 
 
 def run(place, devices):
-    (place / "script.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "script.py", str(devices)],
-        cwd=place,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
-    assert done.returncode == 0 and lines, done.stdout + done.stderr
-    return json.loads(lines[0].removeprefix("RESULT"))
+    """What the first process has written."""
+    rooms = variables_of_two("LOCAL_RANK")[:devices] if devices > 1 else [{}]
+    codes, outs = ends([start(place, figures, devices, **each) for each in rooms])
+    assert codes == [0] * devices, outs
+    return json.loads((place / RESULT).read_text())
 
 
 def test_two_processes_log_the_figures_of_one(tmp_path):

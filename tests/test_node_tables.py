@@ -3,10 +3,8 @@
 import csv
 import json
 import logging
-import os
 import random
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -31,6 +29,7 @@ from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.formats.io import GraphFormatError, read_graph
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.main import main
+from tests.processes import ends, start_two_commands
 
 ROOT = Path(__file__).parent.parent
 CONFIG = {
@@ -221,9 +220,9 @@ def test_two_processes_share_one_numbering(tmp_path):
         "privacy": {"epsilon": 8.0, "delta": 1e-4},
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
-    args = [sys.executable, "-m", "lightning_dpg", "fit", "--config", "run.yaml"]
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "OMP_NUM_THREADS": "1"}
-    subprocess.run([*args, "--data.name", "t.csv"], cwd=tmp_path, env=environment, check=True)
+    args = ("fit", "--config", "run.yaml", "--data.name", "t.csv")
+    codes, outs = ends(start_two_commands(tmp_path, *args))
+    assert codes == [0, 0], outs
     one, other = ((tmp_path / f"rank{rank}").read_text() for rank in range(2))
     assert one == other and "numbering" in one
     key = next(tmp_path.glob("runs/*/*/node_names.csv")).read_text()

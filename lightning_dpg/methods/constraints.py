@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from lightning_dpg.errors import Refusal
@@ -68,6 +69,7 @@ def either(other: str | None, constraint: Constraint) -> Constraint:
     )
 
 
+@cache
 def constraints_of(method: type) -> Constraints:
     """Constraints of a method: ``Literal`` arguments and declarations, its own before its bases'."""
     merged: dict[str, Constraint] = {}

@@ -15,7 +15,8 @@ from tests.planting import plant, plant_in_steps, plant_no_clipping
 # Canaries between nodes of equal attributes move the moment, and the first gradient, by all that an
 # edge can, and each in a direction of its own. A rate that is not booked is refused before the fit.
 COUNT = 16
-PAIRS = [[2 * pair, 2 * pair + 1] for pair in range(COUNT)]
+MANY_PAIRS = [[2 * pair, 2 * pair + 1] for pair in range(4 * COUNT)]
+PAIRS = MANY_PAIRS[:COUNT]
 TWINS = partial(twins, COUNT)
 MOMENTS = partial(AttributeMoments, rank=COUNT)
 FEW_STEPS = {"rank": COUNT, "iterations": 6, "sample_rate": 0.9, "public_pairs": 64}
@@ -36,7 +37,10 @@ ROWS = {
         read=TWINS,
     ),
     "AttributeMoments degrees half": Row(
-        partial(MOMENTS, degree_share=0.95), 2, PAIRS, 200, half("degrees"), 1e-5, TWINS
+        partial(MOMENTS, degree_share=0.95),
+        *(2, MANY_PAIRS, 50, half("degrees")),
+        delta=1e-5,
+        read=partial(twins, 4 * COUNT),
     ),
     "NodeAttributeMoments moment off": Row(
         partial(NodeAttributeMoments, 1, rank=COUNT),

@@ -9,7 +9,8 @@ from lightning_dpg.privacy.composition import costs
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.journal import JOURNAL
 from lightning_dpg.privacy.ledger import PrivacyLedger
-from tests.test_ddp import CONFIG, PROBE, start
+from tests.processes import LIMIT, ends, start_two_commands
+from tests.test_ddp import BOTH, CONFIG, PROBE, launched
 
 DEATH = """
 
@@ -40,9 +41,10 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def end(place, *args):
-    process = start(place, "--config", "ddp", "--trainer.devices", "2", *args)
-    out, _ = process.communicate(timeout=300)
+def end(place):
+    """Exit code and output of both processes, of which the first one starts the second."""
+    process = launched(place, "lightning_dpg", *BOTH)
+    out, _ = process.communicate(timeout=LIMIT)
     return process.returncode, out
 
 
@@ -79,8 +81,9 @@ def test_one_process_books_and_a_refusal_ends_both(place):
 @pytest.mark.parametrize("rank", ["0", "1"])
 def test_a_run_of_which_one_process_dies_gives_back_the_rest(place, monkeypatch, rank):
     monkeypatch.setenv("DYING", rank)
-    code, out = end(place, "--trainer.callbacks=[{class_path: probe.Die}]")
-    assert code != 0, out
+    dying = "--trainer.callbacks=[{class_path: probe.Die}]"
+    codes, outs = ends(start_two_commands(place, *BOTH, dying))
+    assert 0 not in codes, outs
     (run,) = runs()
     assert run.outcome == ("killed" if rank == "0" else "stopped")
     (journal,) = journaled(place)

@@ -38,7 +38,7 @@ def measured():
         book.close()
 
 
-COMPARE = ["compare", "--methods", "chung_lu", "--epsilons", "1", "--runs", "1", "--jobs", "2"]
+COMPARE = ["compare", "--methods", "chung_lu", "--epsilons", "1", "--runs", "1", "--jobs", "1"]
 EVALUATE = ["evaluate", "graph.txt", "karate"]
 AUDIT = ["audit", "--config", "chung_lu.yaml", "--data.init_args.name", "graph.txt"]
 

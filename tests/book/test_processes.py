@@ -1,6 +1,5 @@
 """Processes at the same instant never overspend together, and killed ones give back what they can."""
 
-import multiprocessing
 import random
 import time
 from collections import Counter
@@ -14,10 +13,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from tests.book.test_book import asked, new, pure
-
-# Processes start in no time, from one that has imported all and has no threads.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.book.test_book"])
+from tests.processes import PROCESSES
 
 
 def race(url, rounds, start, results):
@@ -59,7 +55,7 @@ def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
 
 
 MOST_ON_A_SERVER = 50  # kills, as a reservation there takes several times as long
-STEPS, COST, PAUSE, START = 25, 0.002, 0.01, 0.3  # seconds of a step, and until the first
+STEPS, COST, PAUSE, START = 25, 0.002, 0.002, 0.2  # seconds of a step, and until the first
 
 
 def train(url, folder, shown, made):

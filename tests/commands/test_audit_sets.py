@@ -327,7 +327,7 @@ def test_mistakes(fails, options, said):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1, 8, 10])
+@pytest.mark.parametrize("epsilon", [1, 10])
 @pytest.mark.parametrize("view", ["black_box", "white_box"])
 @pytest.mark.parametrize("config", ["erdos_renyi_set", "dpgvae", "dpggan"])
 def test_no_method_loses_more_than_it_claims(audit, config, view, epsilon):

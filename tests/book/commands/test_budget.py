@@ -1,11 +1,8 @@
 """``budget`` and fits that book: what a data set has spent over all its runs."""
 
 import json
-import os
 import random
-import signal
 import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
@@ -18,6 +15,8 @@ from lightning_dpg.datamodules import tu
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 from lightning_dpg.privacy import noise
+from tests.benchmark.test_cluster import AtOnce
+from tests.processes import start_command
 
 EDGES = sorted(nx.karate_club_graph().edges)
 REGISTER = [
@@ -235,7 +234,7 @@ def test_fits_of_comparisons_are_not_booked(place, monkeypatch, capsys):
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     settings = {"methods": ["chung_lu"], "epsilons": [1.0], "seeds": [0]}
     with pytest.warns(UserWarning, match="reads the private data"):
-        dpg.benchmark(graphs=["graph.txt"], out="compared", **settings)
+        dpg.benchmark(graphs=["graph.txt"], out="compared", executor=AtOnce(), **settings)
     assert shown(capsys)["releases"] == []
 
 
@@ -323,18 +322,13 @@ def test_a_killed_fit_keeps_its_steps_and_a_resumed_one_books_the_rest(place, ca
     }
     words = [f"--{key}={value}" for key, value in settings.items()]
     command = ["fit", "--config", "dp_netgan.yaml", *words]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "lightning_dpg", *command],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    run = start_command(place, *command).process
     journals = []
-    while run.poll() is None and (not journals or journals[0].read_text().count("\n") < 20):
+    while run.is_alive() and (not journals or journals[0].read_text().count("\n") < 20):
         time.sleep(0.05)
         journals = list(place.glob("runs/*/*/ledger.jsonl"))
-    run.send_signal(signal.SIGKILL)
-    run.wait()
+    run.kill()
+    run.join()
     found = shown(capsys)
     (killed,) = found["releases"]
     assert killed["outcome"] == "killed"

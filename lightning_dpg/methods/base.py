@@ -83,7 +83,8 @@ class PrivateModule(pl.LightningModule):
         """
         caller = frame or sys._getframe(1)  # Lightning reads the arguments of this constructor
         super().save_hyperparameters(*args, ignore=ignore, frame=caller, logger=logger)
-        for name, constraint in constraints_of(type(self)).items():
+        method: type = type(self)  # mypy takes its __hash__ for that of an object
+        for name, constraint in constraints_of(method).items():
             if name in self.hparams:
                 constraint.check(name, self.hparams[name])
 

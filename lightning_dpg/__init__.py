@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lightning_dpg.lazy_exports import lazy_exports
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 # Lightning imports a progress bar that asks for ipywidgets in notebooks; without them it is of text.
 warnings.filterwarnings("ignore", "IProgress not found")

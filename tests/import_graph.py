@@ -1,6 +1,7 @@
 """Imports between modules of the package, read from the sources."""
 
 import ast
+import functools
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,7 @@ class Import(NamedTuple):
         return f"{place}: {self.module} imports {self.target}"
 
 
+@functools.cache
 def modules():
     """Path of each module by its name below ``lightning_dpg``; that of a package is its own."""
     package = ROOT / "lightning_dpg"
@@ -48,6 +50,7 @@ def modules():
     return found
 
 
+@functools.cache
 def imports():
     """All imports of ours."""
     return [found for name, path in modules().items() for found in _imports_of(name, path)]

@@ -309,6 +309,9 @@ OTHER_METHODS = {
 }
 """Methods of cases that take another one than their configuration."""
 
+# All are loaded before a test replaces a function that their modules import.
+EXPORTED = [getattr(methods, name) for name in methods.__all__]
+
 SETS = {
     case
     for case, (name, _) in CASES.items()
@@ -610,11 +613,10 @@ def align_rows(monkeypatch, name):
 
 
 def test_all_private_methods_are_here():
-    exported = [getattr(methods, name) for name in methods.__all__]
     # LightningModules are no ABCs: abstract methods are marked, and forbid nothing.
     concrete = {
         cls.__name__
-        for cls in exported
+        for cls in EXPORTED
         if issubclass(cls, PrivateModule) and cls is not PrivateModule
         if not is_abstract(cls)
     }
@@ -1041,11 +1043,11 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
     ("case", "sensitivity"),
     [
         ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
-        ("dk2", "methods.single_graph.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "methods.single_graph.uniform_dk2.joint_degree_sensitivity"),
-        ("hrg", "methods.single_graph.dendrogram_chain.log_likelihood_sensitivity"),
+        ("dk2", "papers.wang2013.dk2.weighted_joint_degree_sensitivity"),
+        ("dk2_uniform", "papers.wang2013.uniform_dk2.joint_degree_sensitivity"),
+        ("hrg", "papers.xiao2014.dendrogram_chain.log_likelihood_sensitivity"),
         ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
-        ("kernel, walks", "methods.graph_features.private_kernel.counts.walk_sensitivity"),
+        ("kernel, walks", "papers.dubhashi2015.counts.walk_sensitivity"),
     ],
 )
 def test_a_sensitivity_that_is_too_small_is_found(case, sensitivity, monkeypatch):

@@ -47,14 +47,14 @@ def edge_pieces(
         drawing.windows += 1
         first_draws = drawing.first_draws_by_time()
     last = int(np.searchsorted(np.cumsum(first_draws), count))
-    held, times = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
+    parts, times = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for pairs, time in drawing.pieces():
         position = drawing.bins(time)
         yield pairs[position < last]
-        held.append(pairs[position == last])
+        parts.append(pairs[position == last])
         times.append(time[position == last])
     earliest = np.argsort(np.concatenate(times))[: count - int(first_draws[:last].sum())]
-    yield np.concatenate(held)[np.sort(earliest)]
+    yield np.concatenate(parts)[np.sort(earliest)]
 
 
 class _Drawing:

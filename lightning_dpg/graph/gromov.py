@@ -155,13 +155,13 @@ def pairwise_discrepancies(
     _check(spaces)
     size = len(spaces)
     values = np.zeros(size * (size - 1) // 2)
-    done, path = 0, None
+    num_done, path = 0, None
     if folder is not None:
         path = folder / f"gromov-{_digest(spaces, alpha, starts)}.npz"
         if path.exists():
-            done, saved = _saved(path)
-            values[:done] = saved
-    saved_at, begin = time.monotonic(), done
+            num_done, saved = _saved(path)
+            values[:num_done] = saved
+    saved_at, begin = time.monotonic(), num_done
     if workers is None:
         workers = cpu_count() if len(values) - begin > _PAIRS_WORTH_PROCESSES else 1
     solve = delayed(_solved)
@@ -172,14 +172,14 @@ def pairwise_discrepancies(
     results = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1)(tasks)
     bar = tqdm(total=len(values), initial=begin, unit="pair", disable=not progress)
     for block in results:
-        values[done : done + len(block)] = block
-        done += len(block)
+        values[num_done : num_done + len(block)] = block
+        num_done += len(block)
         bar.update(len(block))
         if path is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
-            _save(path, values[:done])
+            _save(path, values[:num_done])
             saved_at = time.monotonic()
     bar.close()
-    if path is not None and done > begin:
+    if path is not None and num_done > begin:
         _save(path, values)
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size, 1)] = values

@@ -144,14 +144,14 @@ def classification_accuracies(
     split = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for learned, tested in split.split(labels, labels):
         test = [originals[i] for i in tested]
-        generated, learners = ([graphs[i] for i in learned] for graphs in (replacements, originals))
+        generated, train = ([graphs[i] for i in learned] for graphs in (replacements, originals))
         rows.append(
             {
                 "gin": gin_accuracy(generated, test, len(classes), seed, steps),
                 "size": size_accuracy(generated, test),
-                "gin_real": gin_accuracy(learners, test, len(classes), seed, steps),
-                "size_real": size_accuracy(learners, test),
-                "majority": majority_accuracy(learners, test),
+                "gin_real": gin_accuracy(train, test, len(classes), seed, steps),
+                "size_real": size_accuracy(train, test),
+                "majority": majority_accuracy(train, test),
             }
         )
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}

@@ -193,9 +193,9 @@ class PrivacyLedger:
         For a run that was killed after its last checkpoint: its journal knows of releases that the
         checkpoint does not.
         """
-        shown = self._shown(state)
-        for entry in {json.dumps(_kind(e).to_dict()): _kind(e) for e in shown.entries}.values():
-            missing = _total_steps(shown.entries, entry) - _total_steps(self.entries, entry)
+        other = self._ledger_of(state)
+        for entry in {json.dumps(_kind(e).to_dict()): _kind(e) for e in other.entries}.values():
+            missing = _total_steps(other.entries, entry) - _total_steps(self.entries, entry)
             if missing > 0:
                 self._book(replace(entry, steps=missing))
 
@@ -208,9 +208,9 @@ class PrivacyLedger:
 
     def is_part_of(self, state: dict[str, Any]) -> bool:
         """Return whether ``state`` shows every step of this ledger."""
-        shown = self._shown(state)
+        other = self._ledger_of(state)
         return all(
-            _total_steps(self.entries, kind) <= _total_steps(shown.entries, kind)
+            _total_steps(self.entries, kind) <= _total_steps(other.entries, kind)
             for kind in map(_kind, self.entries)
         )
 
@@ -229,12 +229,12 @@ class PrivacyLedger:
             ledger._book(LedgerEntry.from_dict(line))
         return ledger.state_dict()
 
-    def _shown(self, state: dict[str, Any]) -> "PrivacyLedger":
+    def _ledger_of(self, state: dict[str, Any]) -> "PrivacyLedger":
         """Ledger of the same relations that holds the releases of ``state``."""
-        shown = PrivacyLedger(self.relation)
-        shown.beside = self.beside
-        shown.load_state_dict(state)
-        return shown
+        other = PrivacyLedger(self.relation)
+        other.beside = self.beside
+        other.load_state_dict(state)
+        return other
 
     def _check(self, entries: Sequence[LedgerEntry]) -> None:
         for entry in entries:
@@ -320,8 +320,8 @@ class PrivacyLedger:
         """Return whether a journal shows more than this ledger."""
         if b"\n" not in journal.read_bytes():
             return False
-        shown = self._shown(self.replay(journal))
-        return not shown.is_part_of(self.state_dict())
+        other = self._ledger_of(self.replay(journal))
+        return not other.is_part_of(self.state_dict())
 
 
 def _kind(entry: LedgerEntry) -> LedgerEntry:

@@ -139,6 +139,7 @@ def test_page_draws_without_complaint(folder, browser):
     assert EVIL not in dom
 
 
+@pytest.mark.slow
 def test_choices_redraw(folder, probed):
     seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
     assert (seen["first"], seen["second"]) == ("modularity", "triangles")
@@ -152,6 +153,7 @@ def test_choices_redraw(folder, probed):
     assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
+@pytest.mark.slow
 def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, probed):
     seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
     kept = list(METHODS)[1:]
@@ -167,6 +169,7 @@ def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, pr
     assert seen["down"] == seen["up"][::-1]
 
 
+@pytest.mark.slow
 def test_queries_open_their_meaning(folder, probed):
     for page in ("probe.html", "narrow.html"):
         seen = probe(folder, probed, page)
@@ -178,6 +181,7 @@ def test_queries_open_their_meaning(folder, probed):
     assert all(str(escape(GLOSSARY[query].text)) in content for query in QUERIES)
 
 
+@pytest.mark.slow
 def test_narrow_page_does_not_scroll_sideways(folder, probed):
     seen = probe(folder, probed, "narrow.html")
     assert seen["width"][1] == 360

@@ -101,26 +101,26 @@ def planned(counting: Counting) -> list[Counted]:
     stretch, degree = counting.stretch, counting.max_degree or 1
     plan: list[Counted] = []
     proof: tuple[Callable[..., float], ...]
-    moved: float
+    change: float
     for feature in counting.features:
         if feature == "edges":
-            proof, moved = (edges_per_graph_sensitivity,), edges_per_graph_sensitivity(1)
-            plan.append(Counted("edge_counts", "number of edges", ("edges",), moved, proof, 1))
+            proof, change = (edges_per_graph_sensitivity,), edges_per_graph_sensitivity(1)
+            plan.append(Counted("edge_counts", "number of edges", ("edges",), change, proof, 1))
         elif feature in WALKS:
             for length in range(1, counting.length + 1):
                 name = f"walks of length {length}"
-                moved = truncated_sensitivity(walk_sensitivity(length, degree), stretch)
+                change = truncated_sensitivity(walk_sensitivity(length, degree), stretch)
                 proof = (truncated_sensitivity, walk_sensitivity)
                 printed = printed_walk_sensitivity(length, degree)
-                plan.append(Counted(f"walks_{length}", name, (name,), moved, proof, printed))
+                plan.append(Counted(f"walks_{length}", name, (name,), change, proof, printed))
         elif feature in GRAPHLET_SIZES:
             size = GRAPHLET_SIZES[feature]
             columns = tuple(f"{size} nodes: {name}" for name in GRAPHLETS[size])
-            moved = truncated_sensitivity(graphlet_sensitivity(size, degree), stretch)
+            change = truncated_sensitivity(graphlet_sensitivity(size, degree), stretch)
             proof = (truncated_sensitivity, graphlet_sensitivity)
             printed = printed_graphlet_sensitivity(size, degree)
             key, name = f"graphlets_{size}", f"graphlets of {size} nodes"
-            plan.append(Counted(key, name, columns, moved, proof, printed))
+            plan.append(Counted(key, name, columns, change, proof, printed))
     return plan
 
 

@@ -1,6 +1,6 @@
-"""The door to the budget book, and the only module that imports it.
+"""The only module of the core that imports the budget book.
 
-The package runs without the folder ``book/``. Then this module refuses a setting that names a book, and
+The package runs without the folder ``book/``. Then this module refuses settings that name a book, and
 the command ``budget``.
 """
 

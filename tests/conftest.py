@@ -68,6 +68,17 @@ def once_for_equal_values(function):
     return computed
 
 
+BOOK_COMMANDS = Path(__file__).parent / "book" / "commands"
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items):
+    """Whole runs of the commands of the budget book are slow; its rules are tried in any case."""
+    for item in items:
+        if item.path.is_relative_to(BOOK_COMMANDS):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_runtest_setup(item):
     """Seed the noise by the name of the test, so that a random failure is reproducible."""
     from lightning_dpg.privacy import noise

@@ -205,6 +205,7 @@ def test_page_is_complete_without_network_and_script(folder):
     assert body.count("data:image/png;base64,") == 2 * len(EPSILONS) + len(METHODS) + 2
 
 
+@pytest.mark.slow  # wandb starts a process
 def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")

@@ -77,8 +77,16 @@ def test_every_data_module_is_looked_at():
     assert exported - {"GraphDataModule"} == set(DATA) - {"edges that repeat"}
 
 
+def is_of_a_paper(name):
+    """Whether a method is none that is recommended, and no baseline; a contract fits it as well."""
+    return METHODS[name].__module__.startswith(("lightning_dpg.papers", "lightning_dpg.research"))
+
+
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[pytest.mark.slow] if is_of_a_paper(x) else []) for x in METHODS],
+)
 def test_a_method_trains_or_is_refused_before_anything_is_booked(name, data, tmp_path):
     method, served = made(name, SHORT | {"num_nodes": N}), DATA[data]()
     accountant = PrivacyAccountant(affordable(method), 1e-4)

@@ -144,9 +144,7 @@ def test_small_motifs_are_sampled_beyond_a_stated_cost():
     assert exact.sampled_sizes == () and motif_counts(graph, 100, exact_up_to=0).sampled_sizes == (
         5,
     )
-    estimates = [
-        motif_counts(graph, 2_000, seed, exact_small_up_to=cost - 1) for seed in range(80)
-    ]
+    estimates = [motif_counts(graph, 2_000, seed, exact_small_up_to=cost - 1) for seed in range(80)]
     assert {estimate.sampled_sizes for estimate in estimates} == {(3, 4)}
     errors = np.array([estimate.counts - exact.counts for estimate in estimates])
     assert not errors[:, 8:].any()

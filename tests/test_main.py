@@ -99,6 +99,8 @@ def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
     some = tu.BUILT_IN_SETS["planted_sets"]()[:40]  # discrepancies of all would take half a minute
     monkeypatch.setitem(tu.BUILT_IN_SETS, "planted_sets", lambda: some)
     few = [] if name in ITERATED else ["--trainer.limit_train_batches", "2"]
+    if name == "attribute_encoder":
+        few = ["--model.init_args.iterations", "20"]
     args = ["fit", *complete(name), *QUICK, *few, "--trainer.default_root_dir", "out"]
     assert main(args) == 0
     last = capfd.readouterr().out.splitlines()[-1]

@@ -82,11 +82,10 @@ ROWS = {
         read=SET,
     ),
     "LDPGromovWasserstein updates off": Row(
-        lambda _: LDPGromovWasserstein(weights="private", rounds=2, **GW),
-        *(1, 4, 80, off("client_updates")),
+        lambda _: LDPGromovWasserstein(weights="private", rounds=1, **GW),
+        *(1, 4, 40, off("client_updates")),
         delta=1e-5,
         read=SET,
-        epochs=2,
     ),
     "LocalScalars reports off": Row(lambda _: LocalScalars(), 1, 40, 4, off(), read=CLIENTS),
     "LocalScalars reports half": Row(lambda _: LocalScalars(), 1, 40, 30, half(), read=CLIENTS),

@@ -68,14 +68,18 @@ def once_for_equal_values(function):
     return computed
 
 
-BOOK_COMMANDS = Path(__file__).parent / "book" / "commands"
+TENANTS = [Path(__file__).parent / name for name in ("book", "papers", "research")]
 
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items):
-    """Whole runs of the commands of the budget book are slow; its rules are tried in any case."""
+    """Leave what the core does not need to the slow tests.
+
+    Sensitivities, noise and ledgers of all methods, also of papers and research, are tried in any case,
+    by ``test_private_methods.py``.
+    """
     for item in items:
-        if item.path.is_relative_to(BOOK_COMMANDS):
+        if any(map(item.path.is_relative_to, TENANTS)):
             item.add_marker(pytest.mark.slow)
 
 

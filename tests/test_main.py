@@ -11,7 +11,6 @@ import torch
 import yaml
 from opacus.accountants import PRVAccountant
 
-from lightning_dpg import methods
 from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import LedgerEntry
@@ -130,7 +129,7 @@ def test_configs_for_real_data_are_complete(name, capsys):
     assert main(["fit", *complete(name), "--print_config"]) == 0
     config = yaml.safe_load(capsys.readouterr().out)
     assert config["privacy"]["epsilon"] is not None
-    assert config["model"]["class_path"].rpartition(".")[2] in methods.__all__
+    assert config["model"]["class_path"].startswith("lightning_dpg.methods.")
 
 
 def test_run_folder_holds_everything(run):

@@ -1,5 +1,6 @@
 """Lightning's argument parser, with readable errors."""
 
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -27,6 +28,14 @@ class PrivateParser(LightningArgumentParser):
             if name in _NODES and not value.lstrip().startswith("{"):
                 words[place] = f"{name}.ids{equals}{value if equals else ''}"
         return super().parse_args(words, *others, **kwargs)
+
+    def dump(self, *args: Any, **kwargs: Any) -> str:
+        """Write shipped methods by their public path, which stays where their modules move."""
+        text: str = super().dump(*args, **kwargs)
+        module = r"lightning_dpg\.(?:papers|research)\.[\w.]+\.(\w+)"
+        return re.sub(
+            rf"\b(class_path: ){module}$", r"\1lightning_dpg.methods.\2", text, flags=re.M
+        )
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Exit with at most five lines; nested parsers pass their error to the outermost one."""

@@ -34,7 +34,7 @@ class PrivateParser(LightningArgumentParser):
         text: str = super().dump(*args, **kwargs)
         module = r"lightning_dpg\.(?:papers|research)\.[\w.]+\.(\w+)"
         return re.sub(
-            rf"\b(class_path: ){module}$", r"\1lightning_dpg.methods.\2", text, flags=re.M
+            rf"\b(class_path: ){module}$", r"\1lightning_dpg.methods.\2", text, flags=re.MULTILINE
         )
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:

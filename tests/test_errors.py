@@ -281,6 +281,7 @@ def test_class_that_cannot_be_imported(
     assert said in fails("fit", "--config", str(config), option, class_path).splitlines()[0]
 
 
+@pytest.mark.slow
 def test_script_finds_classes_in_the_current_folder(tmp_path):
     (tmp_path / "mine.py").write_text(OWN["mine.py"])
     (tmp_path / "yaml.py").write_text("raise ImportError('shadowed')")
@@ -462,6 +463,7 @@ class ParserMadeError(Exception):
     """The parser is made; nothing is run."""
 
 
+@pytest.mark.slow
 def test_no_value_of_an_option_gives_a_traceback(tmp_path, monkeypatch):
     """All options with some values, and options of each sort with all of them; one parser serves."""
     monkeypatch.chdir(tmp_path)

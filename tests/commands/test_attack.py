@@ -54,6 +54,7 @@ def test_copies_are_told_from_random_graphs(folder, capsys):
     assert blind["degrees of neighbors"] < 0.2
 
 
+@pytest.mark.slow
 def test_a_release_is_fitted_again_without_the_targets(folder, capsys):
     """With next to no noise randomized response publishes the graph, and not what it never saw."""
     options = ["--data.init_args.name", "karate", "--privacy.epsilon", "30"]
@@ -130,6 +131,7 @@ def test_mistakes(folder, fails, args, said):
     assert said in fails("attack", *args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_graphs_of_other_kinds_are_attacked_as_such(kind, folder, capsys):
     if kind == "directed":

@@ -82,6 +82,7 @@ def test_honest_methods_pass(audit, capsys, args, epsilon, delta, canaries, leas
     assert "not private" in printed
 
 
+@pytest.mark.slow
 def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
     silent = lambda self, size, *_, dtype, **__: torch.zeros(size, dtype=dtype)
     monkeypatch.setattr(NoiseSource, "normal", silent)
@@ -152,6 +153,7 @@ SCORED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", list(SCORED))
 def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit, capsys, config):
     runs = ("--runs", "4", "--canaries", "9", "--confidence", "0.999")
@@ -174,6 +176,7 @@ def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
     assert "scored: 2 of 3 reads, not: ordered degrees" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_missing_noise_of_one_release_is_caught_and_named(audit, monkeypatch, capsys):
     plant(monkeypatch, 0, ["degree_mixing"])
     runs = ("--view", "white_box", "--runs", "8", "--canaries", "10")

@@ -239,6 +239,7 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
 # The command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "view"),
     [
@@ -271,6 +272,7 @@ def silent():
     return Silent()
 
 
+@pytest.mark.slow
 def test_missing_noise_of_the_sums_is_caught(audit, monkeypatch):
     monkeypatch.setattr(aggregation, "pay", without_noise)
     # Evidence weighs by declared noise: next to nothing is spent on the other releases.
@@ -283,6 +285,7 @@ def test_missing_noise_of_the_sums_is_caught(audit, monkeypatch):
     assert result["epsilon_lower_bound"] > 2 > result["claimed_epsilon"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "view"), [("erdos_renyi_set", "black_box"), ("dpgvae", "black_box")]
 )

@@ -224,6 +224,7 @@ def in_this_process(monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_graphs_of_other_kinds_are_compared_as_such(kind, tmp_path, monkeypatch, capsys):

@@ -64,9 +64,8 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module")
-def parsers():
-    """The parser of each command."""
+def parser_of(command):
+    """The parser of a command."""
 
     class Parsed(Exception):
         pass
@@ -77,8 +76,8 @@ def parsers():
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed) as parsed:
         patch.setattr("lightning_dpg.cli.private_cli.PrivateParser", Parser)
-        PrivateCLI(["fit"])
-    return parsed.value.args[0]._subcommands_action._name_parser_map
+        PrivateCLI([command])
+    return parsed.value.args[0]._subcommands_action._name_parser_map[command]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,8 +89,8 @@ def read_once():
 
 
 @pytest.mark.parametrize("command", LIGHTNING_COMMANDS)
-def test_options_of_a_command_are_those_of_its_parser(parsers, command):
-    known = {action.dest for action in parsers[command]._actions}
+def test_options_of_a_command_are_those_of_its_parser(command):
+    known = {action.dest for action in parser_of(command)._actions}
     flag = {"no-book"}  # replaced before parsing
     assert group_options(command).keys() - flag == {x for x in known if not x.endswith(".help")}
 

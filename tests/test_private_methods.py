@@ -361,7 +361,15 @@ def is_cut(case):
     return draws_batches(case) and not known(case, iterations=4)
 
 
+def mark_of(case):
+    """Cases of papers and of research are slow where a test tries what all methods share."""
+    return () if ".methods." in method_of(case)[0].__module__ else pytest.mark.slow
+
+
 every_case = pytest.mark.parametrize("case", CASES)
+core_cases = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=mark_of(case)) for case in CASES]
+)
 
 
 def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
@@ -805,7 +813,7 @@ class Guard(pl.Callback):
         return reads
 
 
-@every_case
+@core_cases
 def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_path):
     writer = callbacks.ReleaseWriter()
     extra = [Guard(monkeypatch), writer]
@@ -953,7 +961,7 @@ def spent_beside(entries, budget, sample_rate, steps):
     return epsilon
 
 
-@pytest.mark.parametrize("case", CASES)
+@core_cases
 @settings(
     max_examples=1,  # of each case, and drawn anew in each run
     deadline=None,
@@ -991,7 +999,7 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
         assert max(accumulate(costs)) <= epsilon * (1 + 1e-12)
 
 
-@every_case
+@core_cases
 def test_public_seeds_fix_everything_but_the_noise(case, monkeypatch, tmp_path):
     # So little budget that two equal integers are a matter of millionths.
     tiny = {"epsilon": 1e-4}

@@ -70,6 +70,7 @@ def compare(out, executor, **changes):
     return benchmark(**given | changes, out=out, executor=executor, say=str)
 
 
+@pytest.mark.slow
 def test_a_fit_that_the_executor_loses_twice_is_marked_and_the_others_leave_their_files(tmp_path):
     killed = RuntimeError("\n".join(f"line {number}" for number in range(9)))
     results = compare(tmp_path, AtOnce([killed, None, killed]))

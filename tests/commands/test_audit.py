@@ -118,6 +118,7 @@ def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
     assert result["epsilon_lower_bound"] > result["claimed_epsilon"] == 0.2
 
 
+@pytest.mark.slow
 def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkeypatch):
     def exact(read, value, ledger, noise, law=None):
         ledger.spend(read)

@@ -105,6 +105,7 @@ def test_ego_sets_need_the_real_data(monkeypatch):
         GraphSetDataModule("ego_sets").setup("fit")
 
 
+@pytest.mark.slow
 def test_real_ego_graphs_have_the_sizes_of_each_other(data_root):
     graphs = ego_sets()
     assert len(graphs) == 142

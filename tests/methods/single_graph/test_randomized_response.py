@@ -110,6 +110,7 @@ def test_without_noise_the_graph_itself_remains(denoise):
     assert method.ledger.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [{"denoise": "spectral"}, {"denoise": "spectral", "degree_share": 0.1}]
 )
@@ -210,6 +211,7 @@ def test_more_budget_does_not_hurt():
     assert (means[-1] < means[0]).all()
 
 
+@pytest.mark.slow
 def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
     edges, n = planted()
     overlap = torch.zeros(2)

@@ -73,14 +73,14 @@ TENANTS = [Path(__file__).parent / name for name in ("book", "papers", "research
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items):
-    """Leave what the core does not need to the slow tests.
+    """Tests of the budget book, of papers and of research are a group of their own.
 
     Sensitivities, noise and ledgers of all methods, also of papers and research, are tried in any case,
     by ``test_private_methods.py``.
     """
     for item in items:
         if any(map(item.path.is_relative_to, TENANTS)):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.tenants)
 
 
 def pytest_runtest_setup(item):

@@ -255,6 +255,7 @@ def classes_of_nodes():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "sentence", "holds"),
     [

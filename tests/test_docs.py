@@ -63,6 +63,7 @@ def test_every_formula_of_the_package_is_understood():
     assert not [formula for formula in formulas if "\\" in html(formula)]
 
 
+@pytest.mark.slow
 def test_every_method_has_a_page_in_the_navigation():
     found = {path.removeprefix("methods/").removesuffix(".md") for path in methods.pages()}
     assert found - {"index"} == set(METHODS)

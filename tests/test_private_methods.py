@@ -699,7 +699,7 @@ class PublicState(pl.Callback):
         }
 
 
-@every_case
+@core_cases
 def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkeypatch, tmp_path):
     """Another graph, whose mechanisms are given the values of the first: all else must be equal."""
     # ARPACK goes on from a state of its own where a small graph stops it, and so from the first run.

@@ -2,6 +2,7 @@ import functools
 import os
 import random
 import sys
+from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +37,7 @@ def _figures_of_runs_are_blank():
         if draws or Path(str(path)).parent.name != "figures":
             savefig(self, path, **options)
         else:
-            Path(path).write_bytes(b"")
+            Path(path).write_bytes(BLANK)
 
     savefig = figure.Figure.savefig
     with pytest.MonkeyPatch.context() as patch:
@@ -45,6 +46,9 @@ def _figures_of_runs_are_blank():
 
 
 draws = []
+BLANK = b64decode(  # a picture of one pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import inspect
 from typing import Any
 
+import pytest
+
 from lightning_dpg import methods
 from lightning_dpg.classes import is_abstract
 from lightning_dpg.methods import PrivateModule
@@ -56,6 +58,12 @@ RECOMMENDED = {
     "randomized_response_spectral",
     "size_kernel",
 }
+
+
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    """Methods of papers and of research are slow where a test goes through all methods at length."""
+    rooms = ("lightning_dpg.papers", "lightning_dpg.research")
+    return [pytest.mark.slow] if METHODS[name].__module__.startswith(rooms) else []
 
 
 def made(name: str, table: dict[str, Any], **settings: Any) -> PrivateModule:

@@ -128,6 +128,7 @@ def probe(folder, probed, page, fragment=""):
     return probed(folder, (folder / "report.html").read_text(), PROBE, page, fragment)
 
 
+@pytest.mark.slow
 def test_page_draws_without_complaint(folder, browser):
     dom, said = browser(f"{(folder / 'report.html').as_uri()}#query=modularity&epsilon=2")
     assert not said

@@ -67,6 +67,7 @@ def test_a_server_that_does_not_let_in_says_why(bank, user, database, reason, mo
     assert "wrong" not in text
 
 
+@pytest.mark.slow
 def test_a_server_that_stays_silent_is_named_in_time(monkeypatch):
     monkeypatch.setattr(server_engines, "_SECONDS", 2)  # the least that libpq takes
     with socket.socket() as silent:

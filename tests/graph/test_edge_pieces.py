@@ -30,6 +30,7 @@ def law_of_three():
 
 
 # With ten times the expected pairs the horizon is too short, and windows are added to it.
+@pytest.mark.slow
 @pytest.mark.parametrize(("piece", "expected"), [(1, 3.0), (2**21, 3.0), (1, 30.0)])
 def test_sets_of_pairs_have_the_law_of_single_draws(piece, expected):
     law, runs = law_of_three(), 800

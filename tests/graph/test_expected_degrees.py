@@ -23,6 +23,7 @@ def test_weights_are_recovered_from_the_degrees_that_they_give(weights):
     assert again.sum(axis=1) - again.diagonal() == pytest.approx(degrees, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few_pairs", [0, 2**20])
 def test_pairs_are_drawn_in_proportion_to_weights_without_replacement(few_pairs, monkeypatch):
     monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)

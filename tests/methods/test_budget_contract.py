@@ -15,7 +15,7 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import PrivateModule
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from tests.characteristic import exact_delta
-from tests.small_methods import METHODS, SIZES, made
+from tests.small_methods import METHODS, SIZES, made, marks_of
 from tests.training import quiet_trainer
 
 EPSILONS = (0.05, 0.1, 0.3, 0.5, 0.7, 1.0, 3.0)
@@ -58,7 +58,9 @@ GRIDS = [
         grid,
         id="-".join([name, *map(str, settings.values()), str(len(grid))]),
         # The noise of each budget is solved for, which takes a tenth of a second.
-        marks=[pytest.mark.slow] if grid is BUDGETS and METHODS[name].is_trained else [],
+        marks=[pytest.mark.slow]
+        if grid is BUDGETS and METHODS[name].is_trained
+        else marks_of(name),
     )
     for name, settings in CASES
     for grid in ([COARSE, BUDGETS] if METHODS[name].is_trained else [BUDGETS])

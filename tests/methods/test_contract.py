@@ -30,7 +30,7 @@ from lightning_dpg.methods.constraints import POSITIVE, constraints_of
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.graphs import EXTREMES, edges_of
-from tests.small_methods import METHODS, SHORT, made
+from tests.small_methods import METHODS, SHORT, made, marks_of
 from tests.training import quiet_trainer
 
 DELTA = 1e-6
@@ -139,14 +139,14 @@ def all_pairs(num_nodes):
 
 
 ONE_GRAPH = [
-    pytest.param(name, graph, epsilon, id=f"{name}-{graph}-{epsilon:g}")
+    pytest.param(name, graph, epsilon, id=f"{name}-{graph}-{epsilon:g}", marks=marks_of(name))
     for name in SYNTHESIZERS
     if reads_one_graph(name)
     for graph in EXTREMES
     for epsilon in epsilons(name)
 ]
 SETS = [
-    pytest.param(name, epsilon, id=f"{name}-{epsilon:g}")
+    pytest.param(name, epsilon, id=f"{name}-{epsilon:g}", marks=marks_of(name))
     for name in METHODS
     if not reads_one_graph(name)
     for epsilon in epsilons(name)

@@ -26,7 +26,7 @@ from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.running.settings import shipped_configs
-from tests.small_methods import METHODS, RECOMMENDED, SHORT, made
+from tests.small_methods import METHODS, RECOMMENDED, SHORT, made, marks_of
 from tests.training import quiet_trainer
 
 N = 12
@@ -77,15 +77,10 @@ def test_every_data_module_is_looked_at():
     assert exported - {"GraphDataModule"} == set(DATA) - {"edges that repeat"}
 
 
-def is_of_a_paper(name):
-    """Whether a method is none that is recommended, and no baseline; a contract fits it as well."""
-    return METHODS[name].__module__.startswith(("lightning_dpg.papers", "lightning_dpg.research"))
-
-
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(x, marks=[pytest.mark.slow] if is_of_a_paper(x) else []) for x in METHODS],
+    [pytest.param(name, marks=marks_of(name)) for name in METHODS],
 )
 def test_a_method_trains_or_is_refused_before_anything_is_booked(name, data, tmp_path):
     method, served = made(name, SHORT | {"num_nodes": N}), DATA[data]()

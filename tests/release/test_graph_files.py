@@ -57,6 +57,7 @@ def test_without_pyarrow_a_large_graph_is_an_archive_and_a_line_says_so(
     assert "graphs of 50 edges" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_PYARROW, reason="pyarrow is optional")
 @pytest.mark.parametrize("method", [ChungLu, BTER])
 def test_a_large_release_is_the_graph_of_its_seed(method, many, tmp_path, capsys):

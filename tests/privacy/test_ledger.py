@@ -52,6 +52,16 @@ def test_mixed_ledgers_known_answers(entries, rdp, pld):
     assert pld < epsilon < pld + 0.01
 
 
+def test_reads_that_fit_one_by_one_and_not_together_are_refused_together():
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(1.0, 0.0)
+    first, second = (entry("pure", name=name, epsilon=0.6) for name in ("degrees", "wedges"))
+    with pytest.raises(PrivacyBudgetExceeded, match="'degrees' and 'wedges'"):
+        ledger.spend(first, second)
+    assert not ledger.entries
+    ledger.spend(first)
+
+
 def test_pure_releases_add_up_where_that_is_less_than_renyi_dp():  # whose values are opacus'
     assert ledger_of(entry("pure", epsilon=1.0)).epsilon(1e-5) == 1.0
     ten = entry("pure", epsilon=0.1, steps=10)

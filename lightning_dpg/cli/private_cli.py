@@ -43,9 +43,6 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import check_data, check_settings, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 
-for name in methods.__all__:
-    getattr(methods, name)
-
 
 class PrivateCLI(LightningCLI):
     """``fit``, ``validate``, ``test`` and ``predict``; :mod:`lightning_dpg.preflight` lists the checks.
@@ -59,6 +56,10 @@ class PrivateCLI(LightningCLI):
         """Parse a command line and run it."""
         silence_lightning()
         load_distinct_keys()
+        for (
+            name
+        ) in methods.__all__:  # the parser searches the methods, too, which load at first use
+            getattr(methods, name)
         self._checkpoint: dict[str, Any] = {}
         self._folder: RunFolder | None = None
         self._command = args[0]

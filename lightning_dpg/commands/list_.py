@@ -1,6 +1,5 @@
 """``list``: methods by tier, configurations and data sets, read from files without execution."""
 
-import ast
 import os
 import re
 from pathlib import Path
@@ -10,12 +9,11 @@ from lightning_dpg.advice import GOALS
 from lightning_dpg.running.method_list import (
     MethodInfo,
     Tier,
-    first_line,
     list_methods,
     recommended_configurations,
-    source_folder,
 )
 from lightning_dpg.running.settings import conf_folder, shipped_configs
+from lightning_dpg.running.shipped_data import built_in_graphs, built_in_sets
 
 Rows = list[tuple[str, str]]
 """Names, and a text for each."""
@@ -83,8 +81,8 @@ def _protected(row: MethodInfo) -> str:
 
 def data_sets() -> Rows:
     """Built-in graphs and sets of graphs, and the data sets in the folder of real data."""
-    rows = [(name, "built in") for name in _keys("loading.py", "BUILT_IN")]
-    rows += [(name, f"{text}; built in, a set") for name, text in _built_in_sets()]
+    rows = [(name, "built in") for name in built_in_graphs()]
+    rows += [(name, f"{text}; built in, a set") for name, text in built_in_sets().items()]
     root = os.environ.get("LIGHTNING_DPG_DATA")
     if root is None:
         return [*rows, ("...", "set LIGHTNING_DPG_DATA to a folder with graphs/NAME.edges.gz")]
@@ -92,32 +90,6 @@ def data_sets() -> Rows:
     rows += [(path.name.split(".")[0], str(path.relative_to(root))) for path in sorted(files)]
     sets = sorted(Path(root).glob("tu/*/"))
     return rows + [(path.name, f"{path.relative_to(root)}, a set") for path in sets]
-
-
-def _built_in_sets() -> Rows:
-    """Name of each built-in set, and first docstring line of its function."""
-    file = "built_in_sets.py"
-    functions = {node.name: node for node in _tree(file).body if isinstance(node, ast.FunctionDef)}
-    names = _keys(file, "BUILT_IN_SETS")
-    return [(name, first_line(functions[name]).removesuffix(".")) for name in names]
-
-
-def _keys(file: str, constant: str) -> list[str]:
-    """Keys of a dictionary in a data module's file."""
-    value = next(
-        node.value
-        for node in _tree(file).body
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and node.target.id == constant
-    )
-    assert isinstance(value, ast.Dict)
-    return [str(ast.literal_eval(key)) for key in value.keys if key is not None]
-
-
-def _tree(file: str) -> ast.Module:
-    """Parse a data module's file."""
-    return ast.parse((source_folder("datamodules") / file).read_text(encoding="utf-8"))
 
 
 def configs() -> dict[str, Rows]:

@@ -1,0 +1,169 @@
+"""Where a graph or a set of graphs comes from, in the words that all commands and Python share."""
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.kind import Kind
+from lightning_dpg.running.shipped_data import built_in_sets
+
+Form = Literal["graph", "table", "set"]
+"""One graph that is read into memory, one in a table that an engine reads, or a set of graphs."""
+
+_CLASSES: Mapping[Form, str] = {
+    "graph": "EdgeListDataModule",
+    "table": "EdgeTableDataModule",
+    "set": "TUGraphDataModule",
+}
+_SCHEMES = ("duckdb://", "postgresql://", "postgres://", "spark://")
+_TABLES = (".parquet", ".duckdb")
+_PATTERN = "*?["
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a graph is read.
+
+    Attributes:
+        nodes: Ids of all nodes (public): a file of one id per line, a table in CSV, or TABLE(COLUMN)
+            of the same database; by default the ids that occur in the edges.
+        source: Column of the first id of each edge, by name or by number from 1 on.
+        target: Column of the second id.
+        undirected: Drop the directions of a directed graph.
+        kind: Kind of the graph; by default ``undirected``.
+        missing_ids: Rows without an id: ``refuse`` them, which is the default, or ``drop`` them.
+        attributes: Public attributes of the nodes: a table with a row per node, or ``from_graph``.
+        table: Table of a database, NAME or SCHEMA.NAME.
+        where: Condition in SQL that a row of a table must fulfill. It is public.
+    """
+
+    nodes: str | None = None
+    source: str | None = None
+    target: str | None = None
+    undirected: bool = False
+    kind: Kind | None = None
+    missing_ids: Literal["refuse", "drop"] | None = None
+    attributes: str | None = None
+    table: str | None = None
+    where: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults, by name."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in fields.items() if value not in (None, False)}
+
+
+_OPTIONS: Mapping[Form, Mapping[str, str]] = {
+    "graph": {
+        "nodes": "nodes.ids",
+        "attributes": "nodes.attributes",
+        "source": "columns.source",
+        "target": "columns.target",
+        "missing_ids": "columns.missing_ids",
+        "kind": "kind",
+        "undirected": "undirected",
+    },
+    "table": {
+        "nodes": "nodes.ids",
+        "source": "columns.source",
+        "target": "columns.target",
+        "missing_ids": "columns.missing_ids",
+        "kind": "kind",
+        "undirected": "undirected",
+        "table": "table",
+        "where": "where",
+    },
+    "set": {"undirected": "undirected"},
+}
+"""Setting of the data module of each form, by the name of a setting of :class:`Reading`."""
+
+_OF = {"graph": "a graph in a file", "table": "a table", "set": "a set of graphs"}
+
+
+def form_of(name: str, reading: Reading) -> Form:
+    """Return the form of data by their name, without reading them.
+
+    Args:
+        name: Built-in name, name in the folder of real data, path, pattern of files or URL.
+        reading: Settings; a table and a condition are those of a table.
+    """
+    is_pattern = any(sign in name for sign in _PATTERN) and not Path(name).exists()
+    if (
+        name.startswith(_SCHEMES)
+        or name.lower().removesuffix(".gz").endswith(_TABLES)
+        or is_pattern
+    ):
+        return "table"
+    if reading.table is not None or reading.where is not None:
+        return "table"
+    return "set" if is_set(name) else "graph"
+
+
+def is_set(name: str) -> bool:
+    """Return whether data are a set of graphs: built in, of the folder of real data, or a folder."""
+    root = os.environ.get("LIGHTNING_DPG_DATA")
+    if root and "/" not in name and (Path(root).expanduser() / "tu" / name).is_dir():
+        return True
+    return name in built_in_sets() or Path(name).expanduser().is_dir()
+
+
+def data_settings(name: str, reading: Reading, form: Form | None = None) -> dict[str, Any]:
+    """Return the section ``data`` of a configuration.
+
+    Args:
+        name: Built-in name, name in the folder of real data, path, pattern of files or URL.
+        reading: How to read the graph.
+        form: Form of the data; by default that of :func:`form_of`.
+
+    Returns:
+        Short name of the data module as ``class_path``, and its ``init_args`` that are given, in
+        which a point separates a group from its setting, as in ``nodes.ids``.
+
+    Raises:
+        CommandError: If a setting is none of such data.
+    """
+    form = form or form_of(name, reading)
+    options = _OPTIONS[form]
+    if others := [each for each in reading.given() if each not in options]:
+        option = others[0].replace("_", "-")
+        fitting = ", ".join(f"--{each.replace('_', '-')}" for each in options)
+        raise CommandError(
+            f"--{option} is no option of {_OF[form]}, and {name} is one\nthere are: {fitting}"
+        )
+    arguments = {options[key]: value for key, value in reading.given().items()}
+    if name.endswith(".duckdb") and "://" not in name:
+        name = f"duckdb:///{name}"
+    return {
+        "class_path": _CLASSES[form],
+        "init_args": {"source" if form == "table" else "name": name, **arguments},
+    }
+
+
+def long_options(section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a section ``data`` as options of ``fit``, each with its value.
+
+    Args:
+        section: Result of :func:`data_settings`.
+    """
+    for name, value in section["init_args"].items():
+        yield f"--data.{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def nested(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with a dictionary for each group.
+
+    Args:
+        arguments: Arguments of :func:`data_settings`, such as ``{"nodes.ids": "people.txt"}``.
+    """
+    found: dict[str, Any] = {}
+    for name, value in arguments.items():
+        group, point, field = name.partition(".")
+        if point:
+            found.setdefault(group, {})[field] = value
+        else:
+            found[name] = value
+    return found

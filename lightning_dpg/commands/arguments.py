@@ -6,13 +6,24 @@ and its import takes as long as a quick command.
 
 import argparse
 import ast
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import lightning_dpg
 from lightning_dpg.errors import CommandError, nearest
@@ -85,12 +96,59 @@ def parse(
     parser = Parser(prog=f"lightning_dpg {function.__name__.rstrip('_')}", epilog=epilog)
     add_arguments(parser, function)
     options, words = parser.parse_known_args(args)
-    if words and not any(
-        parameter.kind is parameter.VAR_POSITIONAL
-        for parameter in inspect.signature(function).parameters.values()
-    ):
+    parameters = inspect.signature(function).parameters.values()
+    if words and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
         parser.error(f"unrecognized arguments: {words[0]}")
-    return words, vars(options)
+    return words, in_groups(function, vars(options))
+
+
+def in_groups(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function, with its data classes made from the options of their fields.
+
+    Args:
+        function: Function of a command.
+        options: Values by the names of parameters and of fields.
+    """
+    arguments = dict(options)
+    for name, parameter in inspect.signature(function).parameters.items():
+        group = parameter.annotation
+        if dataclasses.is_dataclass(group):
+            fields = dataclasses.fields(group)
+            arguments[name] = group(**{each.name: arguments.pop(each.name) for each in fields})
+    return arguments
+
+
+class _Option(NamedTuple):
+    """A parameter of a function, or a field of a data class in its place, with its text."""
+
+    name: str
+    annotation: Any
+    default: Any
+    is_word: bool
+    text: str
+
+
+def _options(function: Callable[..., Any], texts: Mapping[str, str]) -> Iterator[_Option]:
+    """Yield parameters, and the fields of those that are data classes, in their order.
+
+    Args:
+        function: Function of a command; of a data class it has an instance as the default.
+        texts: Text of each parameter that is no data class.
+    """
+    for name, parameter in inspect.signature(function).parameters.items():
+        group = parameter.annotation
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            continue
+        if dataclasses.is_dataclass(group):
+            types = get_type_hints(group, include_extras=True)
+            _, of_fields = described(inspect.getdoc(group) or "")
+            for field in dataclasses.fields(group):
+                default = getattr(parameter.default, field.name)
+                text = of_fields[field.name]
+                yield _Option(field.name, types[field.name], default, False, text)
+        else:
+            is_word = parameter.kind is not parameter.KEYWORD_ONLY
+            yield _Option(name, parameter.annotation, parameter.default, is_word, texts[name])
 
 
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]) -> None:
@@ -98,7 +156,9 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]
 
     A keyword-only parameter is an option, any other one is a word of the command line. Parameters of
     type ``list[...]`` take one word or more, and those of type ``bool`` are flags. ``*words`` gets
-    the words that are no options of the command. ``Annotated[..., "--name"]`` gives another name.
+    the words that are no options of the command. ``Annotated[..., "--name"]`` gives another name, and
+    further ones are aliases. A parameter whose type is a data class, and whose default is an instance of
+    it, stands for the options of its fields; see :func:`in_groups`.
 
     Args:
         parser: The parser of the command.
@@ -107,35 +167,37 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]
     """
     parser.description, texts = described(inspect.getdoc(function) or "")
     usage = ["%(prog)s"]
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            usage.append(f"[{name.replace('_', ' ')}]")
-            continue
+    for option in _options(function, texts):
         annotation, *names = (
-            get_args(parameter.annotation)
-            if get_origin(parameter.annotation) is Annotated
-            else [parameter.annotation]
+            get_args(option.annotation)
+            if get_origin(option.annotation) is Annotated
+            else [option.annotation]
         )
         settings = _settings(annotation)
-        settings["help"] = _text(name, texts[name]).rstrip(".").replace("%", "%%")
-        is_required = parameter.default is parameter.empty
+        settings["help"] = _text(option.name, option.text).rstrip(".").replace("%", "%%")
+        is_required = option.default is inspect.Parameter.empty
         if not is_required:
-            settings["default"] = parameter.default
-            if parameter.default not in (None, False, ""):
-                settings["help"] += f" ({parameter.default})"
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            words = names or [f"--{name.replace('_', '-')}"]
-            settings |= {"required": is_required, "dest": name}
-            shown = f"{words[0]} {settings.get('metavar')}"
-        else:
-            words = [name]
-            shown = settings["metavar"] = names[0] if names else name.upper()
+            settings["default"] = option.default
+            if option.default not in (None, False, ""):
+                settings["help"] += f" ({option.default})"
+        if option.is_word:
+            words = [option.name]
+            shown = settings["metavar"] = names[0] if names else option.name.upper()
             if not is_required:
                 settings["nargs"], shown = "?", f"[{shown}]"
-        if is_required or words == [name]:
+        else:
+            words = names or [f"--{option.name.replace('_', '-')}"]
+            settings |= {"required": is_required, "dest": option.name}
+            shown = f"{words[0]} {settings.get('metavar')}"
+        if is_required or option.is_word:
             usage.append(shown + ("..." if settings.get("nargs") == "+" else ""))
         parser.add_argument(*words, **settings)
-    parser.usage = " ".join([*usage, "[options]"])
+    others = [
+        f"[{name.replace('_', ' ')}]"
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.VAR_POSITIONAL
+    ]
+    parser.usage = " ".join([*usage, *others, "[options]"])
 
 
 def described(docstring: str) -> tuple[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -57,6 +58,44 @@ def brush(
     CALLS.append((name, others, hairs))
 
 
+@dataclass(frozen=True)
+class Ladder:
+    """A ladder.
+
+    Attributes:
+        rungs: Number of rungs.
+        at: Wall or tree.
+        is_safe: Somebody holds it.
+    """
+
+    rungs: int = 5
+    at: Annotated[str | None, "--at", "--place.name"] = None
+    is_safe: bool = False
+
+
+def climb(who: str, *, ladder: Ladder = Ladder(), speed: float = 1.0) -> None:
+    """Climb a ladder.
+
+    Args:
+        who: Name.
+        ladder: The ladder.
+        speed: Rungs per second.
+    """
+    CALLS.append((who, ladder, speed))
+
+
+def test_fields_of_a_data_class_are_options_in_the_place_of_its_parameter():
+    CALLS.clear()
+    call(climb, ["Ann"])
+    call(climb, ["Bo", "--place.name", "tree", "--is-safe", "--speed", "2", "--rungs", "7"])
+    assert CALLS == [("Ann", Ladder(), 1.0), ("Bo", Ladder(7, "tree", is_safe=True), 2.0)]
+    said = help_of(climb)
+    places = [said.index(text) for text in ("--rungs N Number of rungs (5)", "--at", "--speed X")]
+    assert places == sorted(places) and "The ladder" not in said
+    with pytest.raises(CommandError, match="unknown option --rung, did you mean --rungs"):
+        parse(climb, ["Cy", "--rung", "2"])
+
+
 def test_words_are_read_by_the_types_of_the_parameters():
     CALLS.clear()
     call(paint, ["w.png", "red", "blue"])
@@ -99,7 +138,7 @@ def test_help_is_the_docstring(monkeypatch):
     ):
         assert f" {line} " in said
     assert "Never" not in said and said.endswith("The end.")
-    usage = "usage: lightning_dpg brush [BRUSH] [others] --hairs.number N [options]"
+    usage = "usage: lightning_dpg brush [BRUSH] --hairs.number N [others] [options]"
     assert help_of(brush).startswith(usage)
 
 

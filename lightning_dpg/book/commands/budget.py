@@ -11,7 +11,7 @@ from lightning_dpg.book.commands.html import html
 from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.book.commands.owner import close, grant, init, register
 from lightning_dpg.book.commands.plan import plan
-from lightning_dpg.commands.arguments import Parser, add_arguments
+from lightning_dpg.commands.arguments import Parser, add_arguments, in_groups
 
 DESCRIPTION = """\
 The budget book: what a data set has spent over all its releases.
@@ -29,7 +29,8 @@ def run(args: list[str]) -> None:
         does = (inspect.getdoc(function) or "").partition("\n")[0]
         add_arguments(commands.add_parser(name, help=does), function)
     options = vars(parser.parse_args(args))
-    _COMMANDS[options.pop("command")](**options)
+    function = _COMMANDS[options.pop("command")]
+    function(**in_groups(function, options))
 
 
 def show(name: str | None = None, *, json: bool = False, book: str | None = None) -> None:

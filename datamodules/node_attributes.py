@@ -16,7 +16,7 @@ from lightning_dpg.graph.pair_space import Kind
 FROM_GRAPH = "from_graph"
 LEFT_OUT = (
     "the attributes of the nodes are left out; if they may be published, and were not computed from "
-    f"the edges: set nodes.attributes to {FROM_GRAPH} (--data.nodes.attributes {FROM_GRAPH})"
+    f"the edges: set nodes.attributes to {FROM_GRAPH} (--attributes {FROM_GRAPH})"
 )
 NAMED_BY_ATTRIBUTES = (
     "the attributes of the numbered nodes (a row that occurs once in another table names its node)"
@@ -44,7 +44,7 @@ def attribute_table(
     if source is None and policy:
         raise MisconfigurationException(
             f"nodes.policy names {next(iter(policy))!r}, and no attributes are used\n"
-            "set nodes.attributes to a table (--data.nodes.attributes people.csv), or to "
+            "set nodes.attributes to a table (--attributes people.csv), or to "
             f"{FROM_GRAPH}"
         )
     if source is None or (isinstance(source, str) and source == FROM_GRAPH):
@@ -69,7 +69,7 @@ def own_attributes(reading: GraphReading, kind: Kind) -> AttributeTable:
     if table is None:
         raise GraphFormatError(
             f"nodes.attributes: {FROM_GRAPH}, and the graph holds no attributes of nodes\n"
-            "give a table: --data.nodes.attributes people.csv"
+            "give a table: --attributes people.csv"
         )
     if kind == "bipartite":
         table = table._replace(

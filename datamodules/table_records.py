@@ -26,7 +26,7 @@ _MOST_DIGITS = 1000
 """Longest id that the regular expressions of all engines can pad."""
 _NAME_COLUMNS = (
     "name the columns: columns.source and columns.target\n"
-    "(--data.columns.source NAME --data.columns.target NAME)"
+    "(--source NAME --target NAME)"
 )
 
 
@@ -136,7 +136,7 @@ class EdgeTable:
             raise GraphFormatError(
                 f"{origin}: {self._missing:,} of {self._rows_total:,} rows lack an id "
                 f"({self.columns[0]!r} or {self.columns[1]!r} is NULL or empty)\n"
-                "set columns.missing_ids to drop (--data.columns.missing_ids drop) "
+                "set columns.missing_ids to drop (--missing-ids drop) "
                 "to leave these rows out"
             )
         if self._missing == self._rows_total:
@@ -268,7 +268,7 @@ class EdgeTable:
             raise GraphFormatError(
                 f"{self.engine.origin}: ids of edges that are not among the ids of nodes: {count:,}\n"
                 "expected edges between ids of the node set only\n"
-                "add the ids to the node set, or leave their rows out: where (--data.where)"
+                "add the ids to the node set, or leave their rows out: where (--where)"
             )
 
     def _check_edges(self) -> None:

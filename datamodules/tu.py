@@ -210,7 +210,7 @@ def _check_links(
     refuse(
         np.not_equal(ordered[nearest], backward),
         "each link in both directions, on two lines; this one is there once\n"
-        "set undirected=True (--data.undirected true) to read such links as undirected edges",
+        "set undirected=True (--undirected) to read such links as undirected edges",
     )
 
 

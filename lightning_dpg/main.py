@@ -29,7 +29,6 @@ from lightning_dpg.errors import (
     is_interrupt,
     nearest,
 )
-from lightning_dpg.running.settings import find_configs
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
@@ -151,14 +150,19 @@ def _dispatch(command: str, args: list[str]) -> int:
 
 
 def _run_lightning(command: str, args: list[str]) -> None:
-    args = find_configs(args)  # report a missing file before seconds of imports
+    # Start-up time: only these commands need the parser's library.
+    from lightning_dpg.commands.fit import long_form
+
+    is_long_help = "--help-all" in args
+    args, out, notes = (["--help"], None, []) if is_long_help else long_form(args, command)
     mute_known_warnings()
     if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
-        # Start-up time: only these commands need the parser's library.
         from lightning_dpg.running.early_check import refuse_mistakes
 
         refuse_mistakes(command, args)
+    for line in notes:
+        print(line, file=sys.stderr)
     # Start-up time: a bad configuration is refused before PyTorch is imported.
     from lightning_dpg.cli.private_cli import PrivateCLI
 
-    PrivateCLI([command, *args])
+    PrivateCLI([command, *args], out)

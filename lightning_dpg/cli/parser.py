@@ -20,7 +20,7 @@ class PrivateParser(LightningArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def parse_args(self, args: Any = None, *others: Any, **kwargs: Any) -> Any:
-        """Parse options, of which ``--data.nodes FILE`` is short for ``--data.nodes.ids FILE``."""
+        """Parse options, of which ``--nodes FILE`` is short for ``--data.nodes.ids FILE``."""
         words = sys.argv[1:] if args is None else list(args)
         for place, word in enumerate(words):
             name, equals, value = word.partition("=")

@@ -1,5 +1,6 @@
 """Lightning's command line with a mandatory privacy budget."""
 
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
@@ -52,8 +53,14 @@ class PrivateCLI(LightningCLI):
     none.
     """
 
-    def __init__(self, args: list[str]) -> None:
-        """Parse a command line and run it."""
+    def __init__(self, args: list[str], out: Path | None = None) -> None:
+        """Parse a command line and run it.
+
+        Args:
+            args: The command line.
+            out: New or empty folder of the run; it is no setting, and is not in config.yaml.
+        """
+        self._out = out
         silence_lightning()
         load_distinct_keys()
         for (
@@ -163,6 +170,7 @@ class PrivateCLI(LightningCLI):
             folder_name(method.__module__),
             settings.ckpt_path,
             leaves_files=not (is_other_rank() or trainer.fast_dev_run),
+            out=self._out,
         )
         for tracker in self._trackers:
             prepare_wandb(tracker, self._folder.logger.log_dir)

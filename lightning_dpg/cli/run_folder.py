@@ -29,30 +29,40 @@ def is_other_rank() -> bool:
 
 
 class RunFolder:
-    """A folder ``root/name/version_K`` for one run only.
+    """A folder for one run only: ``root/name/version_K``, or the one that the user has chosen.
 
     Args:
         root: Folder of all runs.
         name: Folder of the method's runs.
         ckpt_path: Checkpoint of a resumed run, if any.
         leaves_files: Whether to make it; other ranks receive the folder of rank 0.
+        out: New or empty folder that the user has chosen.
 
     Attributes:
         logger: Logger into the folder.
     """
 
-    def __init__(self, root: str, name: str, ckpt_path: str | None, *, leaves_files: bool) -> None:
+    def __init__(
+        self,
+        root: str,
+        name: str,
+        ckpt_path: str | None,
+        *,
+        leaves_files: bool,
+        out: Path | None = None,
+    ) -> None:
         self._made: list[Path] = []
         journal = journal_beside(ckpt_path)
         self._booked_before = journal.stat().st_size if journal else 0
         while True:
-            self.logger = CSVLogger(root, name=name)
+            chosen = None if out is None else CSVLogger(out.parent, name="", version=out.name)
+            self.logger = chosen or CSVLogger(root, name=name)
             self.path = Path(self.logger.log_dir)
             if not leaves_files:
                 return
             new_folders = [path for path in (self.path, *self.path.parents) if not path.exists()]
             try:
-                self.path.mkdir(parents=True)
+                self.path.mkdir(parents=True, exist_ok=out is not None)
             except FileExistsError:  # another run starts at the same time
                 continue
             self._made = new_folders

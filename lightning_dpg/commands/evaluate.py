@@ -52,7 +52,7 @@ def evaluate(
 
     With --task node-classification a GCN and an SGC learn classes of nodes instead. Attributes and
     classes are public, and those of the first synthetic graph, such as that of a release that was fitted
-    with --data.nodes.attributes. A network is trained on the edges of one graph, and predicts the classes
+    with --attributes. A network is trained on the edges of one graph, and predicts the classes
     of the test nodes from the same edges: users of a release have no others. The rows beside the
     synthetic graphs are: no graph; a similarity graph, which links nearest neighbors by attributes, with
     as many edges as the first synthetic graph; degrees alone, a Chung-Lu graph of the real degrees

@@ -302,7 +302,7 @@ def public_parts(named_graph: NamedGraph) -> tuple[Tensor, Tensor]:
     if attributes is None or not attributes.shape[1] or classes is None:
         raise CommandError(
             f"{named_graph.name}: no {lacks} of nodes, which node classification learns from\n"
-            "fit with a table that has them: --data.nodes.attributes people.csv\n"
+            "fit with a table that has them: --attributes people.csv\n"
             "a column y of whole numbers is the classes; another column is with\n"
             "--data.nodes.policy.COLUMN label"
         )

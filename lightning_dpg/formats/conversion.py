@@ -333,6 +333,6 @@ def check_share_of_mutual(
     raise GraphFormatError(
         f"{origin}: some links, and not all, are there in both directions, so it looks directed\n"
         "expected an undirected graph, whose edges are all listed once, or all twice\n"
-        "set kind to directed (--data.kind directed), or\n"
-        "set undirected=True (--data.undirected true) to drop the directions"
+        "set kind to directed (--kind directed), or\n"
+        "set undirected=True (--undirected) to drop the directions"
     )

@@ -24,7 +24,7 @@ _HEADERS = [
 ]
 NAME_COLUMNS = (
     "name the columns, or give their numbers: columns.source and columns.target\n"
-    "(--data.columns.source NAME --data.columns.target NAME)"
+    "(--source NAME --target NAME)"
 )
 # An amount or a date: no node id, unless the user names the column.
 VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
@@ -86,7 +86,7 @@ def bipartite(origin: str | Path) -> GraphFormatError:
     """Build the error that refuses a bipartite graph with a numbering of each side."""
     return GraphFormatError(
         f"{origin}: the graph is bipartite ('% bip'), and each side has a numbering of its own\n"
-        "set kind to bipartite (--data.kind bipartite, or --kind bipartite)"
+        "set kind to bipartite (--kind bipartite)"
     )
 
 
@@ -94,8 +94,8 @@ def directed(origin: str | Path) -> GraphFormatError:
     """Build the error that refuses a directed graph."""
     return GraphFormatError(
         f"{origin}: the graph is directed\nexpected an undirected graph\n"
-        "set kind to directed (--data.kind directed), or\n"
-        "set undirected=True (--data.undirected true) to drop the directions"
+        "set kind to directed (--kind directed), or\n"
+        "set undirected=True (--undirected) to drop the directions"
     )
 
 
@@ -127,7 +127,7 @@ def refuse_missing(
         raise GraphFormatError(
             f"{origin}: {num_missing:,} of {rows:,} rows lack an id, the first is {first}\n"
             "expected two node ids per row\n"
-            "set columns.missing_ids to drop (--data.columns.missing_ids drop) to leave these rows "
+            "set columns.missing_ids to drop (--missing-ids drop) to leave these rows "
             "out"
         )
 

@@ -116,7 +116,7 @@ def read_edge_lines(
             f"{path}: ids of edges that are not among the {len(nodes):,} ids of nodes: "
             f"{len(outside):,}, the first in {place}\nexpected ids of the node list only\n"
             "add the id to the list, or leave the line out; the rows of nodes.attributes are the\n"
-            "list unless nodes.ids (--data.nodes FILE) is set, which may hold ids without a row"
+            "list unless nodes.ids (--nodes FILE) is set, which may hold ids without a row"
         )
     return read(list(nodes), numbered)
 

@@ -87,7 +87,7 @@ def _as_directed(reading: GraphReading) -> GraphReading:
         raise GraphFormatError(
             "the graph is undirected: its source has no direction of edges\n"
             "expected ordered pairs, such as an edge list or a networkx.DiGraph\n"
-            "set kind to undirected (--data.kind undirected)"
+            "set kind to undirected (--kind undirected)"
         )
     names = reading.graph.node_names
     graph = DirectedPairs(len(names)).graph(reading.links, names)

@@ -25,7 +25,7 @@ _READS: dict[type, tuple[str, str, str]] = {
         "a graph with public node attributes",
         'EdgeListDataModule(graph, nodes=Nodes(attributes="people.csv"))',
         (
-            "EdgeListDataModule with node attributes:\n--data.nodes.attributes people.csv, "
+            "EdgeListDataModule with node attributes:\n--attributes people.csv, "
             "or from_graph for those of the graph itself"
         ),
     ),
@@ -53,8 +53,8 @@ KIND_METHODS = {"directed": _TWO_SIDED, "bipartite": _TWO_SIDED}
 """Methods that learn graphs of a kind, for those that do not."""
 
 _AS_UNDIRECTED = {
-    "directed": "--data.kind undirected --data.undirected true",
-    "bipartite": "--data.kind undirected",
+    "directed": "--kind undirected --undirected",
+    "bipartite": "--kind undirected",
 }
 
 

@@ -45,7 +45,7 @@ _PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool}
 _PLAIN |= {"Optional": Optional, "Union": Union, "Literal": Literal}
 
 
-class _Setting(NamedTuple):
+class Setting(NamedTuple):
     """The setting ``path`` of the command line or of a file, with its first two parts."""
 
     path: str
@@ -66,7 +66,7 @@ def refuse_mistakes(command: str, args: Sequence[str]) -> None:
         CommandError: If the command would refuse them too; the message is the same.
     """
     load_distinct_keys()  # values are read as the parser of the command reads them
-    settings = list(_settings(args))
+    settings = list(named_settings(args))
     sections = {setting.section for setting in settings}
     if "config" in sections or any(_UNCERTAIN.fullmatch(word) for word in args):
         return
@@ -80,7 +80,7 @@ def refuse_mistakes(command: str, args: Sequence[str]) -> None:
             raise CommandError(f"{name} is missing\n{MISSING[name]}")
 
 
-def _settings(args: Sequence[str]) -> Iterator[_Setting]:
+def named_settings(args: Sequence[str]) -> Iterator[Setting]:
     """Yield the settings in their order, including those of configurations."""
     for place, word in enumerate(args):
         flag, equals, value = word.partition("=")
@@ -99,14 +99,14 @@ def _settings(args: Sequence[str]) -> Iterator[_Setting]:
                 field, point, _ = inner.partition(".")
                 name = f"{name}.{field}"
             is_checked = not point and (equals or (value and not value.startswith("--")))
-            yield _Setting(path, section, name, value if is_checked else None, True)
+            yield Setting(path, section, name, value if is_checked else None, True)
 
 
-def _settings_of_file(file: Path) -> Iterator[_Setting]:
+def _settings_of_file(file: Path) -> Iterator[Setting]:
     """Yield the settings of a configuration; if there may be others, of its section ``config``."""
     for section, content in read_yaml(file).items():
         if "." in f"{section}":
-            yield _Setting(section, "config", "", None, False)
+            yield Setting(section, "config", "", None, False)
             continue
         values = content if isinstance(content, dict) else {"": content}
         if section in _CLASSES:
@@ -119,10 +119,10 @@ def _settings_of_file(file: Path) -> Iterator[_Setting]:
                     fields = values.pop(group)
                     values |= {f"{group}.{field}": value for field, value in fields.items()}
         for name, value in values.items():
-            yield _Setting(f"{section}.{name}".strip("."), f"{section}", f"{name}", value, False)
+            yield Setting(f"{section}.{name}".strip("."), f"{section}", f"{name}", value, False)
 
 
-def _check_groups(command: str, settings: Sequence[_Setting]) -> None:
+def _check_groups(command: str, settings: Sequence[Setting]) -> None:
     """Check all settings except those of the method and of the data module."""
     options = group_options(command)
     for path, section, name, value, is_word in settings:
@@ -136,7 +136,7 @@ def _check_groups(command: str, settings: Sequence[_Setting]) -> None:
         _check_value(key, options[key], value, is_word=is_word)
 
 
-def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> None:
+def _check_class(command: str, section: str, settings: Sequence[Setting]) -> None:
     """Check the class of a section, its options, and the file of a graph."""
     shipped = shipped_classes(section)
     options = {name: _options(family) for name, family in shipped.items()}
@@ -147,7 +147,7 @@ def _check_class(command: str, section: str, settings: Sequence[_Setting]) -> No
         if (each.section == "trainer" or each.name == "class_path")
         and _FOREIGN_CLASS.search(repr(each.value))
     ]
-    taker, class_settings = "", list[tuple[str, _Setting]]()
+    taker, class_settings = "", list[tuple[str, Setting]]()
     for setting in settings:
         if setting.section == section and setting.name == "class_path":
             taker = f"{setting.value}"

@@ -16,7 +16,6 @@ from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIO
 from lightning_dpg.datamodules.loading import BUILT_IN, load_reading
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
-from lightning_dpg.formats.edge_columns import NAME_COLUMNS
 from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.formats.kinds import in_kind
 from lightning_dpg.graph.attributes import attach, encode
@@ -94,7 +93,7 @@ def load(
             attach(graph, encode(table, graph.node_names, {}))
         return graph
     except GraphFormatError as error:
-        raise CommandError(_in_words_of_commands(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def load_set(name: Any, undirected: bool) -> Data:
@@ -115,14 +114,7 @@ def load_set(name: Any, undirected: bool) -> Data:
     try:
         data.setup("fit")
     except GraphFormatError as error:
-        raise CommandError(_in_words_of_commands(error)) from error
+        raise CommandError(str(error)) from error
     union = make_graph(data.edges, len(data.graph_of))
     union.sizes, union.y = data.sizes, data.labels
     return union
-
-
-def _in_words_of_commands(error: GraphFormatError) -> str:
-    """Reword a message: options have other names in these commands, or do not exist."""
-    text = str(error).replace("--data.undirected true", "--undirected")
-    text = text.replace("--data.kind ", "--kind ")
-    return text.replace(NAME_COLUMNS, "name the columns source and target in the first line")

@@ -6,30 +6,22 @@ from collections.abc import Iterator
 
 from lightning_dpg.errors import REPORT, CommandError, explain
 
-_OPTIONS = (
+_READ = "of lightning_dpg.read"
+_OPTIONS: tuple[tuple[str, str], ...] = (
     # A setting of the data, which the message names, with its option in brackets.
-    (r"set (\w+) to (\w+)\s\(--data\.\1 \2\)", r'set \1="\2" of EdgeListDataModule'),
+    (r"set (?:\w+\.)?(\w+) to (\w+)\s\(--[\w-]+ \2\)", rf'set \1="\2" {_READ}'),
+    (r"undirected=True \(--undirected\)", f"undirected=True {_READ}"),
     (
-        r"set columns\.(\w+) to (\w+)\s\(--data\.columns\.\1 \2\)",
-        r'set columns=Columns(\1="\2") of EdgeListDataModule',
+        r"columns\.source and columns\.target\n\(--source NAME --target NAME\)",
+        f"source and target {_READ}",
     ),
-    (
-        r"set nodes\.(\w+) to (\w+)\s\(--data\.nodes\.\1 \2\)",
-        r'set nodes=Nodes(\1="\2") of EdgeListDataModule',
-    ),
+    (r"--data\.nodes\.policy\.(\w+) (\w+)", r'nodes=Nodes(policy={"\1": "\2"})'),
+    (r"--data\.nodes\.policy '({.*})'", r"nodes=Nodes(policy=\1)"),
+    (r"--attributes ([\w.]+)", rf'attributes="\1" {_READ}'),
+    (r"\s\(--(?:[^()']|'[^']*')*\)", ""),
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"--baseline-config CONF", "baseline=NAME"),
-    (r"undirected=True \(--data\.undirected true\)", "undirected=True of EdgeListDataModule"),
-    (r"undirected=True \(--undirected\)", "undirected=True"),
-    (
-        r"\n\(--data\.columns\.source NAME --data\.columns\.target NAME\)",
-        " of EdgeListDataModule",
-    ),
-    (r"\s\(--data\.(?:[^()']|'[^']*')*\)", ""),
-    (r"--data\.nodes\.policy\.(\w+) (\w+)", r'nodes=Nodes(policy={"\1": "\2"})'),
-    (r"--data\.nodes\.policy '({.*})'", r"nodes=Nodes(policy=\1)"),
-    (r"--data\.nodes\.(\w+) ([\w.]+)", r'nodes=Nodes(\1="\2")'),
     (r"--undirected\b", "undirected=True"),
     (r"--canaries\b", "canaries"),
     (r"^name: ", "data: "),

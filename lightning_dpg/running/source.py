@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -84,21 +84,24 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
 _OF = {"graph": "a graph in a file", "table": "a table", "set": "a set of graphs"}
 
 
-def form_of(name: str, reading: Reading) -> Form:
+def form_of(name: str | None, given: Collection[str] = ()) -> Form:
     """Return the form of data by their name, without reading them.
 
     Args:
-        name: Built-in name, name in the folder of real data, path, pattern of files or URL.
-        reading: Settings; a table and a condition are those of a table.
+        name: Built-in name, name in the folder of real data, path, pattern of files or URL; None if
+            only settings are known.
+        given: Names of the settings that are given; ``table`` and ``where`` are those of a table.
     """
+    if "table" in given or "where" in given:
+        return "table"
+    if name is None:
+        return "graph"
     is_pattern = any(sign in name for sign in _PATTERN) and not Path(name).exists()
     if (
         name.startswith(_SCHEMES)
         or name.lower().removesuffix(".gz").endswith(_TABLES)
         or is_pattern
     ):
-        return "table"
-    if reading.table is not None or reading.where is not None:
         return "table"
     return "set" if is_set(name) else "graph"
 
@@ -111,12 +114,15 @@ def is_set(name: str) -> bool:
     return name in built_in_sets() or Path(name).expanduser().is_dir()
 
 
-def data_settings(name: str, reading: Reading, form: Form | None = None) -> dict[str, Any]:
+def data_settings(
+    name: str | None, given: Mapping[str, Any], form: Form | None = None
+) -> dict[str, Any]:
     """Return the section ``data`` of a configuration.
 
     Args:
-        name: Built-in name, name in the folder of real data, path, pattern of files or URL.
-        reading: How to read the graph.
+        name: Built-in name, name in the folder of real data, path, pattern of files or URL; None to
+            leave that of another configuration.
+        given: Settings of :class:`Reading` by name, without those that have their default.
         form: Form of the data; by default that of :func:`form_of`.
 
     Returns:
@@ -126,21 +132,21 @@ def data_settings(name: str, reading: Reading, form: Form | None = None) -> dict
     Raises:
         CommandError: If a setting is none of such data.
     """
-    form = form or form_of(name, reading)
+    form = form or form_of(name, given)
     options = _OPTIONS[form]
-    if others := [each for each in reading.given() if each not in options]:
-        option = others[0].replace("_", "-")
+    if others := [each for each in given if each not in options]:
         fitting = ", ".join(f"--{each.replace('_', '-')}" for each in options)
         raise CommandError(
-            f"--{option} is no option of {_OF[form]}, and {name} is one\nthere are: {fitting}"
+            f"--{others[0].replace('_', '-')} is no option of {_OF[form]}"
+            + (f", and {name} is one" if name else "")
+            + f"\nthere are: {fitting}"
         )
-    arguments = {options[key]: value for key, value in reading.given().items()}
-    if name.endswith(".duckdb") and "://" not in name:
-        name = f"duckdb:///{name}"
-    return {
-        "class_path": _CLASSES[form],
-        "init_args": {"source" if form == "table" else "name": name, **arguments},
-    }
+    arguments = {options[key]: value for key, value in given.items()}
+    if name is not None:
+        is_file = name.endswith(".duckdb") and "://" not in name
+        key = "source" if form == "table" else "name"
+        arguments = {key: f"duckdb:///{name}" if is_file else name, **arguments}
+    return {"class_path": _CLASSES[form], "init_args": arguments}
 
 
 def long_options(section: Mapping[str, Any]) -> Iterator[str]:

@@ -120,7 +120,10 @@ def test_what_is_no_study_is_refused(tmp_path):
         ({"methods": "bter"}, r"methods must be a list of names, such as \['bter'\]"),
         ({"epsilons": 1.0}, "epsilons must be a list of numbers, got 1.0"),
         ({"graphs": [nx.karate_club_graph()]}, "of type Graph\nwrite a graph to a file"),
-        ({"graphs": ["directed.graphml"]}, "set undirected=True to drop the directions$"),
+        (
+            {"graphs": ["directed.graphml"]},
+            "set undirected=True of lightning_dpg.read to drop the directions$",
+        ),
     ],
 )
 def test_refused_arguments_leave_no_folder(tmp_path, monkeypatch, changes, said):

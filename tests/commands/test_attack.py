@@ -194,7 +194,7 @@ CONFIG = {
 def test_attributes_are_known_to_both_columns(folder, capsys, name, attributes):
     write_people()
     Path("conf.yaml").write_text(yaml.safe_dump(CONFIG))
-    options = ["--data.init_args.name", name, "--data.nodes.attributes", attributes]
+    options = ["--data.init_args.name", name, "--attributes", attributes]
     assert main(["fit", "--config", "conf.yaml", *options]) == 0
     (run,) = folder.glob("runs/*/version_0")
     capsys.readouterr()

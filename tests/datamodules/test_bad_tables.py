@@ -68,7 +68,7 @@ OTHER_ROWS = "reads other rows, draws at random or calls an unknown function"
 FILES = {
     "a column": ("good", {"columns": Columns("payr", "payee")}, "did you mean payer"),
     "one column": ("good", {"columns": Columns("payer")}, "set both"),
-    "NULL": ("nulls", {}, r"2 of 3 rows lack an id .*\n.*--data.columns.missing_ids drop"),
+    "NULL": ("nulls", {}, r"2 of 3 rows lack an id .*\n.*--missing-ids drop"),
     "blank ids": ("blank", {}, "2 of 3 rows lack an id"),
     "types": ("mixed", {}, "'source' holds int64 and 'target' holds string"),
     "floats": ("floats", {}, "column 'source' holds double"),

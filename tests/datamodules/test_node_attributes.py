@@ -126,7 +126,7 @@ class Encoder(ChungLu):
 def test_a_method_that_needs_attributes_says_how_to_give_them(people):
     data = EdgeListDataModule(EDGES)
     data.setup("fit")
-    with pytest.raises(MisconfigurationException, match=r"--data.nodes.attributes people"):
+    with pytest.raises(MisconfigurationException, match=r"--attributes people"):
         check_data(Encoder, data)
     given = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people))
     given.setup("fit")

@@ -97,7 +97,7 @@ def test_table_json_and_csv_hold_the_same_numbers(tmp_path):
         ([], "no synthetic graph"),
         (Release(GraphKernel(), {}), "GraphKernel releases features, and draws no graph"),
         ("nowhere.npz", "nowhere.npz: no such file"),
-        (nx.DiGraph([(0, 1)]), "set undirected=True to drop the directions$"),
+        (nx.DiGraph([(0, 1)]), "set undirected=True of lightning_dpg.read to drop the directions$"),
     ],
 )
 def test_what_holds_no_graph_is_refused_before_the_work(synthetic, said, monkeypatch):

@@ -109,7 +109,7 @@ RECORDS = [{"from": u, "to": v} for u, v in EDGES]
         ("e.csv", "customer,shop\nC-1,C-2\nC-2,C-3\n", ["line 1", "header", "columns.source"]),
         ("e.csv", "C-1,C-2\nNaN,C-3\n", ["1 of 2 rows", "in line 2, column 1"]),
         ("e.csv", "C-1,C-2\n,C-3\n,\n", ["2 of 3 rows", "line 2, column 1"]),
-        ("e.csv", "1,2,5\n3,,7\n", ["line 2, column 2", "--data.columns.missing_ids drop"]),
+        ("e.csv", "1,2,5\n3,,7\n", ["line 2, column 2", "--missing-ids drop"]),
         ("e.tsv", "1\t2\t5\n\t3\t7\n", ["line 2, column 1", "missing_ids"]),
         ("e.txt", "17 18\n18 19\n19 nan\n20 17\n", ["1 of 4 rows", "line 3, column 2"]),
         ("e.csv", "C-1,\n,C-3\n", ["each row lacks an id"]),
@@ -154,7 +154,7 @@ def test_partly_mutual_links_look_directed(read_text):
         if is_refused:
             with pytest.raises(
                 GraphFormatError,
-                match=r"some links, and not all, .*looks directed\n.*\n.*--data\.kind directed",
+                match=r"some links, and not all, .*looks directed\n.*\n.*--kind directed",
             ):
                 read_text(content)
             assert read_text("% sym unweighted\n" + content).graph.num_edges == 80
@@ -173,7 +173,7 @@ def test_ids_beside_the_node_list(read_text):
         read_text("from,to\nC-1,C-2\nC-2,C-3\nC-3,C-10\n", nodes=nodes[:3])
     with pytest.raises(
         GraphFormatError,
-        match=r"2 ids of nodes: 1, the first in line 3, column 2(.*\n)+.*--data\.nodes",
+        match=r"2 ids of nodes: 1, the first in line 3, column 2(.*\n)+.*--nodes",
     ):
         read_text("0 1\n# comment\n1 7\n", nodes=["0", "1"])
     assert read_text("2 1\n", nodes=["0", "1", "2"]).graph.edge_index.tolist() == [[1, 2], [2, 1]]

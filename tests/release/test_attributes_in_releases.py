@@ -151,7 +151,7 @@ def test_the_command_line_takes_attributes_and_policies(tmp_path, tables, monkey
         "privacy": {"epsilon": 1.0, "delta": 0.0},
     }
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
-    given = ["fit", "--config", "run.yaml", "--data.nodes.attributes", people]
+    given = ["fit", "--config", "run.yaml", "--attributes", people]
     given += ["--data.nodes.column", "who"]
     assert main([*given, "--data.nodes.policy.age", "drop"]) == 0
     (folder,) = tmp_path.glob("runs/*/*/release")

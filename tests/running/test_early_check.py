@@ -29,7 +29,6 @@ BTER = ("--config", "bter")
 MISTAKES = [
     ([*BTER, "--privacy.epsilo", "2"], True),
     ([*BTER, "--trainer.max-epochs=2"], True),
-    ([*BTER, "--verbose", "true"], True),
     ([*BTER, "--privacy.epsilon", "lots"], True),
     ([*BTER, "--privacy.lost_steps", "1.5"], True),
     ([*BTER, "--trainer.limit_train_batches", "all"], True),

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -303,12 +302,5 @@ def _identity(
     try:
         module.setup("fit")
     except Refusal as error:
-        raise CommandError(_with_options_of_register(str(error))) from error
+        raise CommandError(str(error)) from error
     return module.identity()
-
-
-def _with_options_of_register(text: str) -> str:
-    """A message on data whose advice names the options of this command in place of those of fit."""
-    text = text.replace("--data.undirected true", "--undirected")
-    text = text.replace("--data.kind bipartite, or ", "")  # the message names both
-    return re.sub(r"--data\.(kind|nodes|columns)\b", r"--\1", text)

@@ -1,0 +1,112 @@
+"""Reading of a graph for fits, evaluations, attacks and comparisons, in the words of all commands."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from lightning_dpg import datamodules
+from lightning_dpg.classes import find_class
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules.loading import GraphSource
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.kind import Kind
+from lightning_dpg.running.python_errors import readable_errors
+from lightning_dpg.running.source import Form, data_settings, nested
+
+
+def read(
+    data: GraphSource,
+    *,
+    nodes: str | list[str] | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    missing_ids: Literal["refuse", "drop"] | None = None,
+    attributes: Any = None,
+    table: str | None = None,
+    where: str | None = None,
+) -> EdgeListDataModule:
+    """Read a private graph once, for ``fit``, ``evaluate``, ``attack`` and ``benchmark``.
+
+    Args:
+        data: Built-in name, path, pattern of files or URL of a database, or an object of networkx,
+            PyTorch Geometric, scipy, numpy, pandas or Ibis.
+        nodes: Ids of all nodes (public), or a file of them; of a database TABLE(COLUMN).
+        source: Column of the first id of each edge, by name or by number from 1 on.
+        target: Column of the second id.
+        undirected: Whether to drop the directions of a directed graph.
+        kind: Kind of the graph; by default ``undirected``.
+        missing_ids: ``refuse`` rows without an id, which is the default, or ``drop`` them.
+        attributes: Public attributes of the nodes: a file or a table with a row per node, or
+            ``from_graph``.
+        table: Table of a database.
+        where: Condition in SQL that a row of a table must fulfill. It is public.
+
+    Returns:
+        The data module, whose ``graph`` is a graph of PyTorch Geometric (private).
+
+    Raises:
+        CommandError: If the data or a setting is refused.
+
+    Example:
+        >>> import pandas as pd
+        >>> import lightning_dpg as dpg
+        >>> transfers = pd.DataFrame({"payer": ["a", "b"], "eur": [1, 2], "payee": ["b", "c"]})
+        >>> data = dpg.read(transfers, source="payer", target="payee", nodes=["a", "b", "c", "d"])
+        >>> data.graph.num_nodes
+        4
+    """
+    given = {
+        "nodes": nodes,
+        "source": source,
+        "target": target,
+        "undirected": undirected or None,
+        "kind": kind,
+        "missing_ids": missing_ids,
+        "attributes": attributes,
+        "table": table,
+        "where": where,
+    }
+    with readable_errors():
+        module = data_of(data, {name: value for name, value in given.items() if value is not None})
+        if not isinstance(module, EdgeListDataModule):
+            raise CommandError(
+                f"{data}: a set of graphs, expected one graph\ngive it to fit as it is"
+            )
+        return module
+
+
+def data_of(data: Any, given: Mapping[str, Any], form: Form | None = None) -> Any:
+    """Build the data module of one graph or of a set of graphs, and set it up.
+
+    Args:
+        data: Name, path, URL or object of one graph; name or folder of a set.
+        given: Settings of :class:`lightning_dpg.running.source.Reading` by name.
+        form: Form of the data; by default that of their name, and a graph for an object.
+
+    Returns:
+        An ``EdgeListDataModule``, ``EdgeTableDataModule`` or ``TUGraphDataModule``.
+    """
+    if isinstance(data, str | Path):
+        section = data_settings(str(data), given, form)
+    else:
+        is_table = hasattr(data, "get_backend")  # of Ibis
+        section = data_settings(None, given, "table" if is_table else "graph")
+        section["init_args"]["source" if is_table else "name"] = data
+    return set_up(section)
+
+
+def set_up(section: Mapping[str, Any], stage: str = "fit") -> Any:
+    """Build the data module of a section ``data``, and read its data.
+
+    Args:
+        section: Class and arguments, as :func:`lightning_dpg.running.source.data_settings` has them.
+        stage: Stage of Lightning.
+    """
+    name = section["class_path"]
+    module_class = getattr(datamodules, name) if "." not in name else find_class(name)
+    module = module_class(**nested(section["init_args"]))
+    module.prepare_data()
+    module.setup(stage)
+    return module

@@ -34,7 +34,6 @@ from lightning_dpg.release.checksums import public_digest
 from lightning_dpg.release.graph_files import FORMATS, Format, write_graph_files, write_graphs
 from lightning_dpg.release.statement import folder_name, full_sentence, privacy_statement
 from lightning_dpg.release.writer import (
-    CONFIGURATION,
     FEATURES,
     GENERATOR,
     KEY,
@@ -50,7 +49,7 @@ from lightning_dpg.release.writer import (
     write_nonprivate_card,
     write_statement,
 )
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+from lightning_dpg.run_folder import CONFIGURATION, NOT_PRIVATE, RELEASE
 
 
 class ReleaseWriter(Callback):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lightning_dpg.running.method_list import list_methods as list_methods
     from lightning_dpg.running.plan import plan as plan
     from lightning_dpg.running.python_fit import fit as fit
+    from lightning_dpg.running.read import read as read
 else:
     # Start-up time: nothing here imports PyTorch before it is used.
     __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Names of the folder in a run that holds its release."""
+"""Names of the files and folders of a run."""
 
 from pathlib import Path
 
@@ -6,6 +6,9 @@ RELEASE = "release"
 """What may be published: the guarantee of the run covers it."""
 NOT_PRIVATE = "not_private"
 """The same files of a run without a guarantee, which must stay with the owner."""
+
+CONFIGURATION = "config.yaml"
+"""The complete configuration of a run, beside its release."""
 
 
 def release_in(folder: Path) -> Path:

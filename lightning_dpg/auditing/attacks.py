@@ -43,12 +43,13 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.queries import align
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
-from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.complete import method_settings, on_data
 from lightning_dpg.running.contents import contents_of_graph, contents_of_set
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
 from lightning_dpg.running.python_errors import readable_errors
+from lightning_dpg.running.run_config import config_beside
+from lightning_dpg.running.run_data import data_of_run
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 TARGET_SHARE = 0.05
@@ -59,7 +60,7 @@ NUM_GRAPHS = 10
 
 def attack(
     real: Any,
-    published: Any,
+    published: Any = None,
     *,
     baseline: str | Path | None = None,
     undirected: bool = False,
@@ -72,7 +73,8 @@ def attack(
     link prediction alone. Reads the private graph: the numbers are not private.
 
     Args:
-        real: The real graph, or the set of graphs, as for :func:`lightning_dpg.fit`.
+        real: The real graph, or the set of graphs, as for :func:`lightning_dpg.fit`; or, alone, the
+            folder of a run of one graph, whose config.yaml says where its graph is.
         published: An open release, the folder of a release or of a run, a synthetic graph, or a list
             of synthetic graphs.
         baseline: Name or file of the configuration to fit again with. By default that of the release
@@ -99,6 +101,8 @@ def attack(
         'fitted without the targets'
     """
     with readable_errors(), warnings.catch_warnings():
+        if published is None:
+            real, published = data_of_run(real), real
         return attack_published(
             real, published, baseline=baseline, undirected=undirected, kind=kind, book=book
         )
@@ -130,7 +134,7 @@ def attack_published(
         kind = kind_of(opened, kind)
         release = opened if isinstance(opened, Release) else None
         graph = load(real, undirected, kind)
-        log_attack(settings, release, contents_of_graph(graph), book)
+        log_attack(settings, release, contents_of_graph(graph, real), book)
         graph = on_released_nodes(graph, release)
         attributes = public_attributes(release, graph, real, settings)
         if isinstance(opened, Release):
@@ -257,7 +261,7 @@ def _baseline_settings(published: Any, baseline: str | Path | None) -> dict[str,
         folder = published.folder
     else:
         folder = _folder_of(published)
-    config = None if folder is None else _config_of(folder)
+    config = None if folder is None else config_beside(folder)
     if config is None:
         return None
     refuse_foreign_code(config)
@@ -273,12 +277,6 @@ def _folder_of(published: Any) -> Path | None:
     if folders and len(items) > 1:
         raise CommandError(f"{folders[0]}: give one release, or files of graphs")
     return folders[0] if folders else None
-
-
-def _config_of(folder: Path) -> Path | None:
-    """Find the configuration in the folder of a run or beside a release; None if there is none."""
-    inside = folder if release_in(folder) != folder else folder.absolute().parent
-    return inside / "config.yaml" if (inside / "config.yaml").is_file() else None
 
 
 def _opened(published: Any) -> Release | list[Any]:

@@ -56,6 +56,7 @@ def public_attributes(
     nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
     if nodes.attributes != FROM_GRAPH:
         return None
+    source = getattr(source, "source", source)  # of a data module
     table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
     return encode(table, graph.node_names, nodes.policy or {})
 

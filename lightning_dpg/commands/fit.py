@@ -15,7 +15,8 @@ from lightning_dpg.running.method_list import (
     list_methods,
     recommended_configurations,
 )
-from lightning_dpg.running.settings import find_config, find_configs
+from lightning_dpg.running.run_config import config_beside, is_run
+from lightning_dpg.running.settings import find_config, find_configs, refuse_foreign_code
 from lightning_dpg.running.source import Form, Reading, data_settings, form_of, long_options
 
 _SAME = {
@@ -61,8 +62,27 @@ def long_form(args: Sequence[str], command: str = "fit") -> LongForm:
     parser = Parser(prog=f"lightning_dpg {command}")
     add_arguments(parser, fit)
     file, own, others = _parted(args, parser)
+    if file is not None and is_run(file):
+        others = [*_words_of_run(Path(file), command), *others]
+        file = None
     options = in_groups(fit, vars(parser.parse_args(own)))
     return fit(file, *others, **{name: options[name] for name in options if name != "file"})
+
+
+def _words_of_run(run: Path, command: str) -> list[str]:
+    """Return the configuration of a run, and its newest checkpoint for commands that read one."""
+    config = config_beside(run)
+    assert config is not None  # of a run
+    refuse_foreign_code(config, "--config {}")
+    if command in ("fit", "audit"):
+        return [f"--config={config}"]
+    # Start-up time: checkpoints are read by PyTorch.
+    from lightning_dpg.cli.checkpoints import newest_checkpoint
+
+    checkpoint = newest_checkpoint(run / "checkpoints")
+    if checkpoint is None:
+        raise CommandError(f"{run}: no checkpoint of this run, which {command} reads")
+    return [f"--config={config}", f"--ckpt_path={checkpoint}"]
 
 
 def fit(
@@ -81,7 +101,8 @@ def fit(
     """Fit a method to a private graph within a budget, and write a release.
 
     FILE is an edge list (any separator, CSV), .npz, .graphml, .gexf, .gml, .parquet, a database
-    (duckdb:///FILE, postgresql://USER@HOST/DATABASE), a folder of a set of graphs, or a built-in name.
+    (duckdb:///FILE, postgresql://USER@HOST/DATABASE), a folder of a set of graphs, a built-in name, or the
+    folder of a run, which stands for its configuration.
     Without --method the recommended one for the goal is taken, by public facts alone.
 
     All other settings stand in configurations (--config FILE, once or more, later ones win), or are

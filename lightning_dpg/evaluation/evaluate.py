@@ -33,6 +33,7 @@ from lightning_dpg.run_folder import release_in
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
+from lightning_dpg.running.run_data import data_of_run
 from lightning_dpg.tables import as_csv, as_json
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
@@ -122,7 +123,7 @@ def _plain(answer: Answer) -> dict[str, float | str | None]:
 @overload
 def evaluate(
     real: Any,
-    synthetic: Any,
+    synthetic: Any = ...,
     *,
     undirected: bool = ...,
     kind: Kind | None = ...,
@@ -134,7 +135,7 @@ def evaluate(
 @overload
 def evaluate(
     real: Any,
-    synthetic: Any,
+    synthetic: Any = ...,
     *,
     undirected: bool = ...,
     kind: Kind | None = ...,
@@ -145,7 +146,7 @@ def evaluate(
 
 def evaluate(
     real: Any,
-    synthetic: Any,
+    synthetic: Any = None,
     *,
     undirected: bool = False,
     kind: Kind | None = None,
@@ -157,7 +158,8 @@ def evaluate(
     A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
 
     Args:
-        real: The real graph.
+        real: The real graph, also as :func:`lightning_dpg.read` returns it; or, alone, the folder
+            of a run, whose config.yaml says where its graph is.
         synthetic: A graph, an open release, the folder of a release or of a run, or a list of
             these. Of a folder all released graphs are taken, of an open release the graph of
             seed 0.
@@ -188,6 +190,8 @@ def evaluate(
         1.0
     """
     with readable_errors():
+        if synthetic is None:
+            real, synthetic = data_of_run(real), real
         measure = evaluate_classes if task == "node_classification" else evaluate_graphs
         return measure(real, synthetic, undirected=undirected, kind=kind, book=book)
 
@@ -204,7 +208,7 @@ def evaluate_graphs(
     kind = kind or _kind_of(synthetic, undirected)
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
-    log_reading("evaluate", [], [], contents_of_graph(original), book)
+    log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = _all_graphs(synthetic, undirected, kind)
     profile = queries.profile(without_directions(original))
     measured = (
@@ -230,7 +234,7 @@ def evaluate_classes(
             "leave kind out, and drop the directions of directed graphs: --undirected"
         )
     original = load(real, undirected)
-    log_reading("evaluate", [], [], contents_of_graph(original), book)
+    log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = _all_graphs(synthetic, undirected, kind, attributes=True)
     return evaluate_nodes(_name(real, "real"), original, graphs)
 
@@ -279,6 +283,7 @@ def _is_pair(item: Any) -> bool:
 
 
 def _name(source: object, otherwise: str) -> str:
+    source = getattr(source, "source", source)  # of a data module
     return str(source) if isinstance(source, (str, Path)) else otherwise
 
 

@@ -36,7 +36,6 @@ without looking at them, and a bag of words is sparse, which tensors there are n
 STATEMENT = "privacy.json"
 NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
-CONFIGURATION = "config.yaml"
 SCHEMA_VERSION = 3
 """Version of the recipe and of the statement: 3 has topics; 0.1.0 states none, meaning 1."""
 RECIPE = "lightning_dpg"

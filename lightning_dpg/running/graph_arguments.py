@@ -75,7 +75,7 @@ def load(
     """Load a graph by its name or from a file, or take an object.
 
     Args:
-        name: Name, path, or graph of another library.
+        name: Name, path, graph of another library, or data module.
         undirected: Whether to drop the directions of a directed graph.
         kind: Kind as which to read it: ``undirected``, ``directed`` or ``bipartite``.
         attributes: Whether to read its attributes of nodes as ``x``, ``y`` and ``attribute_names``,
@@ -85,6 +85,8 @@ def load(
     Raises:
         CommandError: If it is not readable.
     """
+    if isinstance(name, EdgeListDataModule):
+        return _of_module(name, kind, nodes)
     try:
         reading = load_reading(name, undirected=undirected or kind != "undirected", nodes=nodes)
         graph = in_kind(reading, kind).graph
@@ -94,6 +96,17 @@ def load(
         return graph
     except GraphFormatError as error:
         raise CommandError(str(error)) from error
+
+
+def _of_module(module: EdgeListDataModule, kind: str, nodes: list[str] | None) -> Data:
+    """Return the graph of a data module, which has its own settings."""
+    if module.kind != kind:
+        raise CommandError(
+            f"the data are read as {module.kind}, and {kind} is asked for\n"
+            f"set kind to {kind} (--kind {kind})"
+        )
+    assert nodes is None  # of files of a release
+    return module.graph
 
 
 def load_set(name: Any, undirected: bool) -> Data:

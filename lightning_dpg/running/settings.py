@@ -73,7 +73,9 @@ def find_configs(args: list[str]) -> list[str]:
     return arguments
 
 
-def refuse_foreign_code(config: Path) -> None:
+def refuse_foreign_code(
+    config: Path, way_out: str = "--baseline-config {}", section: str | None = None
+) -> None:
     """Refuse a configuration beside a release that names other than shipped classes.
 
     The import of a class in a configuration runs code, and so may the values of a file. A
@@ -81,15 +83,17 @@ def refuse_foreign_code(config: Path) -> None:
 
     Args:
         config: Its file.
+        way_out: Option that trusts the file, with its path in place of ``{}``.
+        section: The only section that is used; by default all are.
     """
     content = yaml.safe_load(Path(_readable(config)).read_text(encoding="utf-8"))
-    for text in _strings(content):
+    for text in _strings(content if section is None else content.get(section)):
         is_ours = text.startswith(_OUR_CODE) and text.replace(".", "").isidentifier()
         is_file = any(folder.joinpath(text).exists() for folder in (Path(), config.parent))
         if not is_ours and (is_file or "." in text or "/" in text):
             raise CommandError(
                 f"{config}: {text!r} is no shipped class, and code that a release comes with is not "
-                f"run\nif you trust it: --baseline-config {config}"
+                f"run\nif you trust it: {way_out.format(config)}"
             )
 
 

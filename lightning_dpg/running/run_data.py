@@ -1,0 +1,65 @@
+"""The private data of a run, read again as its config.yaml says."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.release.writer import KEY
+from lightning_dpg.run_folder import CONFIGURATION
+from lightning_dpg.running.read import set_up
+from lightning_dpg.running.run_config import config_beside, section_of
+
+
+def data_of_run(run: str | Path) -> EdgeListDataModule:
+    """Read the private graph of a run, with the nodes and columns of its fit.
+
+    Where a run has published numbers in place of names, its key file numbers the nodes.
+
+    Args:
+        run: Folder of the run or of its release.
+
+    Returns:
+        The data module, set up.
+
+    Raises:
+        CommandError: If there is no configuration, if it names no file or no graph, or if the data
+            are not readable.
+    """
+    config = config_beside(Path(run))
+    if config is None:
+        raise CommandError(
+            f"{run}: no {CONFIGURATION} of a run, which says where its data are\n"
+            f"give the data: FILE {run}"
+        )
+    section = section_of(config, "data")
+    arguments: dict[str, Any] = section.get("init_args") or {}
+    source = arguments.get("source", arguments.get("name"))
+    if isinstance(source, str) and source.startswith("given in Python"):
+        raise CommandError(f"{config}: its data were {source}\ngive them: DATA {run}")
+    try:
+        module = set_up(section)
+        if not isinstance(module, EdgeListDataModule):
+            raise CommandError(f"{config}: its data are a set of graphs, expected one graph")
+        key = config.with_name(KEY)
+        nodes = arguments.get("nodes") or {}
+        if nodes.get("names") == "numbers" and key.is_file():
+            _number(module, section, key)
+        return module
+    except (Refusal, OSError) as error:
+        raise CommandError(
+            f"{error}\n{config} says so: paths are those of the folder in which fit ran"
+        ) from error
+
+
+def _number(module: EdgeListDataModule, section: dict[str, Any], key: Path) -> None:
+    """Number the nodes as the key file of a run does."""
+    named = section["init_args"]["nodes"] | {"names": "keep"}
+    plain = set_up({**section, "init_args": section["init_args"] | {"nodes": named}})
+    place = {name: number for number, name in enumerate(plain.graph.node_names)}
+    with key.open(encoding="utf-8", newline="") as file:
+        names = [name for _, name in list(csv.reader(file))[1:]]
+    if set(names) != set(place):
+        raise CommandError(f"{key}: these nodes are not those of the data any more")
+    module.load_state_dict({"numbering": [place[name] for name in names]})

@@ -11,9 +11,9 @@ from lightning_dpg.commands.arguments import Parser, add_arguments, in_groups
 from lightning_dpg.errors import CommandError
 from lightning_dpg.running.early_check import Setting, group_options, named_settings
 from lightning_dpg.running.method_list import (
+    configuration_of,
     configured_classes,
     list_methods,
-    recommended_configurations,
 )
 from lightning_dpg.running.run_config import config_beside, is_run
 from lightning_dpg.running.settings import find_config, find_configs, refuse_foreign_code
@@ -247,15 +247,14 @@ def _facts(
 
 def _recommended(facts: Facts) -> tuple[str, str]:
     """Return the configuration of the recommended method, and the reason in one line."""
-    names = {cls: name for name, cls in recommended_configurations(facts.goal).items()}
     *above, _ = cases(facts)
     best = recommend(facts)
+    name = configuration_of(best)
     others = "".join(
-        f"; from a mean degree of {case.least_degree:.2g} on {names[case.method]}" for case in above
+        f"; from a mean degree of {case.least_degree:.2g} on {configuration_of(case)}"
+        for case in above
     )
-    return names[best.method], (
-        f"method {names[best.method]}, {GOALS[facts.goal]}: {best.reason}{others}"
-    )
+    return name, f"method {name}, {GOALS[facts.goal]}: {best.reason}{others}"
 
 
 def _method_words(method: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import yaml
 
 import lightning_dpg
-from lightning_dpg.advice import GOALS, Goal, choices
+from lightning_dpg.advice import GOALS, Goal, Recommendation, choices
 from lightning_dpg.lazy_exports import exports
 from lightning_dpg.running.settings import shipped_configs
 
@@ -129,19 +129,24 @@ def recommended_configurations(goal: Goal) -> dict[str, str]:
         goal: What a release is for.
 
     Returns:
-        Name of the class by name of the configuration. If the advice names a setting, the
-        configuration has this setting and no other one.
+        Name of the class by name of the configuration.
     """
-    found = {}
-    for case in choices(goal):
-        setting = {"denoise": case.denoise}
-        name = next(
-            name
-            for name, (configured, settings) in _configured().items()
-            if configured == case.method and (not case.denoise or settings == setting)
-        )
-        found[name] = case.method
-    return found
+    return {configuration_of(case): case.method for case in choices(goal)}
+
+
+def configuration_of(case: Recommendation) -> str:
+    """Name the configuration of a recommended method.
+
+    Args:
+        case: The recommendation. If it names a setting, the configuration has this setting and no
+            other one.
+    """
+    setting = {"denoise": case.denoise}
+    return next(
+        name
+        for name, (configured, settings) in _configured().items()
+        if configured == case.method and (not case.denoise or settings == setting)
+    )
 
 
 @cache

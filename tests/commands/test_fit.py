@@ -1,0 +1,135 @@
+"""``fit FILE --epsilon 1``: short options are those of Lightning's command line."""
+
+import networkx as nx
+import pytest
+import yaml
+
+from lightning_dpg.commands.fit import long_form
+from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.io import from_networkx, write_graph
+from lightning_dpg.main import main
+from lightning_dpg.running.settings import conf_folder
+
+BTER = f"--config={conf_folder() / 'methods' / 'bter.yaml'}"
+CHUNG_LU = f"--config={conf_folder() / 'methods' / 'chung_lu.yaml'}"
+TABLE = "--data=EdgeTableDataModule"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LIGHTNING_DPG_DATA", raising=False)
+    write_graph(from_networkx(nx.les_miserables_graph()), tmp_path / "graph.edges")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "own.yaml").write_text("model: {class_path: ErdosRenyi}\nprivacy: {epsilon: 3}\n")
+    (tmp_path / "table.yaml").write_text("data: {class_path: EdgeTableDataModule}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("a.csv --epsilon 1", [BTER, "--privacy.epsilon=1.0", "--data.name=a.csv"]),
+        ("--epsilon=1 a.csv", [BTER, "--privacy.epsilon=1.0", "--data.name=a.csv"]),
+        (
+            "a.csv --epsilon 1 --kind directed",
+            [CHUNG_LU, "--privacy.epsilon=1.0", "--data.name=a.csv", "--data.kind=directed"],
+        ),
+        (
+            "a.csv --epsilon 1 --method BTER --source p --target q --nodes c.csv --undirected",
+            [
+                *(BTER, "--privacy.epsilon=1.0", "--data.name=a.csv", "--data.nodes.ids=c.csv"),
+                *("--data.columns.source=p", "--data.columns.target=q", "--data.undirected=true"),
+            ],
+        ),
+        (
+            "t.parquet --epsilon 1 --goal degrees --missing-ids drop",
+            [
+                *(CHUNG_LU, "--privacy.epsilon=1.0", TABLE, "--data.source=t.parquet"),
+                "--data.columns.missing_ids=drop",
+            ],
+        ),
+        (
+            "t.csv --epsilon 1 --where a>1",
+            [BTER, "--privacy.epsilon=1.0", TABLE, "--data.source=t.csv", "--data.where=a>1"],
+        ),
+        (
+            "bank.duckdb --epsilon 1 --table t",
+            [
+                *(BTER, "--privacy.epsilon=1.0", TABLE, "--data.source=duckdb:///bank.duckdb"),
+                "--data.table=t",
+            ],
+        ),
+        ("--config own.yaml --seed 3", ["--config", "own.yaml", "--seed_everything=3"]),
+        (
+            "a.csv --config own.yaml --trainer.max_epochs -1",
+            ["--config", "own.yaml", "--trainer.max_epochs", "-1", "--data.name=a.csv"],
+        ),
+        (
+            "a.csv --config own.yaml --config table.yaml --no-book --delta .1",
+            [
+                *("--config", "own.yaml", "--config", "table.yaml", "--no-book"),
+                *("--privacy.delta=0.1", "--data.source=a.csv"),
+            ],
+        ),
+        ("--method mine.Own --epsilon 1", ["--model=mine.Own", "--privacy.epsilon=1.0"]),
+    ],
+)
+def test_short_options_become_those_of_lightning(folder, given, words):
+    assert long_form(given.split()).words == words
+
+
+@pytest.mark.parametrize(
+    ("given", "config"),
+    [
+        ("set --epsilon 1", "methods/pooled_set"),
+        ("set --epsilon .5", "baselines/erdos_renyi_set"),
+        ("planted_sets --epsilon 1 --goal labels", "methods/private_kernel"),
+        ("karate --epsilon 1 --goal links", "methods/chung_lu"),
+        ("karate --epsilon 6 --goal links", "methods/randomized_response_spectral"),
+        (
+            "karate --epsilon 6 --goal links --attributes a.csv --delta .1",
+            "methods/attribute_encoder",
+        ),
+    ],
+)
+def test_a_goal_chooses_the_method(folder, given, config):
+    form = long_form(given.split())
+    assert form.words[0] == f"--config={conf_folder() / config}.yaml"
+    assert form.notes[0].startswith(f"method {config.rpartition('/')[2]}, for ")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("a.csv", "--epsilon is missing.*\n.*fit a.csv --epsilon 1"),
+        ("a.csv --epsilonn 1", "unknown option --epsilonn, did you mean --epsilon?"),
+        ("a.csv --epsilon two", "--epsilon: invalid float value: 'two'"),
+        ("a.csv b.csv --epsilon 1", "unknown word b.csv: a.csv is FILE already"),
+        ("a.csv --epsilon 1 --privacy.epsilon 2", "--privacy.epsilon stands beside its short form"),
+        ("a.csv --epsilon 1 --data.init_args.name b", "--data.init_args.name stands beside"),
+        ("a.csv --epsilon 1 --method bter --config own.yaml", "a configuration names a method"),
+        ("a.csv --epsilon 1 --method bter --goal links", "a goal chooses a method"),
+        ("a.csv --epsilon 1 --method btr", "did you mean bter?"),
+        ("a.csv --epsilon 1 --goal labels", "labels is no goal of one graph"),
+        ("set --epsilon 1 --nodes ids.txt", "--nodes is no option of a set of graphs"),
+        ("a.csv --epsilon 1 --out set/..", "--out set/..: there is a file or a folder with files"),
+    ],
+)
+def test_mistakes(folder, given, said):
+    with pytest.raises(Refusal, match=said):
+        long_form(given.split())
+
+
+def test_a_fit_of_a_file_and_then_of_its_run(folder, capsys):
+    quick = ["--trainer.accelerator", "cpu"]
+    assert main(["fit", "graph.edges", "--epsilon", "2", "--out", "one", *quick]) == 0
+    assert "method bter, for the shape of a graph" in capsys.readouterr().err
+    assert main(["fit", "one", "--epsilon", "3", "--out", "two", *quick]) == 0
+    one, two = (
+        yaml.safe_load((folder / name / "config.yaml").read_text()) for name in ("one", "two")
+    )
+    assert one["data"]["init_args"]["name"] == "graph.edges"
+    assert [each.pop("privacy")["epsilon"] for each in (one, two)] == [2.0, 3.0]
+    assert one == two
+    assert (folder / "two" / "release" / "privacy.json").is_file()

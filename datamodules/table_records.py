@@ -24,10 +24,7 @@ from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 
 _MOST_DIGITS = 1000
 """Longest id that the regular expressions of all engines can pad."""
-_NAME_COLUMNS = (
-    "name the columns: columns.source and columns.target\n"
-    "(--source NAME --target NAME)"
-)
+_NAME_COLUMNS = "name the columns: columns.source and columns.target\n(--source NAME --target NAME)"
 
 
 class ColumnOfIds(NamedTuple):

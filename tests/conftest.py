@@ -21,7 +21,7 @@ def _searched_and_computed_once():
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
         if opinion is not None:
-            for name in ("_prv", "compute_rdp"):
+            for name in ("_prv", "_rdp"):
                 patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
         yield
 

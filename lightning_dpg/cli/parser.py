@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from pytorch_lightning.cli import LightningArgumentParser
 
+from lightning_dpg.cli.method_imports import import_all_methods
 from lightning_dpg.cli.parser_messages import explain_parsing
 from lightning_dpg.errors import CommandError, Refusal
 
@@ -43,6 +44,7 @@ class PrivateParser(LightningArgumentParser):
             super().error(message, ex)
         if refusal := _refusal_behind(ex):  # the parser wraps every ValueError
             raise CommandError(str(refusal)) from ex
+        import_all_methods()  # the message names their options
         raise CommandError(explain_parsing(message, self.known_options())) from ex
 
     def add_lightning_class_args(self, *args: Any, **kwargs: Any) -> list[str]:

@@ -11,7 +11,6 @@ from pytorch_lightning.utilities import rank_zero_info
 # Configurations can name classes without their modules: the parser searches what is imported.
 import lightning_dpg.callbacks
 import lightning_dpg.datamodules  # noqa: F401
-from lightning_dpg import methods
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import Card, PrivacyAccountant
 from lightning_dpg.classes import find_class
@@ -34,6 +33,7 @@ from lightning_dpg.cli.loggers import (
     trackers,
 )
 from lightning_dpg.cli.method_arguments import fill_num_nodes
+from lightning_dpg.cli.method_imports import import_methods
 from lightning_dpg.cli.notes import notes
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.cli.quiet import silence_lightning
@@ -63,10 +63,7 @@ class PrivateCLI(LightningCLI):
         self._out = out
         silence_lightning()
         load_distinct_keys()
-        for (
-            name
-        ) in methods.__all__:  # the parser searches the methods, too, which load at first use
-            getattr(methods, name)
+        import_methods(args)
         self._checkpoint: dict[str, Any] = {}
         self._folder: RunFolder | None = None
         self._command = args[0]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
+from lightning_dpg.cli.written_settings import Setting, named_settings
 from lightning_dpg.commands.arguments import Parser, add_arguments, in_groups
 from lightning_dpg.errors import CommandError
-from lightning_dpg.running.early_check import Setting, group_options, named_settings
 from lightning_dpg.running.method_list import (
     configuration_of,
     configured_classes,
@@ -18,6 +18,7 @@ from lightning_dpg.running.method_list import (
 from lightning_dpg.running.run_config import config_beside, is_run
 from lightning_dpg.running.settings import find_config, find_configs, refuse_foreign_code
 from lightning_dpg.running.source import Form, Reading, data_settings, form_of, long_options
+from lightning_dpg.running.source_options import group_options
 
 _SAME = {
     "epsilon": "privacy.epsilon",

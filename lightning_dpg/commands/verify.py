@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from lightning_dpg.errors import CommandError
 from lightning_dpg.run_folder import release_in
 
@@ -52,6 +49,10 @@ def verify(release: Path) -> None:
 
 def _print_red(lines: list[str]) -> None:
     """Print lines, in red to a terminal."""
+    # Start-up time: the other commands print without rich.
+    from rich.console import Console
+    from rich.text import Text
+
     console = Console(highlight=False)
     for line in lines:
         console.print(Text(line, style="bold red"), soft_wrap=True)

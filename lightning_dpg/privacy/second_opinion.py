@@ -11,26 +11,18 @@ pure epsilon beside the Gaussian ones can only cost more, and the bound holds wi
 import math
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import NamedTuple
 
 import numpy as np
-from opacus import __version__ as opacus_version
-from opacus.accountants.analysis.prv import (
-    Domain,
-    PoissonSubsampledGaussianPRV,
-    TruncatedPrivacyRandomVariable,
-    compose_heterogeneous,
-    compute_safe_domain_size,
-    discretize,
-)
-from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
+from numpy.typing import NDArray
 
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import ORDERS
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 
-OPACUS = f"opacus {opacus_version}"
+OPACUS = f"opacus {version('opacus')}"
 
 _WIDTHS = (0.01, 0.1)  # of the bounds on both sides; the second where the first takes too long
 _MOST_POINTS = 2**20  # of a distribution: a second and 100 MB
@@ -107,17 +99,39 @@ def second_opinion(entries: Sequence[LedgerEntry], delta: float) -> SecondOpinio
     curve = sum(others, np.zeros_like(ORDERS))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of orders at an end of their range, and of log(0)
-        for noise, rate, count in reads:
-            curve += compute_rdp(q=rate, noise_multiplier=noise, steps=count, orders=list(ORDERS))
-        rdp, _ = get_privacy_spent(orders=list(ORDERS), rdp=list(curve), delta=rest)
+        rdp = _rdp(reads, curve, rest)
         prv = _prv(reads, rest) if rest >= _LEAST_DELTA else None
-    return SecondOpinion(max(0.0, float(rdp)), prv, bool(others))
+    return SecondOpinion(rdp, prv, bool(others))
+
+
+def _rdp(
+    reads: Sequence[tuple[float, float, int]], others: NDArray[np.float64], delta: float
+) -> float:
+    """Upper bound of noise multipliers, sample rates and steps, and of a curve of other reads."""
+    # Start-up time: most methods have no Gaussian noise, and opacus takes a fifth of a second.
+    from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
+
+    orders, curve = list(ORDERS), others
+    for noise, rate, count in reads:
+        curve = curve + compute_rdp(q=rate, noise_multiplier=noise, steps=count, orders=orders)
+    epsilon, _ = get_privacy_spent(orders=orders, rdp=list(curve), delta=delta)
+    return max(0.0, float(epsilon))
 
 
 def _prv(
     reads: Sequence[tuple[float, float, int]], delta: float
 ) -> tuple[float, float, float] | None:
     """Lower bound, estimate and upper bound of noise multipliers, sample rates and steps."""
+    # Start-up time: as above.
+    from opacus.accountants.analysis.prv import (
+        Domain,
+        PoissonSubsampledGaussianPRV,
+        TruncatedPrivacyRandomVariable,
+        compose_heterogeneous,
+        compute_safe_domain_size,
+        discretize,
+    )
+
     variables = [PoissonSubsampledGaussianPRV(rate, noise) for noise, rate, _ in reads]
     counts = [count for *_, count in reads]
     error = delta * _DELTA_SHARE

@@ -18,10 +18,16 @@ from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.errors import Refusal, shorten
 from lightning_dpg.main import LIGHTNING_COMMANDS
 from lightning_dpg.methods import PrivateModule
-from lightning_dpg.running import early_check
-from lightning_dpg.running.early_check import group_options, refuse_mistakes, shipped_classes
+from lightning_dpg.running import source_options
+from lightning_dpg.running.early_check import refuse_mistakes
 from lightning_dpg.running.method_list import is_abstract
 from lightning_dpg.running.settings import find_configs, shipped_configs
+from lightning_dpg.running.source_options import (
+    class_options,
+    exported_classes,
+    group_options,
+    shipped_classes,
+)
 
 BUDGET = ("--privacy.epsilon", "1", "--privacy.delta", "0")
 BTER = ("--config", "bter")
@@ -83,7 +89,8 @@ def parser_of(command):
 def read_once():
     """Read each source file once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(early_check, "classes_of", functools.cache(early_check.classes_of))
+        for name in ("classes_of", "_imported_names"):
+            patch.setattr(source_options, name, functools.cache(getattr(source_options, name)))
         yield
 
 
@@ -103,8 +110,18 @@ def test_classes_and_their_options_are_those_of_the_modules(section, base):
     assert shipped.keys() == classes.keys()
     for name, cls in classes.items():
         assert is_abstract(shipped[name]) == is_abstract_class(cls), name
-        options = early_check._options(shipped[name])
+        options = class_options(shipped[name])
         assert options.keys() == {*options_of(cls)}, name
+
+
+@pytest.mark.parametrize(("section", "module"), [("model", methods), ("data", datamodules)])
+def test_an_exported_class_has_all_its_bases(section, module):
+    shipped = shipped_classes(section)
+    exported = {name for name in module.__all__ if name in shipped}
+    found = exported_classes(section, [*exported, "Nothing"])
+    assert found.keys() == exported
+    for name, family in found.items():
+        assert [node.name for node in family] == [node.name for node in shipped[name]]
 
 
 def below(base):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
@@ -166,10 +167,7 @@ def smooth_descent(
     Returns:
         Numbers and standard errors, each of shape ``(N,)``.
     """
-    # The import of scikit-learn takes almost a second, and generating graphs does not need it.
-    from sklearn.isotonic import isotonic_regression
-
-    means = isotonic_regression(noisy.astype(np.float64), increasing=False)
+    means = isotonic_regression(noisy.astype(np.float64), increasing=False).x
     starts = np.flatnonzero(np.diff(means, prepend=np.inf))
     sizes = np.diff(starts, append=len(means))
     line = np.interp(np.arange(len(means)), starts + (sizes - 1) / 2, means[starts])

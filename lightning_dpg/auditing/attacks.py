@@ -26,6 +26,7 @@ from lightning_dpg.auditing.link_stealing import (
     with_degrees_alone,
 )
 from lightning_dpg.auditing.public_attributes import (
+    on_published_nodes,
     on_released_nodes,
     public_attributes,
     with_own_attributes,
@@ -40,7 +41,7 @@ from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.metrics.queries import align
+from lightning_dpg.metrics.alignment import align
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
 from lightning_dpg.running.complete import method_settings, on_data
@@ -136,11 +137,13 @@ def attack_published(
         graph = load(real, undirected, kind)
         log_attack(settings, release, contents_of_graph(graph, real), book)
         graph = on_released_nodes(graph, release)
+        drawn = [] if isinstance(opened, Release) else [load(g, undirected, kind) for g in opened]
+        graph = on_published_nodes(graph, (name for each in drawn for name in each.node_names))
         attributes = public_attributes(release, graph, real, settings)
         if isinstance(opened, Release):
             view = published_release(opened, graph)
         else:
-            view = published_graphs([load(item, undirected, kind) for item in opened], graph)
+            view = published_graphs(drawn, graph)
         if attributes is not None:
             view = view._replace(attributes=attributes.x)
         values = attack_graph(graph, view, settings, attributes)
@@ -319,7 +322,7 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
     aligned = []
     for graph in graphs:
         alignment = align(graph, real)
-        if alignment is None:
+        if alignment is None or alignment.reference.num_nodes > real.num_nodes:
             raise CommandError(
                 f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}\n"
                 "give the graph that the method was fitted on, such as the largest component"

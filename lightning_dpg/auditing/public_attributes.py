@@ -1,6 +1,6 @@
 """Public nodes and attributes of a release, for attackers and for fits on parts of the data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, encode
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.metrics.alignment import add_nodes
 from lightning_dpg.release.release import Release
 
 
@@ -22,10 +23,18 @@ def on_released_nodes(graph: Data, release: Release | None) -> Data:
         return graph
     names = method.node_names
     if not set(graph.node_names) < set(names):
-        return graph
+        return on_published_nodes(graph, names)
     number = {name: place for place, name in enumerate(names)}
     places = torch.tensor([number[name] for name in graph.node_names])
     return method.space.graph(places[space_of(graph).edges(graph)], names)
+
+
+def on_published_nodes(graph: Data, names: Iterable[str]) -> Data:
+    """Add published nodes to a graph that names some of them; those of a side are not known."""
+    names = list(names)
+    if space_of(graph).kind == "bipartite" or {*graph.node_names}.isdisjoint(names):
+        return graph
+    return add_nodes(graph, dict.fromkeys(names))
 
 
 def public_attributes(

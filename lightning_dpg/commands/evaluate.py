@@ -39,8 +39,9 @@ def evaluate(
                     subgraphs of 3 to 5 nodes, 1 is best
       *_mae         mean absolute error of the largest 1 % of the values
       edge_overlap  share of the real edges that the synthetic graph has; 1 is a copy
-    community_nmi, community_ami, community_f1 and edge_overlap need the same nodes in both graphs: those
-    of equal names or, where no name is common, of equal position.
+    Nodes are matched by name. A node that one graph lacks counts as a node without an edge there, in all
+    queries. If no name is common, nodes are matched by position, and community_nmi, community_ami,
+    community_f1 and edge_overlap need as many nodes in both graphs.
 
     Figures of large graphs are sampled, from public seeds. These are distances beyond 20,000 nodes, and
     triangles and clustering beyond 200 million paths of two edges towards the larger degree. Subgraphs of

@@ -114,13 +114,14 @@ def _closeness(measured: Measured, group: Group) -> str:
 def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
     """Draw cards of the real graph and of the first synthetic ones, and say what they show."""
     drawer = Drawer(real)
-    picture = drawer.draw(real, "The real graph", True)
-    cards = [("real", "not private", _size(real), picture)]
     shown = measured[:MAX_SHOWN]
+    whole = measured[0].comparison.real  # with the nodes that the first synthetic graph adds
+    cards = [("real", "not private", _size(real), drawer.draw(whole, "The real graph", whole))]
     for one, label in zip(shown, labels, strict=False):
-        profile, common = one.comparison.synthetic, one.comparison.common
-        picture = drawer.draw(profile, f"Synthetic graph {label}", common is not None)
-        cards.append((label, "synthetic", _size(profile), picture))
+        drawn = one.comparison.synthetic
+        leader = one.comparison.real if one.comparison.is_matched else drawn
+        picture = drawer.draw(drawn, f"Synthetic graph {label}", leader)
+        cards.append((label, "synthetic", _size(drawn), picture))
     if drawer.is_small:
         caption = "Nodes are placed by the real graph and colored by its communities"
     else:
@@ -128,7 +129,7 @@ def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]
         caption = f"Adjacency matrices, nodes in the order of {order} of the real graph"
         if real.graph.num_nodes > MAX_SHOWN_NODES:
             caption += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
-    if any(one.comparison.common is None for one in shown):
+    if not all(one.comparison.is_matched for one in shown):
         caption += "; a graph with other nodes has its own"
     caption += "."
     if len(shown) < len(measured):
@@ -152,10 +153,9 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
         ]
         charts.append((title, line_chart(lines, title, x, y)))
     matrices = [
-        (label, community_matrix(real, one.comparison.synthetic, one.comparison.common))
+        (label, community_matrix(one.comparison.real, one.comparison.synthetic))
         for one, label in zip(measured, labels, strict=False)
-        if one.comparison.common is not None
-        and one.comparison.common.any()
+        if one.comparison.is_matched
         and real.communities.size
         and one.comparison.synthetic.communities.size
     ]

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.node_names import natural_order
 
 LOUVAIN_SEED = 0
 
@@ -25,21 +26,32 @@ WAY_OUT = f"Louvain beyond {MANY_EDGES:,} edges needs networkit: pip install 'li
 def louvain(graph: Data) -> NDArray[np.int64]:
     """Find the community of each node by the Louvain method, with a fixed seed: shape ``(N,)``.
 
+    The result depends on the order of the nodes, which is that of their names here: a graph has the
+    same communities in any numbering. A node without an edge is a community of its own.
+
     Args:
-        graph: The graph. :func:`library_for` chooses the implementation; without one the result is
+        graph: The graph. :func:`library_of` chooses the implementation; without one the result is
             empty.
     """
-    library = library_for(graph.num_nodes, graph.num_edges // 2)
+    library = library_of(graph)
     if library is None:
         return np.zeros(0, dtype=np.int64)
-    if library == "networkit":
-        return _networkit_louvain(graph)
-    linked = nx.empty_graph(graph.num_nodes)
-    linked.add_edges_from(undirected_edges(graph).tolist())
-    labels = np.zeros(graph.num_nodes, dtype=np.int64)
-    for label, part in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
-        labels[list(part)] = label
-    return labels
+    linked = np.unique(graph.edge_index[0].numpy())
+    order = linked[natural_order([graph.node_names[node] for node in linked])]
+    place = np.full(graph.num_nodes, -1)
+    place[order] = np.arange(len(order))
+    edges = np.sort(place[undirected_edges(graph).numpy()], axis=1)
+    edges = edges[np.lexsort(edges.T[::-1])]
+    find = _networkit_louvain if library == "networkit" else _networkx_louvain
+    found = find(edges, len(order))
+    labels = np.arange(graph.num_nodes) + len(order)
+    labels[order] = found
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def library_of(graph: Data) -> Literal["networkx", "networkit"] | None:
+    """Choose the library for Louvain by the nodes with an edge, and by the edges."""
+    return library_for(len(graph.edge_index[0].unique()), graph.num_edges // 2)
 
 
 def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networkit"] | None:
@@ -52,11 +64,20 @@ def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networki
     return "networkx" if num_edges <= MANY_EDGES else None
 
 
-def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
+def _networkx_louvain(edges: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+    linked = nx.empty_graph(num_nodes)
+    linked.add_edges_from(edges.tolist())
+    labels = np.zeros(num_nodes, dtype=np.int64)
+    for label, part in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
+        labels[list(part)] = label
+    return labels
+
+
+def _networkit_louvain(edges: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
     import networkit  # an extra
 
-    ends = np.ascontiguousarray(undirected_edges(graph).numpy().T)
-    linked = networkit.GraphFromCoo((ends[0], ends[1]), n=graph.num_nodes)
+    ends = np.ascontiguousarray(edges.T)
+    linked = networkit.GraphFromCoo((ends[0], ends[1]), n=num_nodes)
     threads = networkit.getMaxNumberOfThreads()
     networkit.setSeed(LOUVAIN_SEED, False)
     networkit.setNumberOfThreads(1)  # several threads find other communities in each run
@@ -64,7 +85,7 @@ def _networkit_louvain(graph: Data) -> NDArray[np.int64]:
         partition = networkit.community.PLM(linked).run().getPartition()
     finally:
         networkit.setNumberOfThreads(threads)
-    return np.unique(partition.getVector(), return_inverse=True)[1]
+    return np.array(partition.getVector(), dtype=np.int64)
 
 
 def modularity(graph: Data, communities: NDArray[np.int64]) -> float:

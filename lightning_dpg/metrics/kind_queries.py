@@ -84,7 +84,8 @@ def compare_kinds(real: Data, synthetic: Data) -> dict[str, Answer]:
 
     Args:
         real: Real graph.
-        synthetic: Synthetic graph of the same kind; it may have other nodes.
+        synthetic: Synthetic graph of the same kind. Nodes are matched by name, and a node that one
+            graph lacks counts as a node without an edge.
     """
     kind = space_of(real).kind
     answers = {}
@@ -93,5 +94,19 @@ def compare_kinds(real: Data, synthetic: Data) -> dict[str, Answer]:
         answers[name] = Answer(ours, theirs, relative_error(ours, theirs))
     for part, name in enumerate(_DISTRIBUTIONS[kind]):
         counts = part_degrees(real, part), part_degrees(synthetic, part)
+        counts[0][0] += _lacked(real, synthetic, part)
+        counts[1][0] += _lacked(synthetic, real, part)
         answers[name] = Answer(math.nan, math.nan, kl_divergence(*counts))
     return answers
+
+
+def _lacked(graph: Data, other: Data, part: int) -> int:
+    """Count nodes of one part of another graph that a graph lacks; 0 if no name is common."""
+    names = {*graph.node_names}
+    if names.isdisjoint(other.node_names):
+        return 0
+    sides = other.sides.tolist() if "sides" in other else [part] * other.num_nodes
+    return sum(
+        side == part and name not in names
+        for name, side in zip(other.node_names, sides, strict=True)
+    )

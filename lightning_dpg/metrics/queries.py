@@ -9,19 +9,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
-from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.metrics import functional
+from lightning_dpg.metrics.alignment import align
+from lightning_dpg.metrics.centrality import eigenvector_centrality
 from lightning_dpg.metrics.communities import (
     WAY_OUT,
     adjusted_mutual_information,
     average_f1,
-    library_for,
+    library_of,
     louvain,
     modularity,
     normalized_mutual_information,
@@ -40,7 +38,7 @@ from lightning_dpg.metrics.sampled import (
     sampled_distances,
     sampled_wedges,
 )
-from lightning_dpg.metrics.wedge_samples import LocalClustering
+from lightning_dpg.metrics.wedge_samples import Estimate, LocalClustering
 
 TOP_SHARE = 0.01
 DEGREE_BINS = 50
@@ -79,6 +77,9 @@ HIGHER_IS_BETTER: frozenset[str] = frozenset(
         *("degree_cosine", "motif_cosine", "edge_overlap"),
     }
 )
+
+# These statistics change with nodes without an edge, besides the numbers of nodes and degrees.
+_OF_ALL_NODES = ("num_components", "gini", "relative_edge_distribution_entropy")
 
 # Queries about nodes, which must be the same in both graphs
 _ALIGNED = ("community_nmi", "edge_overlap", "community_ami", "community_f1")
@@ -131,30 +132,21 @@ class Profile(NamedTuple):
     """Connected induced subgraphs of 3 to 5 nodes."""
 
 
-class Alignment(NamedTuple):
-    """A graph with the node numbers of another."""
-
-    graph: Data
-    common: NDArray[np.bool_]
-    """Mask of the numbers that are the same node in both graphs, shape ``(N,)``."""
-    note: str
-    """Note on the matching of nodes, if not all were matched by name."""
-
-
 class Comparison(NamedTuple):
     """Answers to the queries, with the measurements of the synthetic graph behind them."""
 
     answers: dict[str, Answer]
     """Answers to all of :data:`QUERIES`, in their order."""
+    real: Profile
+    """Measurements of the real graph, with the nodes of the synthetic graph that it lacks."""
     synthetic: Profile
-    """Measurements, on the node numbers of the real graph where both have the same nodes."""
-    common: NDArray[np.bool_] | None
-    """Mask of the shared nodes, shape ``(N,)``; None if the graphs differ in the number of nodes."""
+    """Measurements of the synthetic graph, on the same nodes if the nodes were matched."""
+    is_matched: bool
+    """Whether the nodes were matched, by name or by position."""
 
 
 def profile(graph: Data) -> Profile:
     """Measure a graph of two nodes or more."""
-    degree = degrees(graph)
     measured = distances(graph)
     communities = louvain(graph)
     triangles, clustering = functional.measure_clustering(graph)
@@ -162,11 +154,8 @@ def profile(graph: Data) -> Profile:
     errors = functional.triangle_statistics(graph, triangles.standard_error)
     errors |= {"global_clustering": errors["transitivity"]}
     errors |= {"avg_clustering": clustering.average.standard_error}
-    values = {
-        "num_nodes": float(graph.num_nodes),
+    values = _of_all_nodes(graph) | {
         "num_edges": graph.num_edges / 2,
-        "avg_degree": float(degree.mean()),
-        "degree_variance": float(degree.var(ddof=1)),
         "diameter": float(len(measured.counts) - 1),
         "avg_path_length": measured.mean,
         "global_clustering": closed["transitivity"],
@@ -174,11 +163,12 @@ def profile(graph: Data) -> Profile:
         "modularity": modularity(graph, communities),
         "assortativity": functional.assortativity(graph),
     }
-    values |= closed | {n: STATISTICS[n](graph) for n in {*STATISTICS} - {*_REPEATED, *closed}}
+    others = {*STATISTICS} - {*_REPEATED, *closed, *values}
+    values |= closed | {name: STATISTICS[name](graph) for name in others}
     return Profile(
         graph,
         values,
-        np.bincount(degree).astype(np.float64),
+        np.bincount(degrees(graph)).astype(np.float64),
         measured,
         clustering,
         sampled_distances(measured) | sampled_wedges(errors),
@@ -188,14 +178,63 @@ def profile(graph: Data) -> Profile:
     )
 
 
+def _of_all_nodes(graph: Data) -> dict[str, float]:
+    """Answer the quick queries that nodes without an edge change."""
+    degree = degrees(graph)
+    return {
+        "num_nodes": float(graph.num_nodes),
+        "avg_degree": float(degree.mean()),
+        "degree_variance": float(degree.var(ddof=1)),
+        **{name: STATISTICS[name](graph) for name in _OF_ALL_NODES},
+    }
+
+
+def extended(measured: Profile, graph: Data) -> Profile:
+    """Return the measurements of a graph after the addition of nodes without an edge.
+
+    Paths, triangles, communities and motifs are not measured again: such a node has no path and is
+    in no triangle, and it is a community of its own.
+
+    Args:
+        measured: Measurements of a graph.
+        graph: The graph with the added nodes, which have the last numbers.
+    """
+    before, after = measured.graph.num_nodes, graph.num_nodes
+    if before == after:
+        return measured
+    share, added = before / after, np.arange(after - before)
+    counts, average = measured.distances.counts.copy(), measured.clustering.average
+    counts[0] = after
+    average = Estimate(share * average.value, share * average.standard_error)
+    sampled = dict(measured.sampled)
+    if (sample := sampled.get("avg_clustering")) is not None:
+        sampled["avg_clustering"] = sample._replace(standard_error=average.standard_error)
+    communities, centrality = measured.communities, measured.centrality
+    if communities.size:
+        communities = np.concatenate([communities, communities.max() + 1 + added])
+    if centrality.size:
+        centrality = np.concatenate([centrality, np.zeros(len(added))])
+    return measured._replace(
+        graph=graph,
+        values=measured.values | _of_all_nodes(graph) | {"avg_clustering": average.value},
+        degree_counts=np.bincount(degrees(graph)).astype(np.float64),
+        distances=measured.distances._replace(counts=counts),
+        clustering=measured.clustering._replace(average=average),
+        sampled=sampled,
+        communities=communities,
+        centrality=centrality,
+    )
+
+
 def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
     """Answer all of :data:`QUERIES` in their order.
 
     Args:
         real: Measured real graph.
-        synthetic: Synthetic graph of two nodes or more. Only ``community_nmi``, ``community_ami``,
-            ``community_f1`` and ``edge_overlap`` need nodes that are the same as in the real graph,
-            see :func:`align`.
+        synthetic: Synthetic graph of two nodes or more. Nodes are matched by name, and a node that
+            one graph lacks counts as a node without an edge, see :func:`align`. ``community_nmi``,
+            ``community_ami``, ``community_f1`` and ``edge_overlap`` are nan if no name is common
+            and the numbers of nodes differ.
     """
     return compare_measured(real, synthetic).answers
 
@@ -208,8 +247,9 @@ def compare_measured(real: Profile, synthetic: Data) -> Comparison:
         synthetic: Synthetic graph of two nodes or more.
     """
     alignment = align(synthetic, real.graph)
-    # Communities depend on the order of the nodes, which must therefore be the same.
-    other = profile(synthetic if alignment is None else alignment.graph)
+    if alignment is not None:
+        real, synthetic = extended(real, alignment.reference), alignment.graph
+    other = profile(synthetic)
     similarity, error = motif_cosine(real.motifs, other.motifs)
     divergence, spread = distance_divergence(real.distances, other.distances)
     pairs = {
@@ -226,9 +266,9 @@ def compare_measured(real: Profile, synthetic: Data) -> Comparison:
         pairs |= dict.fromkeys(_ALIGNED, math.nan)
         notes |= dict.fromkeys(_ALIGNED, unmatched)
     else:
-        pairs |= _of_equal_nodes(real, other, alignment.common)
-        notes |= dict.fromkeys(_ALIGNED, alignment.note)
-    libraries = [library_for(g.num_nodes, g.num_edges // 2) for g in (real.graph, synthetic)]
+        pairs |= _of_equal_nodes(real, other)
+        notes |= dict.fromkeys(("num_nodes", *_ALIGNED), alignment.note)
+    libraries = [library_of(graph) for graph in (real.graph, synthetic)]
     if None in libraries:
         notes |= dict.fromkeys(_OF_COMMUNITIES, f"{LEFT_OUT}: {WAY_OUT}")
     elif "networkit" in libraries:
@@ -242,53 +282,21 @@ def compare_measured(real: Profile, synthetic: Data) -> Comparison:
         else:
             ours, theirs = real.values[name], other.values[name]
             answers[name] = Answer(ours, theirs, relative_error(ours, theirs), note)
-    return Comparison(answers, other, None if alignment is None else alignment.common)
+    return Comparison(answers, real, other, alignment is not None)
 
 
-def _of_equal_nodes(real: Profile, other: Profile, common: NDArray[np.bool_]) -> dict[str, float]:
-    """Answer the queries about nodes, of which those in ``common`` are in both graphs."""
-    graph = other.graph
-    if not common.all():
-        edges = undirected_edges(graph)
-        shared = edges[torch.from_numpy(common)[edges].all(dim=1)]
-        graph = make_graph(shared, graph.num_nodes)
-    overlap = edge_overlap(graph, real.graph)
-    if not (real.communities.size and other.communities.size):
+def _of_equal_nodes(real: Profile, other: Profile) -> dict[str, float]:
+    """Answer the queries about nodes, which are the same in both graphs."""
+    overlap = edge_overlap(other.graph, real.graph)
+    partitions = real.communities, other.communities
+    if not all(labels.size for labels in partitions):
         return dict.fromkeys(_ALIGNED, math.nan) | {"edge_overlap": overlap}
-    partitions = real.communities[common], other.communities[common]
     return {
         "edge_overlap": overlap,
         "community_nmi": normalized_mutual_information(*partitions),
         "community_ami": adjusted_mutual_information(*partitions),
         "community_f1": average_f1(*partitions),
     }
-
-
-def align(graph: Data, reference: Data) -> Alignment | None:
-    """Renumber the nodes of a graph by the numbers of the same nodes in ``reference``.
-
-    Nodes are matched by name or, if no name occurs in both graphs, by number.
-
-    Returns:
-        The renumbered graph, or None if the graphs differ in the number of nodes.
-    """
-    count = reference.num_nodes
-    if graph.num_nodes != count:
-        return None
-    number = {name: i for i, name in enumerate(reference.node_names)}
-    numbers = np.array([number.get(name, -1) for name in graph.node_names])
-    has_name = numbers >= 0
-    if not has_name.any():
-        return Alignment(graph, np.ones(count, dtype=bool), "no common names, nodes by position")
-    common = np.zeros(count, dtype=bool)
-    common[numbers[has_name]] = True
-    numbers[~has_name] = np.flatnonzero(~common)
-    space = space_of(graph)
-    edges = torch.from_numpy(numbers)[space.edges(graph)]
-    # Equal names may be on other sides: the graph is bipartite no more.
-    renumbered = space.graph(edges) if space.kind == "directed" else make_graph(edges, count)
-    note = "" if has_name.all() else f"of the {has_name.sum()} nodes with common names"
-    return Alignment(renumbered, common, note)
 
 
 def relative_error(real: float, synthetic: float) -> float:
@@ -315,21 +323,6 @@ def degree_cosine(first: NDArray[np.float64], second: NDArray[np.float64]) -> fl
     )
     norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
     return min(float(ours @ theirs) / norms, 1.0) if norms else math.nan
-
-
-def eigenvector_centrality(graph: Data) -> NDArray[np.float64]:
-    """Return the nonnegative leading eigenvector of the adjacency matrix; empty without edges.
-
-    Where components tie for the leading eigenvalue, it is the projection of equal values for all
-    nodes, as power iteration finds it. Its norm is 1.
-    """
-    if not graph.num_edges:
-        return np.zeros(0)
-    matrix = adjacency(graph)
-    # Long thin graphs have close eigenvalues: the default of 20 basis vectors takes minutes.
-    basis = min(80, graph.num_nodes)
-    _, vectors = eigsh(matrix, k=1, which="LA", v0=np.ones(graph.num_nodes), ncv=basis)
-    return np.abs(vectors[:, 0])
 
 
 def top_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> float:

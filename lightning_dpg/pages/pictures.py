@@ -1,6 +1,6 @@
 """Pictures and distributions of graphs for the pages of an evaluation and of a benchmark."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import networkx as nx
 import numpy as np
@@ -11,10 +11,11 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import INK, MAX_SHOWN_NODES, adjacency_pixels, community_order
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.queries import Profile, align
+from lightning_dpg.metrics.queries import Profile
 from lightning_dpg.pages.charts import (
     IMAGE_SIZE,
     NODE_LINK_LIMIT,
@@ -77,15 +78,14 @@ def ranked(communities: NDArray[np.int64]) -> NDArray[np.int64]:
     return rank[communities]
 
 
-def community_matrix(real: Profile, synthetic: Profile, common: NDArray[np.bool_]) -> Markup:
+def community_matrix(real: Profile, synthetic: Profile) -> Markup:
     """Draw how the largest communities of the real graph spread over those of a synthetic graph.
 
     Args:
         real: Measurements of the real graph.
         synthetic: Measurements of the synthetic graph, on the same node numbers.
-        common: Mask of the shared nodes.
     """
-    rows, columns = (ranked(p.communities[common]) for p in (real, synthetic))
+    rows, columns = (ranked(measured.communities) for measured in (real, synthetic))
     # Each lonely node is a community: the table of all pairs would not fit into memory.
     is_shown = rows < MAX_COMMUNITIES
     counts = np.zeros((rows[is_shown].max() + 1, columns.max() + 1), dtype=np.int64)
@@ -106,26 +106,26 @@ class Drawer:
     """
 
     def __init__(self, real: Profile) -> None:
-        self.real = real
         self.is_small = real.graph.num_nodes <= NODE_LINK_LIMIT
-        self.places = layout(real.graph) if self.is_small else None
+        self._places: dict[tuple[str, ...], NDArray[np.float64]] = {}
 
-    def draw(self, measured: Profile, title: str, is_shared: bool) -> Markup:
+    def draw(self, measured: Profile, title: str, leader: Profile) -> Markup:
         """Draw a graph.
 
         Args:
             measured: Measurements of the graph.
             title: Text for screen readers.
-            is_shared: Whether it has the nodes of the real graph, whose layout it then gets.
+            leader: Measurements of a graph on the same nodes, such as the real one. Its layout
+                places the nodes, and its communities color or order them.
         """
         graph = measured.graph
-        leader = self.real if is_shared else measured
         if graph.num_nodes > NODE_LINK_LIMIT or not self.is_small:
             return image(adjacency_pixels(graph, by_community(leader), IMAGE_SIZE), title)
-        places = self.places if is_shared and self.places is not None else layout(graph)
-        names: Sequence[str] = (self.real if is_shared else measured).graph.node_names
+        names = leader.graph.node_names
+        if (nodes := tuple(names)) not in self._places:
+            self._places[nodes] = layout(leader.graph)
         groups = ranked(leader.communities)
-        return node_link(places, undirected_edges(graph).numpy(), groups, names, title)
+        return node_link(self._places[nodes], undirected_edges(graph).numpy(), groups, names, title)
 
 
 def layout(graph: Data) -> NDArray[np.float64]:
@@ -193,6 +193,9 @@ def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
 
 
 def aligned(graph: Data, real: Data) -> Data:
-    """Put a graph on the node numbers of the real graph if both have the same nodes."""
+    """Put a graph on the node numbers of the real graph, if the nodes can be matched.
+
+    Nodes that the real graph lacks have numbers behind its own.
+    """
     alignment = align(graph, real)
     return graph if alignment is None else alignment.graph

@@ -54,6 +54,15 @@ def test_copies_are_told_from_random_graphs(folder, capsys):
     assert blind["degrees of neighbors"] < 0.2
 
 
+def test_customers_without_an_edge_are_in_no_edge_list_and_in_the_release(folder):
+    graph = nx.gnm_random_graph(30, 70, seed=1)
+    nx.write_edgelist(graph, folder / "real.edges", data=False)
+    graph.add_nodes_from(["rich", "poor"])
+    write_graph(from_networkx(graph), folder / "release.npz")
+    assert main(["attack", "real.edges", "release.npz", "--json", "out.json"]) == 0
+    assert report(folder / "out.json")["nodes"] == 32
+
+
 @pytest.mark.slow
 def test_a_release_is_fitted_again_without_the_targets(folder, capsys):
     """With next to no noise randomized response publishes the graph, and not what it never saw."""

@@ -193,7 +193,7 @@ def test_distributions_against_networkx():
 def test_equal_communities_are_a_diagonal():
     measured = profile(from_networkx(nx.planted_partition_graph(4, 20, 0.8, 0.01, seed=0)))
     shuffled = measured._replace(communities=np.array([2, 0, 3, 1])[measured.communities])
-    picture = community_matrix(measured, shuffled, np.ones(80, dtype=bool))
+    picture = community_matrix(measured, shuffled)
     places = re.findall(r'd="M (\d+) (\d+) [^"]*" style="fill: var\(--s0\)"', picture)
     assert [(int(x), int(y)) for x, y in places] == [(24 * k, 24 * k) for k in range(4)]
 

@@ -53,3 +53,25 @@ def test_degree_distributions_are_of_each_part(space):
     assert {name: answer.score for name, answer in answers.items()} == dict.fromkeys(answers, 0.0)
     other = compare_kinds(graph, space.graph(random_edges(space, 20, seed=1)))
     assert all(answer.score >= 0 for answer in other.values())
+
+
+def test_nodes_that_one_graph_lacks_have_no_edge_there():
+    # Of the real graph c is no sender, and d has no edge; of the synthetic one a has none.
+    real = DirectedPairs(3).graph(torch.tensor([[0, 1], [1, 2], [0, 2]]), ["a", "b", "c"])
+    synthetic = DirectedPairs(3).graph(torch.tensor([[0, 1], [1, 0], [1, 2]]), ["b", "d", "c"])
+    out = compare_kinds(real, synthetic)["out_degree_distribution_kl"].score
+    # Out-degrees 2, 1, 0, 0 against 0, 1, 0, 2, and in-degrees 0, 1, 2, 0 against 0, 1, 1, 1
+    assert out == pytest.approx(0, abs=1e-9)
+    into = compare_kinds(real, synthetic)["in_degree_distribution_kl"].score
+    expected = 0.5 * math.log(2) + 0.25 * math.log(1 / 3) + 0.25 * math.log(2**50)
+    assert into == pytest.approx(expected)
+    # The left node c and the right nodes y and z are without an edge in one of the graphs.
+    real = BipartitePairs(4, 2).graph(torch.tensor([[0, 2], [1, 2], [1, 3]]), ["a", "b", "x", "y"])
+    synthetic = BipartitePairs(5, 3).graph(
+        torch.tensor([[0, 3], [1, 4], [2, 4]]), ["a", "b", "c", "x", "z"]
+    )
+    answers = compare_kinds(real, synthetic)
+    left = answers["left_degree_distribution_kl"].score
+    # Left degrees 1, 2, 0 against 1, 1, 1, and right ones 2, 1, 0 against 1, 0, 2
+    assert left == pytest.approx((math.log(1 / 3) + 2 * math.log(2**52 / 3)) / 3, abs=1e-6)
+    assert answers["right_degree_distribution_kl"].score == pytest.approx(0, abs=1e-9)

@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
@@ -19,6 +19,8 @@ from lightning_dpg.evaluation.measured import table
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.metrics import communities, functional, queries
+from lightning_dpg.metrics.alignment import align
+from lightning_dpg.metrics.centrality import eigenvector_centrality
 from lightning_dpg.metrics.communities import (
     adjusted_mutual_information,
     normalized_mutual_information,
@@ -26,7 +28,7 @@ from lightning_dpg.metrics.communities import (
 from lightning_dpg.metrics.divergence import distance_divergence
 from lightning_dpg.metrics.functional import STATISTICS
 from lightning_dpg.metrics.paths import distances
-from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, align, compare, profile
+from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, compare, extended, profile
 
 ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_ami", "_f1", "_cosine")
 ABOUT_BOTH = {name for name in QUERIES if name.endswith(ENDINGS)}
@@ -54,7 +56,19 @@ PAIRS = {
 
 
 def partition(graph):
-    return nx.community.louvain_communities(plain(graph), seed=0)
+    """Communities of the nodes with an edge, which lonely nodes must not change; then these."""
+    lonely = [{node} for node in nx.isolates(graph)]
+    linked = sorted(set(graph) - set().union(*lonely))
+    found = nx.community.louvain_communities(plain(graph.subgraph(linked)), seed=0)
+    return [{linked[node] for node in part} for part in found] + lonely
+
+
+@cache
+def padded(graph, size):
+    """A copy with nodes up to a size."""
+    copy = nx.empty_graph(size)
+    copy.add_edges_from(graph.edges())
+    return copy
 
 
 def labels(graph):
@@ -134,26 +148,21 @@ def cosine(first, second):
 
 
 def about_both(real, synthetic):
-    """Answers to the queries about two graphs with the same nodes or of other sizes."""
+    """Answers to the queries about two graphs with the same nodes."""
     central = [
         np.abs(np.linalg.eigh(nx.to_numpy_array(graph))[1][:, -1]).max()
         for graph in (real, synthetic)
     ]
     degrees = [[degree for _, degree in graph.degree()] for graph in (real, synthetic)]
-    aligned = len(real) == len(synthetic)
     shared = sum(synthetic.has_edge(*edge) for edge in real.edges())
     return {
         "degree_distribution_kl": divergence(*degrees),
         "distance_distribution_kl": divergence(lengths(real), lengths(synthetic)),
-        "community_nmi": normalized_mutual_info_score(labels(real), labels(synthetic))
-        if aligned
-        else math.nan,
+        "community_nmi": normalized_mutual_info_score(labels(real), labels(synthetic)),
         "eigenvector_centrality_mae": abs(central[0] - central[1]),  # 1 % of the nodes is one
-        "edge_overlap": shared / real.number_of_edges() if aligned else math.nan,
-        "community_ami": adjusted_mutual_info_score(labels(real), labels(synthetic))
-        if aligned
-        else math.nan,
-        "community_f1": mean_f1(partition(real), partition(synthetic)) if aligned else math.nan,
+        "edge_overlap": shared / real.number_of_edges(),
+        "community_ami": adjusted_mutual_info_score(labels(real), labels(synthetic)),
+        "community_f1": mean_f1(partition(real), partition(synthetic)),
         # No node has a degree of more than 50.
         "degree_cosine": cosine(*(Counter(d for d in found if d) for found in degrees)),
         "motif_cosine": cosine(motif_counter(real), motif_counter(synthetic)),
@@ -165,6 +174,7 @@ def test_matches_networkx_and_sklearn(name):
     real, synthetic = PAIRS[name]
     answers = compare(profile(from_networkx(real)), from_networkx(synthetic))
     assert tuple(answers) == QUERIES
+    real, synthetic = (padded(graph, max(len(real), len(synthetic))) for graph in (real, synthetic))
     ours, theirs = about_one(real), about_one(synthetic)
     both = about_both(real, synthetic)
     assert set(both) == ABOUT_BOTH == set(QUERIES) - set(ours)
@@ -205,16 +215,59 @@ def test_same_graph_in_another_order_has_no_error():
     assert errors == pytest.approx({name: best.get(name, 0.0) for name in QUERIES}, abs=1e-9)
 
 
-def test_nodes_without_a_common_name_keep_to_themselves():
+def test_nodes_are_those_of_either_graph():
     reference = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3]]), 4, ["a", "b", "c", "d"])
-    graph = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3]]), 4, ["b", "x", "a", "c"])
+    graph = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3]]), 5, ["b", "x", "a", "c", "y"])
     aligned = align(graph, reference)
-    # x takes the place of d, which is no match: of the three edges none joins two common nodes
-    # but a - c, which the reference lacks.
-    assert undirected_edges(aligned.graph).tolist() == [[0, 2], [0, 3], [1, 3]]
-    assert aligned.common.tolist() == [True, True, True, False]
-    assert "3 nodes" in aligned.note
-    assert compare(profile(reference), graph)["edge_overlap"].score == 0
+    # The edges b-x, x-a and a-c beside a-b, b-c and c-d
+    assert aligned.reference.node_names == ["a", "b", "c", "d", "x", "y"]
+    assert undirected_edges(aligned.reference).tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert undirected_edges(aligned.graph).tolist() == [[0, 2], [0, 4], [1, 4]]
+    answers = compare(profile(reference), graph)
+    assert answers["edge_overlap"].score == 0
+    assert answers["num_components"][:2] == (3, 3)  # d and y, or x and y, and the rest
+    assert answers["avg_degree"][:2] == (1, 1)
+    note = "nodes without an edge added: 2 to the real graph and 1 to the synthetic graph"
+    assert {name for name, answer in answers.items() if answer.note == note} == {
+        *("num_nodes", "edge_overlap", "community_nmi", "community_ami", "community_f1")
+    }
+
+
+def without_lonely_nodes(graph):
+    """The graph of an edge list, in which other nodes have no line."""
+    kept = graph.edge_index[0].unique()
+    place = torch.full((graph.num_nodes,), -1)
+    place[kept] = torch.arange(len(kept))
+    names = [graph.node_names[node] for node in kept]
+    return make_graph(place[undirected_edges(graph)], len(kept), names)
+
+
+PAIRS_OF_NODES = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] != pair[1]),
+    min_size=1,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(PAIRS_OF_NODES, PAIRS_OF_NODES, st.permutations("abcdefghi"))
+def test_a_list_of_edges_is_compared_as_the_whole_graph(ours, theirs, order):
+    names = list("abcdefghi")
+    real = make_graph(torch.tensor(ours), 9, names)
+    number = torch.tensor([order.index(name) for name in names])
+    synthetic = make_graph(number[torch.tensor(theirs)], 9, order)
+    expected = compare(profile(real), synthetic)
+    lists = [without_lonely_nodes(graph) for graph in (real, synthetic)]
+    for pair in ((lists[0], synthetic), (real, lists[1])):
+        answers = compare(profile(pair[0]), pair[1])
+        for query, answer in answers.items():
+            assert answer[:3] == pytest.approx(expected[query][:3], nan_ok=True, abs=1e-9), query
+
+
+def test_added_nodes_change_measurements_as_a_new_measurement_would(monkeypatch):
+    monkeypatch.setattr(functional, "EXACT_PATHS", 10)  # triangles are sampled
+    graph = from_networkx(KARATE)
+    whole = make_graph(undirected_edges(graph), 50)
+    assert repr(extended(profile(graph), whole)) == repr(profile(whole))
 
 
 def test_nodes_are_matched_by_position_where_names_are_foreign():
@@ -293,10 +346,22 @@ def test_top_values_are_one_percent_of_the_real_graph():
 
 
 def test_tied_components_share_the_centrality():
-    # Power iteration from equal values gives both triangles the same weight.
-    graph = from_networkx(nx.disjoint_union(nx.complete_graph(3), nx.complete_graph(3)))
-    expected = np.full(6, 1 / math.sqrt(6))
-    np.testing.assert_allclose(queries.eigenvector_centrality(graph), expected, atol=1e-9)
+    # Power iteration from equal values gives all triangles the same weight, and a path none.
+    parts = [*[nx.complete_graph(3)] * 2, nx.path_graph(4), nx.complete_graph(3)]
+    expected = np.full(13, 1 / 3)
+    expected[6:10] = 0
+    found = eigenvector_centrality(from_networkx(nx.disjoint_union_all(parts)))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    large = nx.circulant_graph(20, [1])  # two cycles tie beyond the size of dense matrices, too
+    found = eigenvector_centrality(from_networkx(nx.disjoint_union(large, large)))
+    np.testing.assert_allclose(found, np.full(40, 40**-0.5), atol=1e-9)
+
+
+def test_centrality_is_the_leading_eigenvector():
+    graph = nx.disjoint_union(nx.barabasi_albert_graph(60, 2, seed=0), nx.star_graph(8))
+    vector = np.linalg.eigh(nx.to_numpy_array(graph))[1][:, -1]
+    found = eigenvector_centrality(from_networkx(graph))
+    np.testing.assert_allclose(found, np.abs(vector), atol=1e-9)
 
 
 def test_sampled_distances_estimate_the_exact_ones():
@@ -312,7 +377,8 @@ def test_sampled_distances_estimate_the_exact_ones():
 def test_sampled_answers_say_so():
     leaves = 20_500
     star = torch.stack([torch.zeros(leaves, dtype=torch.long), torch.arange(1, leaves + 1)], dim=1)
-    answers = compare(profile(from_networkx(KARATE)), make_graph(star, leaves + 1))
+    names = [f"node {number}" for number in range(leaves + 1)]
+    answers = compare(profile(from_networkx(KARATE)), make_graph(star, leaves + 1, names))
     noted = {name for name, answer in answers.items() if "sampled" in answer.note}
     assert noted == {"diameter", "avg_path_length", "distance_distribution_kl", "motif_cosine"}
     assert "lower bound" in answers["diameter"].note

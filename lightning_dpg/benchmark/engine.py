@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch_geometric.data import Data
 
+from lightning_dpg.benchmark.given_graphs import keep, kept_in, named, write_object
 from lightning_dpg.benchmark.grid import (
     Grid,
     baselines_beside,
     check_delta,
     common_task,
+    learns_attributes,
     read_methods,
 )
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
@@ -36,7 +39,7 @@ from lightning_dpg.running.python_errors import readable_errors
 
 def benchmark(
     methods: Sequence[str | Path] | None = None,
-    graphs: Sequence[str | Path] | None = None,
+    graphs: Sequence[Any] | Mapping[str, Any] | None = None,
     epsilons: Sequence[float] | None = None,
     out: str | Path | None = None,
     *,
@@ -60,7 +63,9 @@ def benchmark(
 
     Args:
         methods: Configurations: names of shipped ones, or files.
-        graphs: Real graphs, or sets of graphs: names, or paths of files or folders.
+        graphs: Real graphs, or sets of graphs: names, paths of files or folders, or objects as for
+            :func:`lightning_dpg.fit`. A dictionary names them; otherwise an object has the name of
+            its networkx graph, or its number in the list. ``out`` keeps a copy of each object.
         epsilons: Budgets. A method without privacy is fitted once per graph and seed.
         out: Folder of all results, which must be given; created if missing.
         study: File whose section ``benchmark`` has the arguments that are not given here, for
@@ -158,18 +163,33 @@ def _measure(
         configurations = read_methods([str(method) for method in methods])
         task = common_task(configurations, kind)
         configurations = read_methods([*map(str, methods), *baselines_beside(configurations, task)])
-        data = {str(name): task.load(str(name), undirected) for name in graphs}
+        sources = named(graphs, task)
+        scratch = Path(held.enter_context(TemporaryDirectory()))
+        needs_attributes = learns_attributes(configurations)
+        objects = {
+            name: write_object(
+                name, graph, task, undirected, scratch, needs_attributes=needs_attributes
+            )
+            for name, graph in sources.items()
+            if not isinstance(graph, str)
+        }
+        data = {name: task.load(source, undirected) for name, source in (sources | objects).items()}
+        places = {name: kept_in(place, name, written) for name, written in objects.items()}
         if classify and all(graph.get("y") is None for graph in data.values()):
             raise CommandError("classify: none of the graphs is a set of graphs with labels")
         check_delta(delta, configurations, data)
-        grid = Grid(configurations, data, epsilons, seeds, delta, task, classify, undirected)
+        read = sources | {name: str(path) for name, path in places.items()}
+        grid = Grid(configurations, data, epsilons, seeds, delta, task, classify, undirected, read)
         jobs = grid.jobs()
         names = [str(method) for method in methods]
-        log_reading("compare", names, epsilons, _contents(data, undirected), book)
+        contents = _contents(data, sources | objects, undirected)
+        log_reading("compare", names, epsilons, contents, book)
         if not is_there:  # another process may have created it
             place.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(place))
         try:
+            for name, path in places.items():
+                keep(objects[name], path)
             runs = _run(jobs, executor, place, say)
             return Results(runs, data, task, place, write(runs, grid, place))
         except OSError as error:
@@ -179,13 +199,15 @@ def _measure(
             raise BrokenOffError(f"the executor has ended ({cause})") from error
 
 
-def _contents(data: Mapping[str, Data], undirected: bool) -> Iterator[Identity]:
+def _contents(
+    data: Mapping[str, Data], sources: Mapping[str, str], undirected: bool
+) -> Iterator[Identity]:
     """Yield the contents of graphs or of sets of graphs, by which a budget book recognizes them."""
     for name, graph in data.items():
         if graph.get("sizes") is None:
             yield from contents_of_graph(graph)
         else:
-            yield from contents_of_set(name, undirected)
+            yield from contents_of_set(sources[name], undirected)
 
 
 def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:

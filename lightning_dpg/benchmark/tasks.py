@@ -52,8 +52,8 @@ class Task(ABC):
     caption: ClassVar[str]
 
     @abstractmethod
-    def load(self, name: str, undirected: bool) -> Data:
-        """Load real data.
+    def load(self, name: Any, undirected: bool) -> Data:
+        """Load real data by their name or from a file or folder, or take an object.
 
         Raises:
             CommandError: If they cannot be read, or belong to another task.
@@ -99,12 +99,12 @@ class SingleGraphTask(Task):
         "of highest degree."
     )
 
-    def load(self, name: str, undirected: bool) -> Data:
-        """Load a graph by its name or from a file."""
+    def load(self, name: Any, undirected: bool) -> Data:
+        """Load a graph by its name or from a file, or take an object."""
         try:
             return load(name, undirected, self.kind)
         except CommandError:
-            if name in known_sets():
+            if isinstance(name, str) and name in known_sets():
                 raise CommandError(
                     f"{name}: a set of graphs, while the methods learn single ones"
                 ) from None
@@ -160,12 +160,12 @@ class SetTask(Task):
     Labels, if any, are ``y`` of shape ``(G,)``.
     """
 
-    def load(self, name: str, undirected: bool) -> Data:
-        """Load a set by its name or from a folder."""
+    def load(self, name: Any, undirected: bool) -> Data:
+        """Load a set by its name or from a folder, or take a list."""
         try:
             return load_set(name, undirected)
         except CommandError:
-            if name in known_graphs():
+            if isinstance(name, str) and name in known_graphs():
                 raise CommandError(
                     f"{name}: a single graph, while the methods learn sets of graphs"
                 ) from None
@@ -236,11 +236,12 @@ class LabelTask(SetTask):
     )
     caption = "Of the real graphs, some spread over the set. Features have no figure."
 
-    def load(self, name: str, undirected: bool) -> Data:
+    def load(self, name: Any, undirected: bool) -> Data:
         """Load a set with labels."""
         union = super().load(name, undirected)
         if union.y is None:
-            raise CommandError(f"{name}: its graphs have no labels, which are to be told")
+            shown = name if isinstance(name, str) else "the set"
+            raise CommandError(f"{shown}: its graphs have no labels, which are to be told")
         return union
 
     def draw(self, method: Any, generator: torch.Generator) -> Any:

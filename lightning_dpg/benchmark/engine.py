@@ -25,8 +25,10 @@ from lightning_dpg.benchmark.grid import (
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.benchmark.report import page
 from lightning_dpg.benchmark.result_folder import BrokenOffError, locked
-from lightning_dpg.benchmark.results import Results, markdown, write_csv
+from lightning_dpg.benchmark.results import markdown, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
+from lightning_dpg.benchmark.tasks import chosen_queries
+from lightning_dpg.benchmark.views import Benchmark
 from lightning_dpg.benchmark.workers import SeparateProcesses
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.errors import CommandError
@@ -51,9 +53,10 @@ def benchmark(
     classify: bool | None = None,
     undirected: bool | None = None,
     kind: Kind | None = None,
+    queries: Sequence[str] | None = None,
     say: Callable[[str], None] = print,
     book: str | None = None,
-) -> Results:
+) -> Benchmark:
     """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
 
     Reads the private graphs: the results are not private. A second call with the same arguments
@@ -81,12 +84,14 @@ def benchmark(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
             ``bipartite``. By default undirected.
+        queries: Queries in ``results.md``, and in the tables and the figure of the result: names, or
+            ``["all"]``; by default headline queries. Page and ``results.csv`` always have all.
         say: Function that receives lines on the progress.
         book: URL of the budget book that logs the comparison if it knows the graphs; by default that
             of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
-        The results of all runs, and the paths of the tables and of the report.
+        The results of all runs, as tables and as a figure, and the paths of the files.
 
     Raises:
         CommandError: If an argument is refused; no file exists then.
@@ -111,6 +116,7 @@ def benchmark(
         "classify": classify,
         "undirected": undirected,
         "kind": kind,
+        "queries": queries,
     }
     with readable_errors():
         if out is None:
@@ -126,7 +132,7 @@ def measure(
     say: Callable[[str], None],
     book: str | None = None,
     executor: Executor | None = None,
-) -> Results:
+) -> Benchmark:
     """Do what :func:`benchmark` does, with the errors of the command line.
 
     Args:
@@ -151,9 +157,9 @@ def _measure(
     executor: Executor,
     say: Callable[[str], None],
     book: str | None,
-) -> Results:
+) -> Benchmark:
     """Fit missing jobs of a benchmark, and write the results."""
-    methods, graphs, epsilons, seeds, delta, classify, undirected, kind = arguments
+    methods, graphs, epsilons, seeds, delta, classify, undirected, kind, queries = arguments
     epsilons = sorted(set(epsilons))
     _check(epsilons, seeds, delta, place)
     with contextlib.ExitStack() as held:
@@ -162,6 +168,7 @@ def _measure(
             held.enter_context(locked(place))
         configurations = read_methods([str(method) for method in methods])
         task = common_task(configurations, kind)
+        chosen = chosen_queries(queries, task)
         configurations = read_methods([*map(str, methods), *baselines_beside(configurations, task)])
         sources = named(graphs, task)
         scratch = Path(held.enter_context(TemporaryDirectory()))
@@ -191,7 +198,8 @@ def _measure(
             for name, path in places.items():
                 keep(objects[name], path)
             runs = _run(jobs, executor, place, say)
-            return Results(runs, data, task, place, write(runs, grid, place))
+            files = write(runs, grid, chosen, place)
+            return Benchmark(runs, data, task, place, files, chosen)
         except OSError as error:
             raise BrokenOffError(f"{place}: {error}") from error
         except (BrokenExecutor, CancelledError) as error:
@@ -210,19 +218,22 @@ def _contents(
             yield from contents_of_set(sources[name], undirected)
 
 
-def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:
+def write(
+    runs: Sequence[dict[str, Any]], grid: Grid, queries: Sequence[str], folder: Path
+) -> list[Path]:
     """Write ``results.csv``, ``results.md`` and ``report.html``, and return their paths.
 
     Args:
         runs: Recorded results of the jobs, failed ones included.
         grid: Methods, graphs, budgets and seeds.
+        queries: Queries in ``results.md``.
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
     with whole_file(paths[0]) as scratch:
         write_csv(runs, scratch)
     plain = {name: without_directions(graph) for name, graph in grid.data.items()}
-    texts = (markdown(runs, grid.task), page(runs, plain, grid.task, folder))
+    texts = (markdown(runs, grid.task, queries), page(runs, plain, grid.task, folder))
     for path, content in zip(paths[1:], texts, strict=True):
         with whole_file(path) as scratch:
             scratch.write_text(content, encoding="utf-8")

@@ -22,6 +22,7 @@ class Arguments(NamedTuple):
     classify: bool = False
     undirected: bool = False
     kind: str = "undirected"
+    queries: Sequence[str] | None = None
 
 
 def _is_number(value: Any) -> bool:
@@ -37,6 +38,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "graphs": ("a list of names", _all_are(lambda value: isinstance(value, str))),
     "epsilons": ("a list of numbers", _all_are(_is_number)),
     "seeds": ("a list of whole numbers", _all_are(lambda value: type(value) is int)),
+    "queries": ("a list of names", _all_are(lambda value: isinstance(value, str))),
     "delta": ("a number", _is_number),
     "classify": ("true or false", lambda value: isinstance(value, bool)),
     "undirected": ("true or false", lambda value: isinstance(value, bool)),
@@ -56,6 +58,8 @@ def complete(study: str | Path | None, arguments: Mapping[str, Any]) -> Argument
     """
     _check_methods(arguments.get("methods"))
     _check_graphs(arguments.get("graphs"))
+    if isinstance(arguments.get("queries"), str):
+        raise CommandError(f"queries must be a list of names, such as {[arguments['queries']]}")
     for key in ("epsilons", "seeds"):
         if isinstance(arguments.get(key), (int, float)):
             raise CommandError(f"{key} must be a list of numbers, got {arguments[key]!r}")

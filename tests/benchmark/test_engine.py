@@ -98,7 +98,7 @@ def test_a_copy_has_the_attributes_and_those_that_are_no_numbers_are_left_out(tm
         write_object(name, graph, SINGLE_GRAPHS, False, tmp_path, needs_attributes=False)
     assert torch.equal(load(str(tmp_path / "a.npz"), False, attributes=True).x, data.x)
     assert load(str(tmp_path / "b.npz"), False, attributes=True).get("x") is None
-    with pytest.raises(CommandError, match="graphs: c: .* too many for categories"):
+    with pytest.raises(CommandError, match=r"graphs: c: .* too many for categories"):
         write_object("c", words, SINGLE_GRAPHS, False, tmp_path, needs_attributes=True)
 
 
@@ -120,7 +120,9 @@ def test_objects_are_named_by_themselves_by_number_or_by_a_dictionary():
     graph, club = nx.path_graph(3), nx.karate_club_graph()
     given = named([graph, "karate", club, "karate", Path("a.csv")], SINGLE_GRAPHS)
     assert given == {
-        **{"graph-0": graph, "karate": "karate", "Zachary's Karate Club": club},
+        "graph-0": graph,
+        "karate": "karate",
+        "Zachary's Karate Club": club,
         "a.csv": "a.csv",
     }
     assert list(named([[graph]], GRAPH_LABELS)) == ["set-0"]
@@ -143,7 +145,7 @@ def test_objects_are_kept_and_another_one_of_the_name_is_refused(tmp_path, in_th
     assert len(in_this_process) == 2
     assert run({"Zachary's Karate Club": nx.karate_club_graph()}).runs == results.runs
     assert len(in_this_process) == 2
-    with pytest.raises(CommandError, match="Club: in .*, results of another graph have this"):
+    with pytest.raises(CommandError, match=r"Club: in .*, results of another graph have this"):
         run({"Zachary's Karate Club": nx.path_graph(5)})
 
 
@@ -172,6 +174,7 @@ def test_a_study_gives_the_arguments_and_given_ones_win(tmp_path, in_this_proces
         False,
         False,
         "undirected",
+        None,
     )
 
 
@@ -221,6 +224,8 @@ def test_what_is_no_study_is_refused(tmp_path):
         ({"graphs": {"../a": nx.path_graph(3)}}, "'../a' cannot be the name of a graph"),
         ({"graphs": [nx.Graph([(0, 1)], name="/a")]}, "'/a' cannot be the name"),
         ({"graphs": [nx.Graph([(0, 1)], name="a")] * 2 + [nx.Graph(name="a")]}, "two .* named 'a'"),
+        ({"queries": ["trangles"]}, "'trangles' is no query of a graph, did you mean triangles"),
+        ({"queries": "all"}, r"queries must be a list of names, such as \['all'\]"),
         ({"graphs": {"a": [nx.path_graph(3)]}}, "graphs: a: a list of graphs is a set"),
         ({"graphs": [3]}, "graphs: graph-0: an object of type int is no graph"),
         ({"graphs": ["directed.graphml"]}, "set undirected=True to drop the directions$"),

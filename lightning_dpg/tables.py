@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from lightning_dpg.errors import CommandError
+
 
 def as_text(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
     """Return the lines of a table whose columns are aligned.
@@ -63,3 +65,22 @@ def as_markdown(
         f"|{'|'.join(f' {text} ' if text else ' ' for text in row)}|" for row in (head, *rows)
     )
     return [first, f"|{rule}|", *others]
+
+
+def as_data_frame(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
+    """Return a DataFrame of pandas.
+
+    Args:
+        head: Names of the columns.
+        rows: Values of the cells.
+
+    Raises:
+        CommandError: If pandas is not installed.
+    """
+    try:
+        import pandas  # optional
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"a DataFrame needs pandas, which is not installed ({error})\npip install pandas"
+        ) from error
+    return pandas.DataFrame(list(rows), columns=list(head))

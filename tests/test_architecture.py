@@ -57,7 +57,7 @@ ARROWS = {
     "errors": set(),
     "lazy_exports": set(),
     "run_folder": set(),
-    "tables": set(),
+    "tables": {"errors"},
 }
 FOR_ALL = {"__version__", "advice", "classes", "errors", "lazy_exports", "run_folder", "tables"}
 # Rooms that the package runs without, each with the one module that imports it: in functions, so that

@@ -63,7 +63,7 @@ def test_a_notebook_without_ipywidgets_gets_no_warning():
     assert done.stderr == ""
 
 
-SLOW = {"benchmark"}  # starts a process
+SLOW = {"Benchmark", "benchmark"}  # start a process
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,43 @@ def test_a_saved_release_is_complete_and_replaces_only_a_release(release, tmp_pa
 def test_arguments_of_a_release_are_named(release, call, why):
     with pytest.raises(dpg.CommandError, match=why):
         call(release)
+
+
+@pytest.mark.parametrize("limit", [34, 33])
+def test_a_figure_shows_a_drawn_graph_and_its_degrees(release, limit, monkeypatch):
+    monkeypatch.setattr("lightning_dpg.metrics.figures.NODE_LINK_LIMIT", limit)
+    sample = release.sample(3)
+    figure = release.plot(3)
+    drawing, curve = figure.axes
+    assert "34 nodes" in drawing.get_xlabel()
+    assert f"{sample.num_edges // 2} edges" in drawing.get_xlabel()
+    assert (len(drawing.lines), len(drawing.images)) == ((2, 0) if limit == 34 else (0, 1))
+    (line,) = curve.lines
+    degrees = np.bincount(sample.edge_index[0], minlength=34)
+    assert line.get_ydata()[0] == (degrees > 0).sum()
+    assert line.get_xdata()[-1] == degrees.max()
+
+
+def test_a_verification_says_what_the_command_prints(release, tmp_path, capsys):
+    folder = release.save(tmp_path / "out")
+
+    def printed():
+        capsys.readouterr()
+        code = main(["verify", str(folder)])
+        return code, capsys.readouterr().out.rstrip("\n")
+
+    found = dpg.verify(folder / "privacy.json")
+    assert (0, str(found)) == printed()
+    assert found and found.guarantee == release.guarantee
+    (folder / "synthetic-0.edges").write_text("0\t1\n")
+    (folder / "more.txt").touch()
+    found = dpg.verify(str(folder))
+    assert (1, str(found)) == printed()
+    assert not found and len(found.faults) == 2 and found.epsilon is None
+    old = dpg.verify(next(Path(__file__).parent.glob("releases/0.1.0/*/privacy.json")))
+    assert not old and not old.faults and old.is_old
+    with pytest.raises(dpg.CommandError, match="no release, it has neither"):
+        dpg.verify(tmp_path)
 
 
 def test_the_page_of_a_release_escapes_names(release):

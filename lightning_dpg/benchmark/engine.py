@@ -8,22 +8,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch_geometric.data import Data
 
+from lightning_dpg.benchmark.given_graphs import keep, kept_in, named, write_object
 from lightning_dpg.benchmark.grid import (
     Grid,
     baselines_beside,
     check_delta,
     common_task,
+    learns_attributes,
     read_methods,
 )
 from lightning_dpg.benchmark.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.benchmark.report import page
 from lightning_dpg.benchmark.result_folder import BrokenOffError, locked
-from lightning_dpg.benchmark.results import Results, markdown, write_csv
+from lightning_dpg.benchmark.results import markdown, write_csv
 from lightning_dpg.benchmark.study import Arguments, complete
+from lightning_dpg.benchmark.tasks import chosen_queries
+from lightning_dpg.benchmark.views import Benchmark
 from lightning_dpg.benchmark.workers import SeparateProcesses
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.errors import CommandError
@@ -36,7 +41,7 @@ from lightning_dpg.running.python_errors import readable_errors
 
 def benchmark(
     methods: Sequence[str | Path] | None = None,
-    graphs: Sequence[str | Path] | None = None,
+    graphs: Sequence[Any] | Mapping[str, Any] | None = None,
     epsilons: Sequence[float] | None = None,
     out: str | Path | None = None,
     *,
@@ -48,9 +53,10 @@ def benchmark(
     classify: bool | None = None,
     undirected: bool | None = None,
     kind: Kind | None = None,
+    queries: Sequence[str] | None = None,
     say: Callable[[str], None] = print,
     book: str | None = None,
-) -> Results:
+) -> Benchmark:
     """Fit methods on graphs within budgets, and compare their synthetic graphs with the real ones.
 
     Reads the private graphs: the results are not private. A second call with the same arguments
@@ -60,7 +66,9 @@ def benchmark(
 
     Args:
         methods: Configurations: names of shipped ones, or files.
-        graphs: Real graphs, or sets of graphs: names, or paths of files or folders.
+        graphs: Real graphs, or sets of graphs: names, paths of files or folders, or objects as for
+            :func:`lightning_dpg.fit`. A dictionary names them; otherwise an object has the name of
+            its networkx graph, or its number in the list. ``out`` keeps a copy of each object.
         epsilons: Budgets. A method without privacy is fitted once per graph and seed.
         out: Folder of all results, which must be given; created if missing.
         study: File whose section ``benchmark`` has the arguments that are not given here, for
@@ -76,12 +84,14 @@ def benchmark(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
             ``bipartite``. By default undirected.
+        queries: Queries in ``results.md``, and in the tables and the figure of the result: names, or
+            ``["all"]``; by default headline queries. Page and ``results.csv`` always have all.
         say: Function that receives lines on the progress.
         book: URL of the budget book that logs the comparison if it knows the graphs; by default that
             of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
-        The results of all runs, and the paths of the tables and of the report.
+        The results of all runs, as tables and as a figure, and the paths of the files.
 
     Raises:
         CommandError: If an argument is refused; no file exists then.
@@ -106,6 +116,7 @@ def benchmark(
         "classify": classify,
         "undirected": undirected,
         "kind": kind,
+        "queries": queries,
     }
     with readable_errors():
         if out is None:
@@ -121,7 +132,7 @@ def measure(
     say: Callable[[str], None],
     book: str | None = None,
     executor: Executor | None = None,
-) -> Results:
+) -> Benchmark:
     """Do what :func:`benchmark` does, with the errors of the command line.
 
     Args:
@@ -146,9 +157,9 @@ def _measure(
     executor: Executor,
     say: Callable[[str], None],
     book: str | None,
-) -> Results:
+) -> Benchmark:
     """Fit missing jobs of a benchmark, and write the results."""
-    methods, graphs, epsilons, seeds, delta, classify, undirected, kind = arguments
+    methods, graphs, epsilons, seeds, delta, classify, undirected, kind, queries = arguments
     epsilons = sorted(set(epsilons))
     _check(epsilons, seeds, delta, place)
     with contextlib.ExitStack() as held:
@@ -157,21 +168,38 @@ def _measure(
             held.enter_context(locked(place))
         configurations = read_methods([str(method) for method in methods])
         task = common_task(configurations, kind)
+        chosen = chosen_queries(queries, task)
         configurations = read_methods([*map(str, methods), *baselines_beside(configurations, task)])
-        data = {str(name): task.load(str(name), undirected) for name in graphs}
+        sources = named(graphs, task)
+        scratch = Path(held.enter_context(TemporaryDirectory()))
+        needs_attributes = learns_attributes(configurations)
+        objects = {
+            name: write_object(
+                name, graph, task, undirected, scratch, needs_attributes=needs_attributes
+            )
+            for name, graph in sources.items()
+            if not isinstance(graph, str)
+        }
+        data = {name: task.load(source, undirected) for name, source in (sources | objects).items()}
+        places = {name: kept_in(place, name, written) for name, written in objects.items()}
         if classify and all(graph.get("y") is None for graph in data.values()):
             raise CommandError("classify: none of the graphs is a set of graphs with labels")
         check_delta(delta, configurations, data)
-        grid = Grid(configurations, data, epsilons, seeds, delta, task, classify, undirected)
+        read = sources | {name: str(path) for name, path in places.items()}
+        grid = Grid(configurations, data, epsilons, seeds, delta, task, classify, undirected, read)
         jobs = grid.jobs()
         names = [str(method) for method in methods]
-        log_reading("compare", names, epsilons, _contents(data, undirected), book)
+        contents = _contents(data, sources | objects, undirected)
+        log_reading("compare", names, epsilons, contents, book)
         if not is_there:  # another process may have created it
             place.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(place))
         try:
+            for name, path in places.items():
+                keep(objects[name], path)
             runs = _run(jobs, executor, place, say)
-            return Results(runs, data, task, place, write(runs, grid, place))
+            files = write(runs, grid, chosen, place)
+            return Benchmark(runs, data, task, place, files, chosen)
         except OSError as error:
             raise BrokenOffError(f"{place}: {error}") from error
         except (BrokenExecutor, CancelledError) as error:
@@ -179,28 +207,33 @@ def _measure(
             raise BrokenOffError(f"the executor has ended ({cause})") from error
 
 
-def _contents(data: Mapping[str, Data], undirected: bool) -> Iterator[Identity]:
+def _contents(
+    data: Mapping[str, Data], sources: Mapping[str, str], undirected: bool
+) -> Iterator[Identity]:
     """Yield the contents of graphs or of sets of graphs, by which a budget book recognizes them."""
     for name, graph in data.items():
         if graph.get("sizes") is None:
             yield from contents_of_graph(graph)
         else:
-            yield from contents_of_set(name, undirected)
+            yield from contents_of_set(sources[name], undirected)
 
 
-def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:
+def write(
+    runs: Sequence[dict[str, Any]], grid: Grid, queries: Sequence[str], folder: Path
+) -> list[Path]:
     """Write ``results.csv``, ``results.md`` and ``report.html``, and return their paths.
 
     Args:
         runs: Recorded results of the jobs, failed ones included.
         grid: Methods, graphs, budgets and seeds.
+        queries: Queries in ``results.md``.
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
     with whole_file(paths[0]) as scratch:
         write_csv(runs, scratch)
     plain = {name: without_directions(graph) for name, graph in grid.data.items()}
-    texts = (markdown(runs, grid.task), page(runs, plain, grid.task, folder))
+    texts = (markdown(runs, grid.task, queries), page(runs, plain, grid.task, folder))
     for path, content in zip(paths[1:], texts, strict=True):
         with whole_file(path) as scratch:
             scratch.write_text(content, encoding="utf-8")

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torch_geometric.data import Data
@@ -14,6 +15,7 @@ from lightning_dpg.benchmark.jobs import Job
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
+from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.preflight.data import KIND_METHODS
@@ -38,6 +40,8 @@ class Grid(NamedTuple):
     """Whether to train classifiers on what the runs of seed 0 have drawn."""
     undirected: bool = False
     """Whether to drop the directions of directed graphs."""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """Name or path that the fits read, of data that are named otherwise in the tables."""
 
     def jobs(self) -> list[Job]:
         """Return all fits, seed by seed: the duration of each method is known early."""
@@ -58,9 +62,8 @@ class Grid(NamedTuple):
                             sort_keys=True,
                         )
                         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-                        jobs.append(
-                            Job(label, role, graph, epsilon, seed, settings, digest, classify)
-                        )
+                        read = on_data(settings, self.sources.get(graph, graph))
+                        jobs.append(Job(label, role, graph, epsilon, seed, read, digest, classify))
         return jobs
 
     def _rows(self, label: str, settings: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -155,6 +158,16 @@ def baselines_beside(methods: Mapping[str, dict[str, Any]], task: Task) -> list[
     relations = {method_class(settings).relation for settings in methods.values()}
     local = task.local_baseline if Relation.LOCAL_GRAPH in relations else None
     return [*task.baselines, *([local] if local else [])]
+
+
+def learns_attributes(methods: Mapping[str, dict[str, Any]]) -> bool:
+    """Return whether a method reads attributes of the nodes.
+
+    Args:
+        methods: Complete configuration of each method by its label.
+    """
+    reads = (method_class(settings).reads for settings in methods.values())
+    return any(records is AttributedGraphRecords for records in reads)
 
 
 def method_class(settings: Mapping[str, Any]) -> Any:

@@ -46,6 +46,7 @@ class Job(NamedTuple):
     role: str
     """``method``, ``baseline`` or ``untrained``."""
     graph: str
+    """Name of the graph in the tables; the settings have what is read."""
     epsilon: float
     run: int
     settings: dict[str, Any]
@@ -213,7 +214,7 @@ def fit_and_evaluate(job: Job, folder: Path) -> dict[str, Any]:
         draw_start = time.perf_counter()
         sample = task.draw(method.eval(), torch.Generator().manual_seed(0))
         draw_end = time.perf_counter()
-    real, profile = _measured(task, job.graph, arguments.get("undirected", False))
+    real, profile = _measured(task, arguments["name"], arguments.get("undirected", False))
     answers = task.compare(profile, sample, job.classify, job.run)
     keep_only(place, KEPT)
     # A file cannot hold an empty graph.

@@ -15,8 +15,8 @@ from lightning_dpg.benchmark.results import (
     Table,
     best,
     footnotes,
+    measured,
     original,
-    queries,
     tables,
     text,
     wins,
@@ -50,18 +50,20 @@ def page(
         task: The task.
         folder: Folder of all results.
     """
-    measured = tables(results)
-    shown = {name: real for name, real in graphs.items() if any(t.graph == name for t in measured)}
+    shown_tables = tables(results)
+    shown = {
+        name: real for name, real in graphs.items() if any(t.graph == name for t in shown_tables)
+    }
     renderers = {name: renderer(real) for name, real in shown.items()}
-    names = queries(results, task)
-    roles = {row.method: row.role for table in measured for row in table.rows}
-    colors = _colors(roles)
-    data = _curves(measured, names, task) | {
+    names = measured(results, task.queries)
+    roles = {row.method: row.role for table in shown_tables for row in table.rows}
+    colors = row_colors(roles)
+    data = _curves(shown_tables, names, task) | {
         "roles": roles,
         "colors": {method: f"var(--{color})" for method, color in colors.items()},
     }
     cards: list[list[_Card]] = []
-    for table in measured:
+    for table in shown_tables:
         real, draw = shown[table.graph], renderers[table.graph]
         mine = Series("original", degree_curve(real))
         picture = image(draw(real), "Adjacency matrix of original")
@@ -86,7 +88,7 @@ def page(
         "advice": Markup(re.sub(r"`(.*?)`", r"<code>\1</code>", str(escape(task.advice)))),
         "asked": names,
         "task": task,
-        "tables": zip(measured, cards, strict=True),
+        "tables": zip(shown_tables, cards, strict=True),
         "best": best,
         "footnotes": footnotes,
         "original": original,
@@ -97,7 +99,7 @@ def page(
     return render("report", parts)
 
 
-def _colors(roles: Mapping[str, str]) -> dict[str, str]:
+def row_colors(roles: Mapping[str, str]) -> dict[str, str]:
     """Choose the color of each row; a trained method and its untrained variant share one."""
     families = [method for method, role in roles.items() if role == "method"]
     numbers = {method: number % len(COLORS) for number, method in enumerate(families)}

@@ -1,4 +1,4 @@
-"""Results of a benchmark: tables, their rows, the best rows, Markdown and CSV."""
+"""Tables of a benchmark: their rows, the best rows, Markdown and CSV."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -6,11 +6,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-from torch_geometric.data import Data
-
 from lightning_dpg.benchmark.tasks import Task
-from lightning_dpg.pages import page as pages
 from lightning_dpg.pages.page import number
 from lightning_dpg.tables import as_csv, as_markdown
 
@@ -103,69 +99,6 @@ class Table(NamedTuple):
     rows: list[Row]
 
 
-class Results(NamedTuple):
-    """All measurements of a benchmark."""
-
-    runs: list[dict[str, Any]]
-    """Recorded results of the jobs, failed ones included."""
-    data: dict[str, Data]
-    """Real data by name."""
-    task: Task
-    folder: Path
-    """Folder of all results."""
-    files: list[Path]
-    """``results.csv``, ``results.md`` and ``report.html``."""
-
-    @property
-    def failed(self) -> int:
-        """Number of jobs that failed."""
-        return sum(run["failure"] is not None for run in self.runs)
-
-    @property
-    def tables(self) -> list[Table]:
-        """A table for each graph and budget."""
-        return tables(self.runs)
-
-    @property
-    def _report(self) -> Path:
-        return next((path for path in self.files if path.suffix == ".html"), self.folder)
-
-    def __repr__(self) -> str:
-        """Name what was measured, and the path of the whole report."""
-        places = ", ".join(f"{table.graph} at epsilon {table.epsilon:g}" for table in self.tables)
-        return (
-            f"Results of {len(self.runs)} fits, {self.failed} of them failed: tables of {places}\n"
-            f"all numbers: {self._report}\n"
-            "not private: the numbers were computed from the real graphs"
-        )
-
-    def _repr_html_(self) -> str:
-        """Show compact tables in a notebook: headline queries, and the path of the whole report."""
-        failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
-        lead = f"{failed} All queries: {self._report}"
-        return pages.notebook(
-            "Not private.", [_compact(table, self.task) for table in self.tables], lead
-        )
-
-
-def _compact(table: Table, task: Task) -> pages.Table:
-    """Return the headline queries by methods, with the best ones in bold."""
-    rows: list[list[str]] = []
-    for query in task.win_queries:
-        winners = best(table.rows, query, task)
-        cells = [
-            Markup("<b>{}</b>" if row.method in winners else "{}").format(
-                text(row.score(query), row.runs_with(query))
-            )
-            for row in table.rows
-        ]
-        arrow = " ↑" if query in task.higher_is_better else ""
-        rows.append([pages.with_meaning(query, arrow), *cells])
-    rows.append(["epsilon proved", *(text(row.spent(), len(row.done)) for row in table.rows)])
-    head = ("error, or agreement ↑", *(row.title for row in table.rows))
-    return pages.Table(f"{table.graph}, epsilon {table.epsilon:g}", "", head, rows)
-
-
 def summarize(values: Iterable[float | None]) -> Summary:
     """Return the mean and standard deviation of the available numbers."""
     numbers = [value for value in values if value is not None]
@@ -209,16 +142,16 @@ def _rows(results: Sequence[dict[str, Any]], graph: str, epsilon: float) -> list
     return rows
 
 
-def queries(results: Sequence[dict[str, Any]], task: Task) -> list[str]:
-    """Return the names of the measured queries; all queries if no run has finished.
+def measured(results: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
+    """Return the measured ones among queries; all of them if no run has finished.
 
     Args:
         results: Recorded results of the jobs, failed ones included.
-        task: The task.
+        names: Names of queries.
     """
-    done = (result for result in results if result["failure"] is None)
-    names = {query for result in done for query in result["answers"]}
-    return [query for query in task.queries if query in names or not names]
+    done = [result for result in results if result["failure"] is None]
+    found = {query for result in done for query in result["answers"]}
+    return [query for query in names if query in found or not done]
 
 
 def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
@@ -292,28 +225,29 @@ def text(summary: Summary, runs: int) -> str:
     return f"{number(summary.mean)}{spread}{note}"
 
 
-def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
+def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]) -> str:
     """Write all tables, methods by queries, and the guarantee of each row.
 
     Args:
         results: Recorded results of the jobs, failed ones included.
         task: The task.
+        names: Names of the queries.
     """
-    names = queries(results, task)
-    higher = ", ".join(query for query in names if query in task.higher_is_better)
+    names = measured(results, names)
+    higher = any(query in task.higher_is_better for query in names)
     lines = [
         "# Synthetic graphs compared",
         "",
         "**Not private**: the numbers were computed from the real graphs.",
         "",
-        "Errors, mean ± standard deviation over the runs; 0 is best, save in the columns with ↑:",
-        f"{higher}, where more is better.",
+        "Errors, mean ± standard deviation over the runs; 0 is best"
+        + (", save in the columns with ↑, where more is better." if higher else "."),
         "Bold: the best private row and all that two standard errors of the difference do not tell from",
         "it, baselines only where no method is among them; nothing is bold where this is every row.",
         "Italics: no guarantee within the budget, out of competition.",
         f"Baselines: {task.advice} Untrained methods know the releases before the first step.",
         f"Wins are counted over {task.win_queries[0]} to {task.win_queries[-1]}. The first row holds no errors",
-        "but the values of the original. Seconds are those of `fit` and of one graph.",
+        "but the values of the original. All queries, and seconds, are in report.html and results.csv.",
     ]
     for table in tables(results):
         lines += [
@@ -336,10 +270,10 @@ def markdown(results: Sequence[dict[str, Any]], task: Task) -> str:
 
 def _markdown_table(table: Table, names: Sequence[str], task: Task) -> list[str]:
     arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in names]
-    numbers = (f"beats {task.baselines[0]}", "epsilon proved", "fit (s)", "draw (s)")
+    numbers = (f"beats {task.baselines[0]}", "epsilon proved")
     winners = {query: best(table.rows, query, task) for query in names}
     values = [f"*{original(table.rows, query)}*" for query in names]
-    rows = [["*original*", *values, "", "", "", ""]]
+    rows = [["*original*", *values, "", ""]]
     for row in table.rows:
         runs = len(row.done) + len(row.failed)
         mark = "" if row.is_private else "*"
@@ -348,10 +282,8 @@ def _markdown_table(table: Table, names: Sequence[str], task: Task) -> list[str]
             bold = "**" if row.method in winners[query] else mark
             num_missing = len(row.done) - row.runs_with(query)
             cells.append(f"{bold}{text(row.score(query), runs - num_missing)}{bold}")
-        costs = [
-            text(each, runs) for each in (row.spent(), row.seconds("fit"), row.seconds("draw"))
-        ]
-        cells += [f"{mark}{cell}{mark}" for cell in (wins(table.rows, row, task), *costs)]
+        ends = (wins(table.rows, row, task), text(row.spent(), runs))
+        cells += [f"{mark}{cell}{mark}" for cell in ends]
         rows.append(cells)
     return as_markdown(["method", *arrows, *numbers], rows)
 

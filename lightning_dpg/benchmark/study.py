@@ -15,13 +15,14 @@ class Arguments(NamedTuple):
     """Arguments of a benchmark, see :func:`lightning_dpg.benchmark.benchmark`."""
 
     methods: Sequence[str | Path]
-    graphs: Sequence[str | Path]
+    graphs: Sequence[Any] | Mapping[str, Any]
     epsilons: Sequence[float]
     seeds: Sequence[int] = range(5)
     delta: float = 1e-6
     classify: bool = False
     undirected: bool = False
     kind: str = "undirected"
+    queries: Sequence[str] | None = None
 
 
 def _is_number(value: Any) -> bool:
@@ -37,6 +38,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "graphs": ("a list of names", _all_are(lambda value: isinstance(value, str))),
     "epsilons": ("a list of numbers", _all_are(_is_number)),
     "seeds": ("a list of whole numbers", _all_are(lambda value: type(value) is int)),
+    "queries": ("a list of names", _all_are(lambda value: isinstance(value, str))),
     "delta": ("a number", _is_number),
     "classify": ("true or false", lambda value: isinstance(value, bool)),
     "undirected": ("true or false", lambda value: isinstance(value, bool)),
@@ -54,8 +56,10 @@ def complete(study: str | Path | None, arguments: Mapping[str, Any]) -> Argument
     Raises:
         CommandError: If the file is at fault, or if a required argument is neither given nor there.
     """
-    for key in ("methods", "graphs"):
-        _check_names(key, arguments.get(key))
+    _check_methods(arguments.get("methods"))
+    _check_graphs(arguments.get("graphs"))
+    if isinstance(arguments.get("queries"), str):
+        raise CommandError(f"queries must be a list of names, such as {[arguments['queries']]}")
     for key in ("epsilons", "seeds"):
         if isinstance(arguments.get(key), (int, float)):
             raise CommandError(f"{key} must be a list of numbers, got {arguments[key]!r}")
@@ -68,16 +72,28 @@ def complete(study: str | Path | None, arguments: Mapping[str, Any]) -> Argument
     return Arguments(**values)
 
 
-def _check_names(key: str, names: Any) -> None:
-    """Refuse a single name, and objects: fits run in processes that read files."""
+def _check_methods(names: Any) -> None:
+    """Refuse a single name, and objects: fits run in processes that read configurations."""
     if isinstance(names, (str, Path)):
-        raise CommandError(f"{key} must be a list of names, such as [{str(names)!r}]")
+        raise CommandError(f"methods must be a list of names, such as [{str(names)!r}]")
     for item in names or ():
         if not isinstance(item, (str, Path)):
             raise CommandError(
-                f"{key} must be names or files, got an object of type {type(item).__name__}\n"
-                "write a graph to a file: networkx.write_graphml(graph, 'graph.graphml')"
+                f"methods must be names or files, got an object of type {type(item).__name__}\n"
+                "a method of your own has a configuration file that names its class"
             )
+
+
+def _check_graphs(graphs: Any) -> None:
+    """Refuse a single name or graph."""
+    if graphs is None or isinstance(graphs, (list, tuple, Mapping)):
+        return
+    if isinstance(graphs, (str, Path)):
+        raise CommandError(f"graphs must be a list of names, such as [{str(graphs)!r}]")
+    raise CommandError(
+        f"graphs must be a list or a dictionary, got an object of type {type(graphs).__name__}\n"
+        "give [graph], or {'name': graph}"
+    )
 
 
 def read_benchmark(study: Path) -> dict[str, Any]:

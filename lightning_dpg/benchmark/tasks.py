@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
@@ -21,6 +21,9 @@ from lightning_dpg.metrics import queries as graph_queries
 from lightning_dpg.metrics.kind_queries import KIND_QUERIES, compare_kinds
 from lightning_dpg.metrics.queries import Answer
 from lightning_dpg.running.graph_arguments import load, load_set
+
+ALL = "all"
+"""Name of all queries of a task."""
 
 
 class Task(ABC):
@@ -35,7 +38,8 @@ class Task(ABC):
         queries: Names of all queries.
         higher_is_better: Queries that measure an agreement instead of an error.
         kind: Kind of single graphs.
-        win_queries: Headline queries, for which the wins against the first baseline are counted.
+        headline: Queries in tables and figures unless others are named.
+        win_queries: Queries over which the wins against the first baseline are counted.
         advice: Knowledge of each baseline, in Markdown.
         caption: Content of the figures.
     """
@@ -47,13 +51,14 @@ class Task(ABC):
     kind: ClassVar[Kind] = "undirected"
     queries: ClassVar[tuple[str, ...]]
     higher_is_better: ClassVar[frozenset[str]]
+    headline: ClassVar[tuple[str, ...]]
     win_queries: ClassVar[tuple[str, ...]]
     advice: ClassVar[str]
     caption: ClassVar[str]
 
     @abstractmethod
-    def load(self, name: str, undirected: bool) -> Data:
-        """Load real data.
+    def load(self, name: Any, undirected: bool) -> Data:
+        """Load real data by their name or from a file or folder, or take an object.
 
         Raises:
             CommandError: If they cannot be read, or belong to another task.
@@ -90,6 +95,10 @@ class SingleGraphTask(Task):
     baselines = ("erdos_renyi", "chung_lu")
     queries = graph_queries.QUERIES
     higher_is_better = graph_queries.HIGHER_IS_BETTER
+    headline = (
+        *("num_edges", "degree_distribution_kl", "triangles", "avg_clustering"),
+        *("avg_path_length", "modularity", "community_nmi"),
+    )
     win_queries = graph_queries.QUERIES[:15]
     advice = (
         "`erdos_renyi` knows no more than the number of edges, `chung_lu` no more than degrees."
@@ -99,12 +108,12 @@ class SingleGraphTask(Task):
         "of highest degree."
     )
 
-    def load(self, name: str, undirected: bool) -> Data:
-        """Load a graph by its name or from a file."""
+    def load(self, name: Any, undirected: bool) -> Data:
+        """Load a graph by its name or from a file, or take an object."""
         try:
             return load(name, undirected, self.kind)
         except CommandError:
-            if name in known_sets():
+            if isinstance(name, str) and name in known_sets():
                 raise CommandError(
                     f"{name}: a set of graphs, while the methods learn single ones"
                 ) from None
@@ -131,6 +140,10 @@ class DirectedGraphTask(SingleGraphTask):
 
     kind: ClassVar[Kind] = "directed"
     queries = (*graph_queries.QUERIES, *KIND_QUERIES["directed"])
+    headline = (
+        *("reciprocity", "out_degree_distribution_kl", "in_degree_distribution_kl", "triangles"),
+        *("avg_path_length", "modularity", "community_nmi"),
+    )
     caption = f"{SingleGraphTask.caption} Directions are not drawn."
 
     def profile(self, real: Data) -> Any:
@@ -151,6 +164,10 @@ class BipartiteGraphTask(DirectedGraphTask):
 
     kind = "bipartite"
     queries = (*graph_queries.QUERIES, *KIND_QUERIES["bipartite"])
+    headline = (
+        *("num_edges", "left_degree_distribution_kl", "right_degree_distribution_kl"),
+        *("butterflies", "avg_path_length", "modularity", "community_nmi"),
+    )
     caption = SingleGraphTask.caption
 
 
@@ -160,12 +177,12 @@ class SetTask(Task):
     Labels, if any, are ``y`` of shape ``(G,)``.
     """
 
-    def load(self, name: str, undirected: bool) -> Data:
-        """Load a set by its name or from a folder."""
+    def load(self, name: Any, undirected: bool) -> Data:
+        """Load a set by its name or from a folder, or take a list."""
         try:
             return load_set(name, undirected)
         except CommandError:
-            if name in known_graphs():
+            if isinstance(name, str) and name in known_graphs():
                 raise CommandError(
                     f"{name}: a single graph, while the methods learn sets of graphs"
                 ) from None
@@ -184,6 +201,7 @@ class GraphSetTask(SetTask):
     exact_baseline = "erdos_renyi_set"
     queries = set_queries.SET_QUERIES
     higher_is_better = set_queries.SET_HIGHER_IS_BETTER
+    headline = (*set_queries.TABLE_1, "motif_cosine", "gin_accuracy")
     win_queries = set_queries.TABLE_1
     advice = (
         "`erdos_renyi_set` knows of each graph no more than its nodes and a noisy or the exact "
@@ -227,6 +245,7 @@ class LabelTask(SetTask):
     local_baseline = "local_scalars"
     queries = label_queries.LABEL_QUERIES
     higher_is_better = frozenset(label_queries.LABEL_QUERIES)
+    headline = label_queries.LABEL_QUERIES
     win_queries = ("accuracy",)
     advice = (
         "`node_kernel` knows of each graph no more than its nodes, which are public, `size_kernel` "
@@ -236,11 +255,12 @@ class LabelTask(SetTask):
     )
     caption = "Of the real graphs, some spread over the set. Features have no figure."
 
-    def load(self, name: str, undirected: bool) -> Data:
+    def load(self, name: Any, undirected: bool) -> Data:
         """Load a set with labels."""
         union = super().load(name, undirected)
         if union.y is None:
-            raise CommandError(f"{name}: its graphs have no labels, which are to be told")
+            shown = name if isinstance(name, str) else "the set"
+            raise CommandError(f"{shown}: its graphs have no labels, which are to be told")
         return union
 
     def draw(self, method: Any, generator: torch.Generator) -> Any:
@@ -257,6 +277,28 @@ class LabelTask(SetTask):
         graphs = [profile[number] for number in np.flatnonzero(mask)]
         kernels = [gram[np.ix_(mask, mask)] for gram in grams]
         return label_queries.compare_labels(graphs, kernels, classify=classify, seed=seed)
+
+
+def chosen_queries(names: Sequence[str] | None, task: Task) -> tuple[str, ...]:
+    """Return the queries of tables and figures.
+
+    Args:
+        names: Names of queries, among them perhaps ``all``; None for the headline queries.
+        task: The task.
+
+    Raises:
+        CommandError: If a name is no query of the task.
+    """
+    if names is None:
+        return task.headline
+    for name in names:
+        if name != ALL and name not in task.queries:
+            near = nearest(str(name), (*task.queries, ALL))
+            raise CommandError(
+                f"queries: {name!r} is no query of a {task.noun}{near}\n"
+                f"{ALL}, or: {', '.join(task.queries)}"
+            )
+    return task.queries if ALL in names else tuple(dict.fromkeys(names))
 
 
 def labelled_parts(real: Data) -> list[Data]:

@@ -7,20 +7,21 @@ from typing import Any, Literal
 import wandb
 
 from lightning_dpg.benchmark.result_folder import drawn_by
-from lightning_dpg.benchmark.results import COLUMNS, Results, csv_rows
+from lightning_dpg.benchmark.results import COLUMNS, csv_rows
+from lightning_dpg.benchmark.views import Benchmark
 from lightning_dpg.cli.loggers import why_offline
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.metrics.figures import degree_figure
 from lightning_dpg.pages.pictures import aligned, renderer
 
 
-def track(results: Results) -> None:
+def track(results: Benchmark) -> None:
     """Log the results as a table and the figures as images to Weights & Biases.
 
     Offline runs lie in the folder of the results under ``wandb/``.
 
     Args:
-        results: Results of a benchmark.
+        results: Benchmark of a benchmark.
     """
     folder = results.folder
     reason = None if "WANDB_MODE" in os.environ else why_offline()

@@ -53,6 +53,7 @@ def compare(
     classify: bool = False,
     undirected: bool = False,
     kind: Kind | None = None,
+    queries: list[str] | None = None,
     wandb: bool = False,
     book: str | None = None,
     no_book: bool = False,
@@ -93,6 +94,7 @@ def compare(
         classify: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         undirected: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         kind: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        queries: Queries in results.md: names, or all. By default ten columns with headline queries.
         wandb: Log results and figures to Weights & Biases.
         book: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         no_book: Log it in no budget book.
@@ -126,6 +128,7 @@ def compare(
                 "classify": classify or None,  # without the option, that of the study
                 "undirected": undirected or None,
                 "kind": kind,
+                "queries": queries,
             },
             out,
             jobs or 1,

@@ -1,5 +1,6 @@
 """Figures of graphs: degree distributions and adjacency matrices."""
 
+import io
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -11,16 +12,40 @@ from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.functional import degrees
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAX_SHOWN_NODES = 3000
 MAX_DEGREES_SHOWN = 60
+NODE_LINK_LIMIT = 300
+"""Largest graph that is drawn as nodes and links."""
 INK = "#3478be"
 """Seen on white and on black."""
 _MATRIX_SIZE = 600
 # Left, bottom, width and height: a layout that matplotlib computes takes most of the time of a figure.
 _PLACE = (0.19, 0.13, 0.78, 0.84)
+_LAYOUT_SEED = 0
 _COLORS = {"synthetic": "#1f5fa8", "original": "#d9822b"}
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure that a notebook shows, whatever the user has set for matplotlib.
+
+    Args:
+        width: Width in inches.
+        height: Height in inches.
+    """
+    from matplotlib.figure import Figure
+
+    class Shown(Figure):
+        """A figure that shows itself: without pyplot, notebooks do not."""
+
+        def _repr_png_(self) -> bytes:
+            content = io.BytesIO()
+            self.savefig(content, format="png")
+            return content.getvalue()
+
+    return Shown(figsize=(width, height), layout="constrained")
 
 
 def degree_figure(graphs: dict[str, Data]) -> "Figure":
@@ -30,10 +55,16 @@ def degree_figure(graphs: dict[str, Data]) -> "Figure":
         graphs: Graphs by their names, ``synthetic`` and perhaps ``original``.
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
     figure = Figure(figsize=(5, 4))
-    axes = figure.add_axes(_PLACE, xscale="log", yscale="log")
+    _plot_degrees(figure.add_axes(_PLACE), graphs)
+    return figure
+
+
+def _plot_degrees(axes: "Axes", graphs: dict[str, Data]) -> None:
+    from matplotlib.ticker import LogFormatter, StrMethodFormatter
+
+    axes.set(xscale="log", yscale="log")
     for axis in (axes.xaxis, axes.yaxis):  # not powers, for which matplotlib loads a parser
         axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.set_minor_formatter(LogFormatter())
@@ -46,7 +77,46 @@ def degree_figure(graphs: dict[str, Data]) -> "Figure":
     axes.set(xlabel="degree", ylabel="nodes of at least this degree")
     axes.grid(which="major", color="0.9")
     axes.legend(frameon=False)
+
+
+def synthetic_figure(graph: Data, title: str, seed: int) -> "Figure":
+    """Draw a synthetic graph beside its degrees: nodes and links, or of a large one the matrix.
+
+    Args:
+        graph: The graph, without directions.
+        title: Title of the figure.
+        seed: Seed of the communities, by which the nodes of a large graph are ordered.
+    """
+    figure = new_figure(9.2, 4.4)
+    figure.suptitle(title)
+    left, right = figure.subplots(1, 2)
+    if graph.num_nodes <= NODE_LINK_LIMIT:
+        places, links = layout(graph), undirected_edges(graph).numpy()
+        gaps = np.full((len(links), 1, 2), np.nan)
+        lines = np.concatenate([places[links], gaps], axis=1).reshape(-1, 2)
+        left.plot(*lines.T, color=INK, lw=0.6, alpha=0.35)
+        left.plot(*places.T, "o", color=INK, ms=4, mec="white", mew=0.5)
+        shown = f"{graph.num_nodes:,} nodes"
+    else:
+        order = community_order(graph, seed)
+        left.imshow(adjacency_pixels(graph, order, _MATRIX_SIZE), interpolation="nearest")
+        shown = f"adjacency of {len(order):,} nodes, by community"
+        if len(order) < graph.num_nodes:
+            shown += ", those of highest degree"
+    left.set(xticks=[], yticks=[], xlabel=f"{shown}; {graph.num_edges // 2:,} edges")
+    left.spines[:].set_visible(False)
+    _plot_degrees(right, {"synthetic": graph})
     return figure
+
+
+def layout(graph: Data) -> NDArray[np.float64]:
+    """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
+    linked = nx.empty_graph(graph.num_nodes)
+    linked.add_edges_from(undirected_edges(graph).tolist())
+    positions = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
+    places = np.array([positions[node] for node in range(graph.num_nodes)])
+    spread = np.ptp(places, axis=0)
+    return (places - places.min(axis=0)) / np.where(spread > 0, spread, 1)
 
 
 def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":

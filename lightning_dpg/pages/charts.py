@@ -20,8 +20,6 @@ if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only wh
 COLORS = tuple(f"s{number}" for number in range(8))
 IMAGE_SIZE = 320
 """Width in pixels of an adjacency matrix; a smaller graph has one pixel per node."""
-NODE_LINK_LIMIT = 300
-"""Largest graph that is drawn as nodes and links."""
 
 _LINK = "{http://www.w3.org/1999/xlink}href"
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import networkx as nx
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
@@ -13,12 +12,18 @@ from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
-from lightning_dpg.metrics.figures import INK, MAX_SHOWN_NODES, adjacency_pixels, community_order
+from lightning_dpg.metrics.figures import (
+    INK,
+    MAX_SHOWN_NODES,
+    NODE_LINK_LIMIT,
+    adjacency_pixels,
+    community_order,
+    layout,
+)
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.queries import Profile
 from lightning_dpg.pages.charts import (
     IMAGE_SIZE,
-    NODE_LINK_LIMIT,
     Axis,
     heat_map,
     image,
@@ -30,7 +35,6 @@ TILES = 9
 MAX_POINTS = 60
 MAX_COMMUNITIES = 12
 DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", True, low=1))
-_LAYOUT_SEED = 0
 
 
 def distance_curve(measured: Profile) -> list[tuple[float, float]]:
@@ -126,16 +130,6 @@ class Drawer:
             self._places[nodes] = layout(leader.graph)
         groups = ranked(leader.communities)
         return node_link(self._places[nodes], undirected_edges(graph).numpy(), groups, names, title)
-
-
-def layout(graph: Data) -> NDArray[np.float64]:
-    """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
-    linked = nx.empty_graph(graph.num_nodes)
-    linked.add_edges_from(undirected_edges(graph).tolist())
-    positions = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
-    places = np.array([positions[node] for node in range(graph.num_nodes)])
-    spread = np.ptp(places, axis=0)
-    return (places - places.min(axis=0)) / np.where(spread > 0, spread, 1)
 
 
 def by_community(measured: Profile) -> NDArray[np.int64]:

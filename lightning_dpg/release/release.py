@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -18,12 +18,17 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import LABELS, attributes_of
-from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.metrics.communities import LOUVAIN_SEED
+from lightning_dpg.metrics.figures import synthetic_figure
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.release.checksums import SUMS, digest, files_of, write_sums
 from lightning_dpg.release.writer import GENERATOR, LEARNER, STATEMENT, write_folder
+
+if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.figure import Figure
 
 NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
 """What is said of a release without protection."""
@@ -53,7 +58,7 @@ class Release:
         >>> release
         Release of ChungLu: one graph of 34 nodes
         edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons accountant, ...
-        sample(seed), sample_many(n), to_networkx(seed), edge_score(pairs), save(folder)
+        sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs), save(folder)
     """
 
     method: Any
@@ -132,6 +137,24 @@ class Release:
         graph.add_edges_from(names[space.edges(sample).numpy()].tolist())
         return graph
 
+    def plot(self, seed: int = 0) -> "Figure":
+        """Draw a synthetic graph, and plot its degrees; nothing else is read.
+
+        Args:
+            seed: Public seed, as for :meth:`sample`.
+
+        Returns:
+            A figure of matplotlib, which a notebook shows and ``savefig`` writes: nodes and links, or
+            the adjacency matrix of a graph of more than 300 nodes. Directions are not drawn.
+
+        Raises:
+            CommandError: If the method releases features of graphs, and draws none.
+        """
+        sample = without_directions(self.sample(seed))
+        return synthetic_figure(
+            sample, f"{self._name}, synthetic graph of seed {seed}", LOUVAIN_SEED
+        )
+
     def edge_score(self, pairs: ArrayLike | Tensor) -> Tensor:
         """Score pairs of nodes: a higher score means a likelier edge.
 
@@ -208,7 +231,7 @@ class Release:
     def __repr__(self) -> str:
         """Name the method, the guarantee, and what the release can do."""
         draws = isinstance(self.method, Synthesizer)
-        calls = "sample(seed), sample_many(n), to_networkx(seed), edge_score(pairs)"
+        calls = "sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs)"
         can = f"{calls if draws else 'features, labels'}, save(folder)"
         return f"Release of {self._name}: {self._size()}\n{self.guarantee}\n{can}"
 

@@ -11,6 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from lightning_dpg.release.reader import (
 from lightning_dpg.release.release import NO_GUARANTEE
 from lightning_dpg.release.statement import entries_of
 from lightning_dpg.release.writer import GENERATOR, STATEMENT
+from lightning_dpg.run_folder import release_in
 
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4
@@ -48,6 +50,107 @@ _INCOMPLETE = (
     *(ValueError, TypeError, KeyError, AttributeError),
     *(ArithmeticError, UndefinedError),  # of numbers that are too large, and of the card
 )
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Findings of :func:`verify`. It is true if and only if the release is in order.
+
+    Attributes:
+        folder: Folder of the release.
+        faults: Everything that is wrong, each in one line; empty for a correct release.
+        warnings: What a reader of a release without faults has to know, such as a method that only
+            its author has proved.
+        checks: What was found to be right, in lines; empty where there are faults.
+        epsilon: Epsilon of the statement, infinite without a guarantee; None where there are faults.
+        guarantee: Guarantee of the statement in one sentence; empty where there are faults.
+        is_old: Whether version 0.1.0 wrote the release: nobody can check its files, as it wrote no
+            checksums.
+    """
+
+    folder: Path
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    checks: tuple[str, ...]
+    epsilon: float | None
+    guarantee: str
+    is_old: bool
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no fault, and all files have their checksums."""
+        return not self.faults and not self.is_old
+
+    def __bool__(self) -> bool:
+        """Return :attr:`ok`."""
+        return self.ok
+
+    def __str__(self) -> str:
+        """Return what the command ``verify`` prints."""
+        count = len(self.faults)
+        total = f"{self.folder}: {count} {'fault' if count == 1 else 'faults'}"
+        ends = (*self.faults, total) if self.faults else (*self.warnings, *self.checks)
+        return "\n".join(ends)
+
+
+def verify(folder: str | Path) -> Verification:
+    """Check a release from its own files alone, as the command ``verify`` does.
+
+    Checksums reveal a release that was damaged or edited by accident. Somebody who edits on purpose
+    can write new ones: compare them with those that the sender has published.
+
+    Args:
+        folder: Folder of a release or of a run, or a file of a release.
+
+    Returns:
+        The findings, which are true if and only if the release is in order.
+
+    Raises:
+        CommandError: If there is no release.
+
+    Example:
+        >>> import tempfile
+        >>> import lightning_dpg as dpg
+        >>> release = dpg.fit("karate", "chung_lu", epsilon=1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found = dpg.verify(release.save(folder))
+        ...     _ = (release.save(folder) / "privacy.json").write_text("{}")
+        ...     edited = dpg.verify(folder)
+        >>> found.ok, found.epsilon, found.faults
+        (True, 1.0, ())
+        >>> bool(edited), edited.faults[0]
+        (False, 'privacy.json: changed, it does not have its checksum')
+    """
+    place = release_at(Path(folder).expanduser())
+    if found := faults(place):
+        return Verification(place, tuple(found), (), (), None, "", is_old=False)
+    content = _content(place)
+    return Verification(
+        place,
+        (),
+        tuple(warnings_of(place)),
+        tuple(summary(place)),
+        float(content["epsilon"]),
+        content["guarantee"],
+        is_old(place),
+    )
+
+
+def release_at(place: Path) -> Path:
+    """Return the folder of a release.
+
+    Args:
+        place: This folder, a file in it, or the folder of a run.
+
+    Raises:
+        CommandError: If there is no release.
+    """
+    folder = place.parent if place.is_file() else release_in(place)
+    if not folder.is_dir():
+        raise CommandError(f"{folder}: no such folder")
+    if not any((folder / name).exists() for name in (STATEMENT, SUMS)):
+        raise CommandError(f"{folder}: no release, it has neither {STATEMENT} nor {SUMS}")
+    return folder
 
 
 def faults(release: Path, *, with_cards: bool = True) -> list[str]:

@@ -10,9 +10,10 @@ import torch
 from markupsafe import escape
 
 from lightning_dpg.benchmark import report
-from lightning_dpg.benchmark.results import COLUMNS, Results
+from lightning_dpg.benchmark.results import COLUMNS
 from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
 from lightning_dpg.benchmark.tracking import track
+from lightning_dpg.benchmark.views import Benchmark
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics.figures import adjacency_pixels, degree_curve
@@ -213,7 +214,7 @@ def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatc
     (tmp_path / "runs").symlink_to(folder / "runs")
     graphs = {"karate": from_networkx(nx.karate_club_graph())}
     runs = [recorded(method, "karate", 0.5, 0, 0.25) for method in METHODS]
-    track(Results(runs, graphs, SINGLE_GRAPHS, tmp_path, []))
+    track(Benchmark(runs, graphs, SINGLE_GRAPHS, tmp_path, [], ()))
     (path,) = tmp_path.glob("wandb/offline-run-*/files/media/table/nonprivate/*.json")
     table = json.loads(path.read_text())
     assert tuple(table["columns"]) == COLUMNS

@@ -3,17 +3,28 @@
 import csv
 import math
 import statistics
+import sys
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from markupsafe import escape
 
 from lightning_dpg.benchmark import report
 from lightning_dpg.benchmark import results as tables
+from lightning_dpg.benchmark.latex import escaped
 from lightning_dpg.benchmark.results import markdown
-from lightning_dpg.benchmark.tasks import SINGLE_GRAPHS
+from lightning_dpg.benchmark.tasks import (
+    GRAPH_LABELS,
+    GRAPH_SETS,
+    OF_KIND,
+    SINGLE_GRAPHS,
+    chosen_queries,
+)
+from lightning_dpg.benchmark.views import Benchmark
+from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
@@ -39,7 +50,7 @@ def test_markdown_against_numbers_by_hand():
         result("half", 0, edge_overlap=0.95),
         result("half", 1, failure="for want\nof memory"),
     ]
-    text = markdown(results, SINGLE_GRAPHS)
+    text = markdown(results, SINGLE_GRAPHS, QUERIES)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     near, far = markdown_row(lines, "near"), markdown_row(lines, "far")
     # sd of two numbers is their distance over the root of two
@@ -51,7 +62,6 @@ def test_markdown_against_numbers_by_hand():
     assert near["cluster"] == "0.25 (1 of 2)"  # a number less: not best
     assert far["cluster"] == "0.5"  # and the only one left sets nothing apart
     assert near["num_nodes"] == "0"
-    assert near["fit (s)"] == "2.5 ± 0.71"
     for title in ("open (not private)", "beyond (not private)"):
         row = markdown_row(lines, f"*{title}*")
         assert all(job.startswith("*") and not job.startswith("**") for job in row.values())
@@ -60,11 +70,95 @@ def test_markdown_against_numbers_by_hand():
     assert "- near: what near guarantees" in text
 
 
+@pytest.mark.parametrize("task", [*OF_KIND.values(), GRAPH_SETS, GRAPH_LABELS])
+def test_tables_have_ten_columns_or_the_named_ones(task):
+    run = result("a")
+    run["answers"] |= dict.fromkeys(task.queries, run["answers"]["triangles"])
+    (head,) = {
+        line for line in markdown([run], task, task.headline).splitlines() if line[:3] == "| m"
+    }
+    names = [name.strip(" ↑") for name in head.split("|")[1:-1]]
+    ends = [f"beats {task.baselines[0]}", "epsilon proved"]
+    assert names == ["method", *task.headline, *ends]
+    assert len(names) == (5 if task is GRAPH_LABELS else 10)
+    assert {*task.headline} <= {*task.queries}
+    assert chosen_queries(None, task) == task.headline
+    assert chosen_queries(["all"], task) == task.queries
+
+
+def shown(tmp_path, runs, *queries):
+    files = [tmp_path / "report.html"]
+    return Benchmark(runs, {}, SINGLE_GRAPHS, tmp_path, files, queries or SINGLE_GRAPHS.headline)
+
+
+def test_a_data_frame_is_the_csv_file(tmp_path):
+    runs = [result("a", triangles=None), result("b", epsilon="inf", spent="inf")]
+    frame = shown(tmp_path, [*runs, result("a", 1, "why")]).to_dataframe()
+    tables.write_csv([*runs, result("a", 1, "why")], tmp_path / "r.csv")
+    read = pd.read_csv(tmp_path / "r.csv")
+    for column in frame.select_dtypes("number"):
+        np.testing.assert_array_equal(frame[column].astype(float), read[column].astype(float))
+    assert (frame["query"].fillna("") == read["query"].fillna("")).all()
+    assert frame["epsilon"].unique().tolist() == [1.0, math.inf]
+
+
+def test_without_pandas_the_way_out_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(CommandError, match="pip install pandas"):
+        shown(tmp_path, [result("a")]).to_dataframe()
+
+
+def test_latex_has_best_rows_in_bold_and_prints_every_sign(tmp_path):
+    runs = [
+        *(result("a_b%", run, triangles=0.1 + run / 10) for run in (0, 1)),
+        *(result("worse", run, triangles=9.0, community_nmi=0.5) for run in (0, 1)),
+        result("open", epsilon="inf", spent="inf"),
+        result("chung_lu (baseline)", role="baseline", triangles=None),
+    ]
+    for run in runs:
+        run["graph"] = "my_graph"
+    latex = shown(tmp_path, runs, "triangles", "community_nmi").to_latex().splitlines()
+    assert r"a\_b\% & \textbf{0.15} {\tiny $\pm$ 0.071} & 0 \\" in latex
+    assert r"worse & 9 & \textbf{0.5} \\" in latex
+    assert r"\textit{open (not private)} & \textit{0} & \textit{0} \\" in latex
+    assert latex[latex.index(r"chung\_lu (baseline) & -- & 0 \\") - 1] == r"\midrule"
+    assert r"\label{tab:my-graph-epsilon-1}" in latex
+    assert sum(line == r"\begin{table}" for line in latex) == 1
+    assert escaped("\\{~^}<†") == (
+        r"\textbackslash{}\{\textasciitilde{}\textasciicircum{}\}\textless{}\textdagger{}"
+    )
+
+
+@pytest.mark.parametrize("epsilons", [(1.0,), (0.5, 1.0)])
+def test_a_figure_shows_each_mean(epsilons, tmp_path):
+    runs = [
+        result(name, run, epsilon=epsilon, triangles=error * epsilon + run)
+        for name, error in (("a", 2.0), ("b", 4.0))
+        for epsilon in epsilons
+        for run in (0, 1)
+    ]
+    figure = shown(tmp_path, runs, "triangles", "num_edges").plot()
+    axes = figure.subfigs[0].axes[0]
+    assert axes.get_title() == "triangles"
+    drawn = [line.get_xydata() for line in axes.lines if len(line.get_xydata()) == len(epsilons)]
+    means = [[error * epsilon + 0.5 for epsilon in epsilons] for error in (2.0, 4.0)]
+    axis = 0 if len(epsilons) == 1 else 1
+    assert [points[:, axis].tolist() for points in drawn if points.size][:2] == means or [
+        points[:, axis].tolist() for points in drawn
+    ][:: len(drawn) // 2] == means
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_nothing_is_plotted_without_a_fit(tmp_path):
+    with pytest.raises(CommandError, match="nothing to plot"):
+        shown(tmp_path, [result("a", failure="broken")]).plot()
+
+
 def test_rows_of_conditional_guarantees_are_marked_and_the_mark_is_explained():
     results = [result("chain", 0), result("chain", 1), result("plain", 0)]
-    assert tables.MARK not in markdown(results, SINGLE_GRAPHS)
+    assert tables.MARK not in markdown(results, SINGLE_GRAPHS, SINGLE_GRAPHS.headline)
     results[1]["privacy"]["conditional"] = True
-    text = markdown(results, SINGLE_GRAPHS)
+    text = markdown(results, SINGLE_GRAPHS, SINGLE_GRAPHS.headline)
     assert "\n| chain † | " in text
     assert "\n- chain †: " in text
     assert "\n| plain | " in text
@@ -132,16 +226,17 @@ def test_results_have_compact_tables_for_notebooks(tmp_path):
         result("worse", 0, triangles=0.5),
         result("gone", 0, failure="broken"),
     ]
-    found = tables.Results(runs, {}, SINGLE_GRAPHS, tmp_path, [tmp_path / "report.html"])
+    found = shown(tmp_path, runs)
     content = found._repr_html_()
     assert "<td><b>0.125</b></td><td>0.5</td><td>-</td>" in content
     assert "<th>a&lt;b</th>" in content
     assert "1 of 4 fits failed" in content
     assert str(tmp_path / "report.html") in content
-    assert content.count("<tr>") == len(SINGLE_GRAPHS.win_queries) + 2
+    assert content.count("<tr>") == len(SINGLE_GRAPHS.headline) + 2
     assert str(escape(GLOSSARY["triangles"].text)) in content
     assert repr(found).splitlines() == [
-        "Results of 4 fits, 1 of them failed: tables of karate at epsilon 1",
+        "Benchmark of 4 fits, 1 of them failed: tables of karate at epsilon 1",
         f"all numbers: {tmp_path / 'report.html'}",
+        "to_dataframe(), to_latex(), plot()",
         "not private: the numbers were computed from the real graphs",
     ]

@@ -61,6 +61,7 @@ def folder(tmp_path_factory):
         patch.setattr(set_queries, "classification_accuracies", without_training)
         methods = ["--methods", str(folder / "open.yaml"), str(folder / "private.yaml")]
         rest = ["--epsilons", "1", "--runs", "2", "--classify", "--out", str(folder / "out")]
+        rest += ["--queries", "all"]
         assert main(["compare", *methods, "--graphs", str(folder / "tiny"), *rest]) == 0
     return folder
 

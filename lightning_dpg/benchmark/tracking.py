@@ -11,6 +11,7 @@ from lightning_dpg.benchmark.results import COLUMNS, Results, csv_rows
 from lightning_dpg.cli.loggers import why_offline
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.metrics.figures import degree_figure
+from lightning_dpg.outcome import note
 from lightning_dpg.pages.pictures import aligned, renderer
 
 
@@ -45,7 +46,7 @@ def track(results: Results) -> None:
                 logged[f"{place}/degrees"] = wandb.Image(figure)
         tracked.log(logged)
     if reason:
-        print(f"wandb: {reason}; offline run in {folder / 'wandb'}, see `wandb sync`")
+        note(f"wandb: {reason}; offline run in {folder / 'wandb'}, see `wandb sync`")
 
 
 def _value(value: Any) -> Any:

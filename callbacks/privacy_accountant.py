@@ -15,6 +15,7 @@ from lightning_dpg.budget_book import NO_BOOK, names_book, reserve
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.errors import BookError, Refusal
 from lightning_dpg.interfaces import Account, Released
+from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
 from lightning_dpg.privacy.events import Gaussian
@@ -77,6 +78,7 @@ class PrivacyAccountant(Callback):
         self.passed: tuple[Trainer, Released] | None = None
         self._booked: Account | None = None
         self._statement: dict[str, Any] | None = None
+        self.book_note: str | None = None
 
     @property
     def budget(self) -> Budget:
@@ -143,7 +145,7 @@ class PrivacyAccountant(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Open the journal; book what a killed run released after its last checkpoint."""
         check_new(trainer, pl_module)
-        self._statement = None
+        self._statement, self.book_note = None, None
         ledger: PrivacyLedger = pl_module.ledger
         folder = trainer.log_dir  # asks all ranks
         previous = journal_beside(trainer.ckpt_path)
@@ -217,6 +219,7 @@ class PrivacyAccountant(Callback):
             sums = None if folder is None else release_in(Path(folder)) / SUMS
             release = digest(sums) if sums is not None and sums.is_file() else None
             if line := self._booked.close("ended", release):
+                self.book_note = line
                 print(line)
             pl_module.ledger.account = None  # type: ignore[union-attr]  # of a method
 
@@ -263,10 +266,11 @@ class PrivacyAccountant(Callback):
             guaranteed = statement["epsilon"] != "inf"
             sentence = full_sentence(statement) if guaranteed else statement["guarantee"]
             if guaranteed and self._booked is None and self.book != NO_BOOK:
-                print(
+                self.book_note = (
                     "other runs on these data are not added up: there is no budget book "
                     "(python -m lightning_dpg budget --help)"
                 )
+                note(self.book_note)
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
     def statement(self, method: Released) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lightning_dpg.errors import BookError
+from lightning_dpg.outcome import Outcome
 
 if TYPE_CHECKING:
     from pytorch_lightning import Trainer
@@ -99,7 +100,7 @@ def log_reading(
     )
 
 
-def run_command(args: list[str]) -> None:
+def run_command(args: list[str]) -> Outcome:
     """Run the command ``budget``.
 
     Args:
@@ -108,7 +109,7 @@ def run_command(args: list[str]) -> None:
     with _needed_by("the command budget needs it"):
         # Start-up time: the other commands do not need it.
         from lightning_dpg.book.commands import budget
-    budget.run(args)
+    return budget.run(args)
 
 
 @contextlib.contextmanager

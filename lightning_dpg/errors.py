@@ -12,10 +12,6 @@ from pathlib import Path
 MAX_LINES = 5
 MAX_LENGTH = 600
 """Characters of a line that a message shows."""
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it: 128 and the number of the signal."""
-FAULT = 70
-"""Exit code of a fault of the program, as ``sysexits.h`` has it; 1 is a finding of a command."""
 REPORT = (
     "This is a fault of lightning_dpg, or of a class of your own. Please report it as an issue of "
     "the repository, with these lines if they quote nothing private."

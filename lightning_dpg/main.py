@@ -1,13 +1,17 @@
 """The command line. The modules imported here import neither PyTorch nor numpy."""
 
+import contextlib
+import logging
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 
 from lightning_dpg import __version__, budget_book
-from lightning_dpg.cli.quiet import mute_known_warnings
+from lightning_dpg.cli.quiet import mute_known_warnings, without_messages
 from lightning_dpg.commands import (
     attack,
     audit,
@@ -19,21 +23,21 @@ from lightning_dpg.commands import (
     plan,
     verify,
 )
-from lightning_dpg.commands.arguments import call
+from lightning_dpg.commands.arguments import SWITCHES, call
 from lightning_dpg.errors import (
-    FAULT,
-    INTERRUPTED,
     REPORT,
     CommandError,
     explain,
     is_interrupt,
     nearest,
 )
+from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
+from lightning_dpg.tables import as_json, strict
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS: dict[str, Callable[[list[str]], None]] = {
+OWN_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
     "generate": partial(call, generate.generate),
     "verify": partial(call, verify.verify),
     "card": partial(call, card.card),
@@ -69,7 +73,9 @@ without one:
   list      methods by tier, the recommended ones by goal; with --all configurations and data sets
 
 options:
-  --version, --help; COMMAND --help lists all options of a command
+  --version, --help
+  COMMAND --help      what matters most, on one screen; COMMAND --help-all all options
+  COMMAND --json      one JSON object on stdout; COMMAND --quiet: no progress, no notes
 
 example: python -m lightning_dpg fit --config dp_netgan.yaml --privacy.epsilon 2
 """
@@ -82,15 +88,22 @@ def main(args: Sequence[str] | None = None) -> int:
         args: Command line without the program's name; by default that of the process.
 
     Returns:
-        Exit code: 0; 1 if an audit refutes a claim, or if a release or a book was changed; 2 if the user has
-        to correct something; 3 if a release is of version 0.1.0, without checksums; 130 after Ctrl-C.
+        Exit code, one of :data:`lightning_dpg.outcome.EXIT_CODES`.
 
     Raises:
         Exception: A fault of the program, with a last line that asks for a report.
     """
-    command, *rest = [*(sys.argv[1:] if args is None else args)] or ["--help"]
+    command, *words = [*(sys.argv[1:] if args is None else args)] or ["--help"]
+    is_json, is_quiet = (switch in words for switch in SWITCHES)
     try:
-        return _dispatch(command, rest)
+        with contextlib.ExitStack() as streams:
+            if is_json:  # what libraries print is no part of the object
+                streams.enter_context(contextlib.redirect_stdout(sys.stderr))
+            if is_quiet:
+                streams.enter_context(without_messages())
+            outcome = _dispatch(command, _without_switches(command, words), is_json=is_json)
+        _print(command, outcome, is_json=is_json)
+        return outcome.code
     except KeyboardInterrupt:
         return _interrupted()
     except SystemExit as stop:  # argument parsers exit in this way
@@ -99,7 +112,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BrokenPipeError:  # the reader has closed the pipe, as in `list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return FINE
     except Exception as error:
         text = explain(error)
         if text is None:
@@ -107,8 +120,37 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        print(text, file=sys.stderr)
-        return 2
+        refused = Outcome(code=REFUSED, problem=text)
+        _print(command, refused, is_json=is_json)
+        return refused.code
+
+
+def _without_switches(command: str, words: Sequence[str]) -> list[str]:
+    """Return the words of a command line without the options of every command.
+
+    Raises:
+        CommandError: If a file is given for JSON, as up to version 0.2.
+    """
+    for word, following in pairwise([*words, ""]):
+        if word.startswith("--json=") or (word == "--json" and following.endswith(".json")):
+            raise CommandError(
+                f"--json takes no file\nuse: python -m lightning_dpg {command} ... --json > FILE"
+            )
+    return [word for word in words if word not in SWITCHES]
+
+
+def _print(command: str, outcome: Outcome, *, is_json: bool) -> None:
+    """Print an outcome: an object or lines on stdout, and a problem on stderr."""
+    if is_json and (outcome.values is not None or outcome.problem):
+        values = {"command": command} | dict(outcome.values or {})
+        if outcome.problem:
+            error = outcome.problem.removeprefix("error: ")
+            values |= {"error": error, "exit_code": outcome.code}
+        print(as_json(strict(values)), end="", flush=True)
+    if outcome.lines and not is_json:
+        print("\n".join(outcome.lines), flush=True)
+    if outcome.problem:
+        print(outcome.problem, file=sys.stderr)
 
 
 def _interrupted() -> int:
@@ -131,25 +173,21 @@ def run() -> None:
     sys.exit(code)
 
 
-def _dispatch(command: str, args: list[str]) -> int:
+def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
     if command in ("--help", "-h", "help"):
-        print(HELP, end="")
-    elif command == "--version":
-        print(f"lightning_dpg {__version__}")
-    elif command in LIGHTNING_COMMANDS:
-        _run_lightning(command, args)
-    elif command in OWN_COMMANDS:
+        return Outcome([HELP.rstrip()])
+    if command == "--version":
+        return Outcome([f"lightning_dpg {__version__}"], {"version": __version__})
+    if command in LIGHTNING_COMMANDS:
+        return _run_lightning(command, args, is_json=is_json)
+    if command in OWN_COMMANDS:
         mute_known_warnings()
-        OWN_COMMANDS[command](args)
-    else:
-        near = nearest(command, (*LIGHTNING_COMMANDS, *OWN_COMMANDS))
-        raise CommandError(
-            f"unknown command {command!r}{near}\ntry: python -m lightning_dpg --help"
-        )
-    return 0
+        return OWN_COMMANDS[command](args)
+    near = nearest(command, (*LIGHTNING_COMMANDS, *OWN_COMMANDS))
+    raise CommandError(f"unknown command {command!r}{near}\ntry: python -m lightning_dpg --help")
 
 
-def _run_lightning(command: str, args: list[str]) -> None:
+def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
     # Start-up time: only these commands need the parser's library.
     from lightning_dpg.commands.fit import long_form
 
@@ -157,12 +195,18 @@ def _run_lightning(command: str, args: list[str]) -> None:
     args, out, notes = (["--help"], None, []) if is_long_help else long_form(args, command)
     mute_known_warnings()
     if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
+        # Start-up time: only these commands need the parser's library.
         from lightning_dpg.running.early_check import refuse_mistakes
 
         refuse_mistakes(command, args)
-    for line in notes:
-        print(line, file=sys.stderr)
+    if not logging.root.manager.disable:  # --quiet
+        print("\n".join(notes), end="\n" * bool(notes), file=sys.stderr)
     # Start-up time: a bad configuration is refused before PyTorch is imported.
     from lightning_dpg.cli.private_cli import PrivateCLI
+    from lightning_dpg.cli.run_values import run_values
 
-    PrivateCLI([command, *args], out)
+    started = time.perf_counter()
+    finished = PrivateCLI([command, *args], out)
+    seconds = time.perf_counter() - started
+    # A run prints its lines itself, as soon as they are true.
+    return Outcome(values=run_values(finished, seconds) if is_json else None)

@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from lightning_dpg.errors import CommandError
@@ -48,6 +50,23 @@ def as_json(values: Any) -> str:
         ValueError: If a number is nan or infinite.
     """
     return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
+def strict(values: Any) -> Any:
+    """Return values that strict JSON has: infinity is the word ``inf``, nan is None, a path is text.
+
+    Args:
+        values: Plain values and paths, with lists, tuples and dictionaries of them.
+    """
+    if isinstance(values, dict):
+        return {key: strict(each) for key, each in values.items()}
+    if isinstance(values, list | tuple):
+        return [strict(each) for each in values]
+    if isinstance(values, Path):
+        return str(values)
+    if isinstance(values, float) and not math.isfinite(values):
+        return None if math.isnan(values) else f"{values:g}"
+    return values
 
 
 def as_markdown(

@@ -56,10 +56,22 @@ ARROWS = {
     "classes": set(),
     "errors": set(),
     "lazy_exports": set(),
+    "outcome": set(),
     "run_folder": set(),
     "tables": {"errors"},
 }
-FOR_ALL = {"__version__", "advice", "classes", "errors", "lazy_exports", "run_folder", "tables"}
+FOR_ALL = {
+    *(
+        "__version__",
+        "advice",
+        "classes",
+        "errors",
+        "lazy_exports",
+        "outcome",
+        "run_folder",
+        "tables",
+    )
+}
 # Rooms that the package runs without, each with the one module that imports it: in functions, so that
 # no circle stands between them. `tests/book/test_absent.py` deletes the room.
 TENANTS = {"book": "budget_book"}

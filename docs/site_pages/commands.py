@@ -31,10 +31,10 @@ def page() -> str:
 
 
 def help_of(command: str) -> str:
-    """What ``COMMAND --help`` prints on a terminal of 82 columns."""
+    """What ``COMMAND --help-all`` prints on a terminal of 82 columns."""
     printed = io.StringIO()
     with redirect_stdout(printed), mock.patch.dict(os.environ, {"COLUMNS": "82"}):
-        main.main([command, "--help"])
+        main.main([command, "--help-all"])
     return printed.getvalue()
 
 

@@ -12,6 +12,7 @@ from lightning_dpg.benchmark.views import Benchmark
 from lightning_dpg.cli.loggers import why_offline
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.metrics.figures import degree_figure
+from lightning_dpg.outcome import note
 from lightning_dpg.pages.pictures import aligned, renderer
 
 
@@ -46,7 +47,7 @@ def track(results: Benchmark) -> None:
                 logged[f"{place}/degrees"] = wandb.Image(figure)
         tracked.log(logged)
     if reason:
-        print(f"wandb: {reason}; offline run in {folder / 'wandb'}, see `wandb sync`")
+        note(f"wandb: {reason}; offline run in {folder / 'wandb'}, see `wandb sync`")
 
 
 def _value(value: Any) -> Any:

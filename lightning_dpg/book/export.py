@@ -7,9 +7,9 @@ from typing import Any
 from lightning_dpg import __version__
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.conditions import Condition, conditions
-from lightning_dpg.book.report import as_json, read, summary_of
+from lightning_dpg.book.report import read, summary_of
 from lightning_dpg.book.rows import Planned, Run
-from lightning_dpg.tables import as_csv
+from lightning_dpg.tables import as_csv, as_json, strict
 
 _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
@@ -49,7 +49,17 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
 
 
 def json_text(book: Book, names: Sequence[str]) -> str:
-    """Write all data sets with their totals, grants, measurements, runs and releases.
+    """Write :func:`whole` as strict JSON.
+
+    Args:
+        book: The book.
+        names: Data sets.
+    """
+    return as_json(strict(whole(book, names)))
+
+
+def whole(book: Book, names: Sequence[str]) -> dict[str, Any]:
+    """Return all data sets with their totals, grants, measurements, runs and releases.
 
     Args:
         book: The book.
@@ -67,13 +77,12 @@ def json_text(book: Book, names: Sequence[str]) -> str:
             for run in content.runs
         ]
         data_sets.append(summary)
-    whole = {
+    return {
         "book": book.url,
         "exported_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "lightning_dpg": __version__,
         "datasets": data_sets,
     }
-    return as_json(whole) + "\n"
 
 
 def _run(run: Run, condition: Condition | None) -> dict[str, Any]:

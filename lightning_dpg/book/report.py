@@ -1,6 +1,5 @@
 """Summaries of the data sets of a book: numbers for programs and pages."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -188,20 +187,3 @@ def _release(run: Run, condition: Condition | None) -> dict[str, Any]:
         "in_any_case": None if condition is None else condition.unconditional_epsilon,
         "entries": [each.values for each in run.planned if each.booked],
     }
-
-
-def as_json(content: Any) -> str:
-    """Write a summary as JSON; an infinite epsilon is the word ``inf``, since JSON has no infinity.
-
-    Args:
-        content: Plain values, with lists and dictionaries of them.
-    """
-    return json.dumps(_strict(content), indent=2, allow_nan=False)
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _strict(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_strict(each) for each in value]
-    return "inf" if value == math.inf else value

@@ -1,4 +1,4 @@
-"""Tables of the budget book in a terminal; plain text with whole numbers in a pipe."""
+"""Tables of the budget book for a terminal; plain text with whole numbers in a pipe."""
 
 import math
 import re
@@ -35,15 +35,15 @@ _WIDEST = 10_000  # of a pipe, where no line is folded
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def show(summary: dict[str, Any]) -> None:
-    """Print the totals of a data set, their bar, and its runs.
+def lines(summary: dict[str, Any]) -> list[str]:
+    """Return the totals of a data set, their bar, and its runs, as lines for stdout.
 
     Args:
         summary: Summary of the data set.
     """
     console = _console()
     total, delta = summary["total"], summary["delta"]
-    lines = [
+    totals = [
         f"{summary['dataset']}: relation {summary['relation']}, record {summary['record']}",
         *([summary["words"]] if summary["words"] else []),
         f"total     epsilon {digits_up(total, 6)}, delta {digits_up(delta, 6)}",
@@ -51,45 +51,41 @@ def show(summary: dict[str, Any]) -> None:
         f"reserved  epsilon {digits_up(summary['reserved'], 6)}",
         f"left      {left_text(summary)}",
     ]
-    for line in lines:
-        _print(console, plain(line))
-    _print(console, _bar(summary, _BAR, console).append(f" {summary['spent'] / total:.0%} spent"))
-    for line in _notes(summary):
-        _print(console, plain(line))
-    if summary["grants"]:
-        _print(console, _grants(summary["grants"]))
+    bar = _bar(summary, _BAR, console).append(f" {summary['spent'] / total:.0%} spent")
+    grants = [_grants(summary["grants"])] if summary["grants"] else []
+    content: list[RenderableType] = [
+        *map(plain, totals),
+        bar,
+        *map(plain, _notes(summary)),
+        *grants,
+    ]
     if not summary["releases"]:
-        _print(console, plain("no releases"))
-        return
-    _print(console, _runs(summary["releases"], console))
-    for line in condition_note(summary):
-        _print(console, plain(line))
+        return _lines_on(console, [*content, plain("no releases")])
+    runs = _runs(summary["releases"], console)
+    return _lines_on(console, [*content, runs, *map(plain, condition_note(summary))])
 
 
-def show_group(summary: dict[str, Any], facts: Sequence[tuple[str, str]]) -> None:
-    """Print what a group of disjoint parts proves, and one table of its parts.
+def group_lines(summary: dict[str, Any], facts: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what a group of disjoint parts proves, and one table of its parts, as lines.
 
     Args:
         summary: Summary of the group.
         facts: Its facts by name.
     """
-    console = _console()
     parts = summary["parts"]
     kind = f"relation {summary['relation']}, record {summary['record']}"
-    _print(console, plain(f"{summary['group']}: {len(parts)} parts, {kind}"))
-    for name, text in facts:
-        _print(console, plain(f"{name:9} {text}"))
+    head = [f"{summary['group']}: {len(parts)} parts, {kind}"]
     table = _table(*PART_COLUMNS)
     for each in parts:
         table.add_row(*map(plain, part_cells(each)))
     _fold_only(table, "part", "words")
-    _print(console, table)
-    for line in [*_same_edges(parts), *condition_note(summary)]:
-        _print(console, plain(line))
+    before = [*head, *(f"{name:9} {text}" for name, text in facts)]
+    after = [*_same_edges(parts), *condition_note(summary)]
+    return _lines_on(_console(), [*map(plain, before), table, *map(plain, after)])
 
 
-def show_all(summaries: Sequence[dict[str, Any]]) -> None:
-    """Print one table of all data sets.
+def all_lines(summaries: Sequence[dict[str, Any]]) -> list[str]:
+    """Return one table of all data sets, as lines.
 
     Args:
         summaries: Summary of each data set.
@@ -103,15 +99,14 @@ def show_all(summaries: Sequence[dict[str, Any]]) -> None:
         name, *numbers, count, _ = part_cells(each)
         table.add_row(plain(name), each["relation"], *numbers, bar, count)
     _fold_only(table, "data set")
-    _print(console, table)
-    _print(console, plain("epsilon at the delta of each; runs: budget show NAME"))
-    for line in _same_edges(summaries):
-        _print(console, plain(line))
-    _print_mark(console, summaries)
+    after = ["epsilon at the delta of each; runs: budget show NAME", *_same_edges(summaries)]
+    if any(each["conditional"] for each in summaries):
+        after.append(f"{MARK} only if conditions hold, which budget show NAME tells")
+    return _lines_on(console, [table, *map(plain, after)])
 
 
-def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column may be folded.
+def table_lines(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table whose first column may be folded, as lines.
 
     Args:
         names: Names of the columns.
@@ -121,7 +116,7 @@ def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*map(plain, row))
     _fold_only(table, names[0])
-    _print(_console(), table)
+    return _lines_on(_console(), [table])
 
 
 def node_line(node: float | str, size: int, delta: float) -> str:
@@ -161,12 +156,6 @@ def _same_edges(summaries: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{each['dataset']}: {note}" for each in summaries for note in same_edges_note(each)]
 
 
-def _print_mark(console: Console, summaries: Sequence[dict[str, Any]]) -> None:
-    """Explain the mark of data sets whose numbers hold under conditions."""
-    if any(each["conditional"] for each in summaries):
-        _print(console, plain(f"{MARK} only if conditions hold, which budget show NAME tells"))
-
-
 def _notes(summary: dict[str, Any]) -> list[str]:
     """Lines below the bar."""
     notes = [*same_edges_note(summary), *upper_bounds(summary)]
@@ -199,13 +188,13 @@ def _console() -> Console:
     return console
 
 
-def _print(console: Console, content: RenderableType) -> None:
-    if console.is_terminal:
-        console.print(content, soft_wrap=isinstance(content, Text))
-        return
+def _lines_on(console: Console, content: Sequence[RenderableType]) -> list[str]:
+    """Return content as the lines of a console, with its colors if it is a terminal."""
     with console.capture() as capture:
-        console.print(content, soft_wrap=isinstance(content, Text))
-    print("\n".join(line.rstrip(" ") for line in capture.get().removesuffix("\n").split("\n")))
+        for each in content:
+            console.print(each, soft_wrap=isinstance(each, Text))
+    lines = capture.get().removesuffix("\n").split("\n")
+    return lines if console.is_terminal else [line.rstrip(" ") for line in lines]
 
 
 def _bar(summary: dict[str, Any], places: int, console: Console) -> Text:

@@ -11,8 +11,9 @@ from pytorch_lightning import Trainer
 from lightning_dpg.cli.checkpoints import newest_checkpoint
 from lightning_dpg.cli.loggers import close_trackers
 from lightning_dpg.cli.run_folder import RunFolder
-from lightning_dpg.errors import INTERRUPTED, CommandError, explain, is_interrupt
+from lightning_dpg.errors import CommandError, explain, is_interrupt
 from lightning_dpg.interfaces import Released
+from lightning_dpg.outcome import INTERRUPTED
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 

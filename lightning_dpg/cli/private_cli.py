@@ -93,6 +93,17 @@ class PrivateCLI(LightningCLI):
                 end_early(error, self.config.subcommand, trainer, model, self._folder)
             raise
 
+    @property
+    def run_path(self) -> Path:
+        """Folder of the run; with ``fast_dev_run`` there is none of that name."""
+        assert self._folder is not None  # reserved before the run
+        return self._folder.path
+
+    @property
+    def book_note(self) -> str | None:
+        """What the budget book says of the data after the run, or that there is no book."""
+        return self._accountant.book_note
+
     def subcommands(self) -> dict[str, set[str]]:  # type: ignore[override]
         """The subcommand that is run: the parsers of the others would take most of the start."""
         skipped = LightningCLI.subcommands()

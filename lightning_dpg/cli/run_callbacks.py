@@ -8,6 +8,7 @@ from pytorch_lightning.callbacks import Callback, ModelSummary, ProgressBar
 
 from lightning_dpg.callbacks import Card, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.cli.quiet import at_terminal
+from lightning_dpg.outcome import is_quiet
 
 
 def with_release_writer(callbacks: list[Callback], texts: Mapping[str, Any]) -> list[Callback]:
@@ -29,10 +30,15 @@ def with_release_writer(callbacks: list[Callback], texts: Mapping[str, Any]) -> 
 def add_progress_bar(callbacks: list[Callback], settings: Namespace) -> None:
     """Add a bar with the budget at a terminal, unless there is one, and set whether there is.
 
+    With ``--quiet`` there is none, not even a configured one.
+
     Args:
         callbacks: Callbacks of the run, among which the bar stands in the end.
         settings: Section ``trainer``.
     """
+    if is_quiet():
+        callbacks[:] = [each for each in callbacks if not isinstance(each, ProgressBar)]
+        settings.enable_progress_bar = False
     has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
     if settings.enable_progress_bar is None:
         settings.enable_progress_bar = has_bar or at_terminal()

@@ -26,10 +26,32 @@ from typing import (
 )
 
 import lightning_dpg
+from lightning_dpg.commands.short_help import short_help
 from lightning_dpg.errors import CommandError, nearest
+from lightning_dpg.outcome import Outcome
 
 _METAVARS: Mapping[Any, str] = {int: "N", float: "X", Path: "PATH", str: "TEXT"}
+SWITCHES: Mapping[str, str] = {
+    "--json": "Print one JSON object on stdout, and nothing else there",
+    "--quiet": "Print no progress and no notes; warnings and errors stay",
+}
+"""Options of every command, with their texts."""
 _SECTIONS = re.compile(r"\n\n(Args|Attributes|Returns|Raises|Example):\n")
+
+
+class _ShortHelp(argparse.Action):
+    """Option that prints the help on one screen, and exits."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        """Take no value, and leave none."""
+        hidden = argparse.SUPPRESS
+        super().__init__(option_strings, dest=hidden, default=hidden, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print the help of the parser that has found the option."""
+        example = parser.example if isinstance(parser, Parser) else ""
+        print(short_help(parser, SWITCHES, example), end="")
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,8 +64,14 @@ class Parser(argparse.ArgumentParser):
             description=description,
             epilog=epilog,
             allow_abbrev=False,
+            add_help=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        self.example = ""
+        self.add_argument("-h", "--help", action=_ShortHelp, help="Print the first options")
+        self.add_argument("--help-all", action="help", help="Print all options and explanations")
+        for name, text in SWITCHES.items():  # the main function takes them off the command line
+            self.add_argument(name, action="store_true", default=argparse.SUPPRESS, help=text)
 
     def error(self, message: str) -> NoReturn:
         """Exit with two lines: the fault with the nearest name, and the help that lists all."""
@@ -53,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         elif wrong := re.search(r"COMMAND: invalid choice: '(.*?)'", message):
             message = f"unknown command '{wrong[1]}'{nearest(wrong[1], self._names())}"
         program = self.prog.removeprefix("lightning_dpg ")
-        raise CommandError(f"{message}\nall options: python -m lightning_dpg {program} --help")
+        raise CommandError(f"{message}\nall options: python -m lightning_dpg {program} --help-all")
 
     def _names(self, start: str = "") -> Iterator[str]:
         """Yield the options of this parser and its subcommands that begin with a text."""
@@ -65,7 +93,7 @@ class Parser(argparse.ArgumentParser):
                     yield from parser._names(start) if start else [name]
 
 
-def call(function: Callable[..., None], args: Sequence[str], epilog: str = "") -> None:
+def call(function: Callable[..., Outcome], args: Sequence[str], epilog: str = "") -> Outcome:
     """Run a command.
 
     Args:
@@ -74,11 +102,11 @@ def call(function: Callable[..., None], args: Sequence[str], epilog: str = "") -
         epilog: Last paragraphs of its help.
     """
     words, options = parse(function, args, epilog)
-    function(*words, **options)
+    return function(*words, **options)
 
 
 def parse(
-    function: Callable[..., None], args: Sequence[str], epilog: str = ""
+    function: Callable[..., Any], args: Sequence[str], epilog: str = ""
 ) -> tuple[list[str], dict[str, Any]]:
     """Read the command line of a command.
 
@@ -112,7 +140,7 @@ def in_groups(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[
     arguments = dict(options)
     for name, parameter in inspect.signature(function).parameters.items():
         group = parameter.annotation
-        if dataclasses.is_dataclass(group):
+        if isinstance(group, type) and dataclasses.is_dataclass(group):
             fields = dataclasses.fields(group)
             arguments[name] = group(**{each.name: arguments.pop(each.name) for each in fields})
     return arguments
@@ -151,7 +179,7 @@ def _options(function: Callable[..., Any], texts: Mapping[str, str]) -> Iterator
             yield _Option(name, parameter.annotation, parameter.default, is_word, texts[name])
 
 
-def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]) -> None:
+def add_arguments(parser: Parser, function: Callable[..., Any]) -> None:
     """Add the parameters of a function to a parser, and its description.
 
     A keyword-only parameter is an option, any other one is a word of the command line. Parameters of
@@ -165,7 +193,9 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., None]
         function: Its function, with a Google-style docstring. ``See :func:`path``` in place of the text
             of a parameter stands for the text of the parameter of that name there.
     """
-    parser.description, texts = described(inspect.getdoc(function) or "")
+    docstring = inspect.getdoc(function) or ""
+    parser.description, texts = described(docstring)
+    parser.example = " ".join(sections(docstring).get("Example", "").split())
     usage = ["%(prog)s"]
     for option in _options(function, texts):
         annotation, *names = (
@@ -206,11 +236,21 @@ def described(docstring: str) -> tuple[str, dict[str, str]]:
     Args:
         docstring: Google-style docstring, without indentation.
     """
-    description, *sections = _SECTIONS.split(docstring)
-    titles = dict(zip(sections[::2], sections[1::2], strict=True))
+    description = _SECTIONS.split(docstring)[0]
+    titles = sections(docstring)
     arguments = titles.get("Args") or titles.get("Attributes") or ""  # those of a data class
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", arguments, re.MULTILINE)
     return _plain(description), {name: " ".join(text.split()) for name, text in entries}
+
+
+def sections(docstring: str) -> dict[str, str]:
+    """Return the text of each section of a docstring by its title.
+
+    Args:
+        docstring: Google-style docstring, without indentation.
+    """
+    _, *parts = _SECTIONS.split(docstring)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _text(name: str, text: str) -> str:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.outcome import Outcome
 from lightning_dpg.running.settings import find_config
 
 if TYPE_CHECKING:
@@ -17,12 +17,11 @@ def attack(
     *,
     baseline_config: str | None = None,
     method: str | None = None,
-    json: Path | None = None,
     undirected: bool = False,
     kind: Kind | None = None,
     book: str | None = None,
     no_book: bool = False,
-) -> None:
+) -> Outcome:
     """Attack a release: look for relations and names in it.
 
     Reads the private graph, to know which guesses are right: the numbers are not private.
@@ -50,14 +49,14 @@ def attack(
         published: Folder of a release or of a run, or one or more synthetic graphs.
         baseline_config: Configuration to fit again with.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
-        json: File for the numbers.
         undirected: See :func:`lightning_dpg.auditing.attacks.attack`.
         kind: See :func:`lightning_dpg.auditing.attacks.attack`.
         book: See :func:`lightning_dpg.auditing.attacks.attack`.
         no_book: Log it in no budget book.
+
+    Example:
+        python -m lightning_dpg attack calls.csv runs/chung_lu/version_0
     """
-    if json is not None and not json.absolute().parent.is_dir():
-        raise CommandError(f"--json {json}: its folder does not exist")
     if baseline_config is not None:
         find_config(baseline_config)
     # Start-up time: a wrong option is refused before PyTorch is imported.
@@ -75,6 +74,4 @@ def attack(
         kind=kind,
         book="none" if no_book else book,
     )
-    if json is not None:
-        json.write_text(report.to_json(), encoding="utf-8")
-    print(report)
+    return Outcome([str(report)], report.values)

@@ -1,10 +1,13 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
+import json
 import time
 from pathlib import Path
+from typing import Annotated
 
 from lightning_dpg.auditing.audit_arguments import View, check_arguments
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import FINE, REFUTED, Outcome
 
 
 def audit(
@@ -13,10 +16,10 @@ def audit(
     view: View = "black_box",
     runs: int | None = None,
     confidence: float = 0.95,
-    output: Path | None = None,
+    out: Annotated[Path | None, "--out", "--output"] = None,
     book: str | None = None,
     no_book: bool = False,
-) -> None:
+) -> Outcome:
     """Measure how much privacy a method loses at least, and compare that with what it claims.
 
     Needs --config FILE, the configuration of a method. Options that are not listed here are those of
@@ -46,18 +49,18 @@ def audit(
         view: See :func:`lightning_dpg.auditing.audits.audit`.
         runs: See :func:`lightning_dpg.auditing.audits.audit`.
         confidence: See :func:`lightning_dpg.auditing.audits.audit`.
-        output: Folder for audit.json.
+        out: Folder for audit.json.
         book: See :func:`lightning_dpg.auditing.audits.audit`.
         no_book: Log it in no budget book.
 
-    Raises:
-        SystemExit: With code 1, if the bound refutes the claim.
+    Example:
+        python -m lightning_dpg audit --config chung_lu --privacy.epsilon 1 --canaries 200
     """
     if not any(word == "-c" or word.startswith("--config") for word in options_of_fit):
         raise CommandError("audit needs --config FILE, the configuration of a method")
     check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence, mark="--")
-    if output is not None and output.exists() and not output.is_dir():
-        raise CommandError(f"--output {output}: not a folder")
+    if out is not None and out.exists() and not out.is_dir():
+        raise CommandError(f"--out {out}: not a folder")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.audits import audit_settings
     from lightning_dpg.running.complete import complete_settings
@@ -72,12 +75,14 @@ def audit(
         confidence=confidence,
         book="none" if no_book else book,
     )
-    print(report)
-    print(f"time: {time.perf_counter() - started:.1f} s")
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        path = output / "audit.json"
-        path.write_text(report.to_json(), encoding="utf-8")
-        print(path)
-    if report.refuting:
-        raise SystemExit(1)
+    seconds = time.perf_counter() - started
+    content, files = report.to_json(), list[Path]()
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        files = [out / "audit.json"]
+        files[0].write_text(content, encoding="utf-8")
+    return Outcome(
+        [str(report), f"time: {seconds:.1f} s", *map(str, files)],
+        json.loads(content) | {"seconds": round(seconds, 3), "files": files},
+        REFUTED if report.refuting else FINE,
+    )

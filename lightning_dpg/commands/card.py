@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
 from lightning_dpg.run_folder import release_in
 
 
@@ -20,7 +21,7 @@ def card(
     audit: str | None = None,
     attack: str | None = None,
     method: str | None = None,
-) -> None:
+) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
     The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
@@ -41,6 +42,9 @@ def card(
         audit: See :class:`lightning_dpg.release.card.texts.Card`.
         attack: See :class:`lightning_dpg.release.card.texts.Card`.
         method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+
+    Example:
+        python -m lightning_dpg card runs/chung_lu/version_0 --operator "Bank of Utopia"
     """
     folder = release_in(release)
     if not (folder / "privacy.json").is_file():
@@ -63,4 +67,5 @@ def card(
         attack=attack,
     )
     rewrite_card(folder, texts, None if method is None else imported(method))
-    print(f"{folder / 'MODEL_CARD.md'}\n{folder / 'MODEL_CARD.html'}")
+    files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    return Outcome([*map(str, files)], {"release": folder, "files": files})

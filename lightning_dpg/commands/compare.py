@@ -6,19 +6,24 @@ import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from lightning_dpg.cli.quiet import at_terminal
 from lightning_dpg.commands.arguments import parse
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
+
+if TYPE_CHECKING:
+    from lightning_dpg.benchmark.results import Results, Table
 
 
-def run(args: list[str]) -> None:
+def run(args: list[str]) -> Outcome:
     """Run the command; after an early end, name the command that continues.
 
     Raises:
-        SystemExit: If a fit failed (2) or the user interrupted (130).
+        SystemExit: If the user interrupted.
     """
     _, options = parse(compare, args)
     # Start-up time: other commands need no locks of folders.
@@ -31,10 +36,10 @@ def run(args: list[str]) -> None:
         return f"{state}\ngo on with: {shlex.join(command)}"
 
     try:
-        compare(**options)
+        return compare(**options)
     except KeyboardInterrupt:
         print(f"interrupted: {way_on()}", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(INTERRUPTED) from None
     except BrokenOffError as error:
         raise CommandError(f"{error}\n{way_on()}") from error
 
@@ -57,7 +62,7 @@ def compare(
     wandb: bool = False,
     book: str | None = None,
     no_book: bool = False,
-) -> None:
+) -> Outcome:
     """Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
 
     Reads the private graphs: the results are not private. --methods, --graphs and --epsilons are needed,
@@ -99,8 +104,8 @@ def compare(
         book: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         no_book: Log it in no budget book.
 
-    Raises:
-        SystemExit: With code 2, if a fit failed.
+    Example:
+        python -m lightning_dpg compare --methods bter --graphs calls.csv --epsilons 1 2 --out out
     """
     required = {"--methods": methods, "--graphs": graphs, "--epsilons": epsilons}
     missing_options = [name for name, values in required.items() if values is None]
@@ -132,22 +137,54 @@ def compare(
             },
             out,
             jobs or 1,
-            partial(print, flush=True),
+            _progress,
             "none" if no_book else book,
             executor,
         )
-    for path in results.files:
-        print(path)
     if wandb:
         # Start-up time: Weights & Biases is imported on demand.
         from lightning_dpg.benchmark.tracking import track
 
         track(results)
-    print("not private: the numbers were computed from the real graphs")
-    if results.failed:
-        logs = out / "logs"
-        print(f"{results.failed} of {len(results.runs)} fits failed, see {logs}", file=sys.stderr)
-        raise SystemExit(2)
+    logs = f"{results.failed} of {len(results.runs)} fits failed, see {out / 'logs'}"
+    return Outcome(
+        [
+            *map(str, results.files),
+            "not private: the numbers were computed from the real graphs",
+        ],
+        {
+            "fits": len(results.runs),
+            "failed": results.failed,
+            "files": results.files,
+            "tables": [
+                {"graph": table.graph, "epsilon": table.epsilon, "rows": _rows(table, results)}
+                for table in results.tables
+            ],
+        },
+        REFUSED if results.failed else FINE,
+        logs * bool(results.failed),
+    )
+
+
+def _rows(table: "Table", results: "Results") -> list[dict[str, Any]]:
+    """Return the rows of a table with the means of the headline queries; results.csv has all."""
+    return [
+        {
+            "method": row.method,
+            "role": row.role,
+            "private": row.is_private,
+            "spent_epsilon": row.spent().mean,
+            "guarantee": row.guarantee,
+            "errors": {query: row.score(query).mean for query in results.task.win_queries},
+        }
+        for row in table.rows
+    ]
+
+
+def _progress(line: str) -> None:
+    """Print a line of progress at a terminal."""
+    if at_terminal():
+        note(line)
 
 
 @contextlib.contextmanager
@@ -167,4 +204,4 @@ def _executor(scheduler: str | None) -> contextlib.AbstractContextManager[Execut
     # Start-up time: Dask is imported on demand.
     from lightning_dpg.benchmark.cluster import dask_executor
 
-    return dask_executor(scheduler, partial(print, flush=True))
+    return dask_executor(scheduler, _progress)

@@ -1,34 +1,35 @@
 """``evaluate``: similarity of synthetic graphs to the real graph."""
 
+import json
 import textwrap
 from pathlib import Path
 from typing import Literal
 
 from lightning_dpg.commands.arguments import call
-from lightning_dpg.errors import CommandError
-from lightning_dpg.formats.whole_files import scratch_of, write_whole
+from lightning_dpg.errors import CommandError, explain
+from lightning_dpg.formats.whole_files import scratch_of
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
+from lightning_dpg.outcome import FINE, REFUSED, Outcome
 
 
-def run(args: list[str]) -> None:
+def run(args: list[str]) -> Outcome:
     """Run the command, whose help explains all queries."""
-    call(evaluate, args, _meanings())
+    return call(evaluate, args, _meanings())
 
 
 def evaluate(
     real: str,
     synthetic: list[str],
     *,
-    json: Path | None = None,
-    csv: Path | None = None,
     html: Path | None = None,
-    undirected: bool = False,
+    csv: Path | None = None,
     kind: Kind | None = None,
+    undirected: bool = False,
     task: Literal["queries", "node-classification"] = "queries",
     book: str | None = None,
     no_book: bool = False,
-) -> None:
+) -> Outcome:
     """Compare synthetic graphs with the real one. Reads the private graph: the numbers are not private.
 
     Errors are |real - synthetic| / |real|, save those of the queries about both graphs:
@@ -65,17 +66,19 @@ def evaluate(
     Args:
         real: Name of a graph or path of a file.
         synthetic: Likewise, or the folder of a release or of a run; one or more.
-        json: File for the numbers.
-        csv: File for a row per number.
         html: File for a page with pictures.
-        undirected: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
+        csv: File for a row per number.
         kind: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
+        undirected: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         task: Compare graphs by queries, or by networks that learn classes of nodes from them.
         book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         no_book: Log it in no budget book.
+
+    Example:
+        python -m lightning_dpg evaluate calls.csv runs/chung_lu/version_0 --html report.html
     """
     inputs = [Path(name).absolute() for name in (real, *synthetic)]
-    outputs = {"--json": json, "--csv": csv, "--html": html}
+    outputs = {"--csv": csv, "--html": html}
     for option, path in outputs.items():
         if path is not None:
             _check_output(option, path, inputs)
@@ -92,19 +95,21 @@ def evaluate(
         kind=kind,
         book="none" if no_book else book,
     )
-    # Write files before the tables, since a reader may stop early, as in `evaluate ... | head`.
+    problem = None
     try:
-        if json is not None:
-            write_whole(json, evaluation.to_json())
         if csv is not None:
             evaluation.to_csv(csv)
         if html is not None:
             evaluation.to_html(html)
-    finally:  # print the numbers even if the disk is full
-        print("\n".join([*evaluation.table(), NOT_PRIVATE]), flush=True)
-    for path in outputs.values():
-        if path is not None and path.is_file():
-            print(path)
+    except OSError as error:  # the numbers are printed even if the disk is full
+        problem = explain(error)
+    files = [path for path in outputs.values() if path is not None and path.is_file()]
+    return Outcome(
+        [*evaluation.table(), NOT_PRIVATE, *map(str, files)],
+        json.loads(evaluation.to_json()) | {"files": files},
+        FINE if problem is None else REFUSED,
+        problem or "",
+    )
 
 
 def _meanings() -> str:

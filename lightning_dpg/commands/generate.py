@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
 
 
 def generate(
@@ -13,7 +14,7 @@ def generate(
     seed: int | None = None,
     out: Path | None = None,
     method: str | None = None,
-) -> None:
+) -> Outcome:
     """Draw synthetic graphs from a release. Needs no private data, costs nothing.
 
     Args:
@@ -22,6 +23,9 @@ def generate(
         seed: Seed of the first graph; by default the first one of which the release holds no graph.
         out: Folder to write to; by default ``generated`` in the run folder.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+
+    Example:
+        python -m lightning_dpg generate --run runs/chung_lu/version_0 --num-graphs 10
     """
     if num_graphs < 1:
         raise CommandError(f"--num-graphs must be positive, got {num_graphs}")
@@ -53,8 +57,10 @@ def generate(
     except Exception as error:
         reason = f"its tensors draw no graph ({first_line(error)})"
         raise CommandError(f"{tensors}: {reason}") from error
-    for path in paths:
-        print(path)
+    return Outcome(
+        [*map(str, paths)],
+        {"release": tensors.parent, "seeds": list(seeds), "files": paths},
+    )
 
 
 def _first_new_seed(release: Path) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from lightning_dpg.advice import GOALS
+from lightning_dpg.outcome import Outcome
 from lightning_dpg.running.method_list import (
     MethodInfo,
     Tier,
@@ -27,29 +28,40 @@ _TITLES: dict[Tier, str] = {
 }
 
 
-def list_(*, everything: Annotated[bool, "--all"] = False) -> None:
-    """Print the methods by tier, the recommended ones by goal.
+def list_(*, everything: Annotated[bool, "--all"] = False) -> Outcome:
+    """List the methods by tier, the recommended ones by goal.
 
     Args:
-        everything: Print all configurations and data sets as well.
+        everything: List all configurations and data sets as well.
+
+    Example:
+        python -m lightning_dpg list --all
     """
-    print(
-        "recommended, by goal (plan --goal GOAL --epsilon E --nodes N --edges M gives the reason):"
-    )
-    for goal, words in GOALS.items():
-        print(f"  {words}: {', '.join(recommended_configurations(goal))}")
+    recommended = {goal: list(recommended_configurations(goal)) for goal in GOALS}
     sections = {_TITLES[tier]: rows for tier, rows in tiers().items()}
     if everything:
         sections |= configs() | {"data sets (data.init_args.name)": data_sets()}
+    lines = [
+        "recommended, by goal (plan --goal GOAL --epsilon E --nodes N --edges M gives the reason):",
+        *(f"  {GOALS[goal]}: {', '.join(names)}" for goal, names in recommended.items()),
+    ]
     for title, rows in sections.items():
         width = max((len(name) for name, _ in rows), default=0)
-        print(f"{title}:")
-        for name, text in rows:
-            print(f"  {name:<{width}}  {text}".rstrip())
-    print("a name is that of a configuration (fit --config NAME), or of a class without one")
-    print("[edge], [node], [local_graph]: what the guarantee protects; *: it has a condition")
+        lines.append(f"{title}:")
+        lines += [f"  {name:<{width}}  {text}".rstrip() for name, text in rows]
+    lines += [
+        "a name is that of a configuration (fit --config NAME), or of a class without one",
+        "[edge], [node], [local_graph]: what the guarantee protects; *: it has a condition",
+    ]
     if not everything:
-        print("all configurations and data sets: python -m lightning_dpg list --all")
+        lines.append("all configurations and data sets: python -m lightning_dpg list --all")
+    return Outcome(
+        lines,
+        {
+            "recommended": recommended,
+            "sections": {title: dict(rows) for title, rows in sections.items()},
+        },
+    )
 
 
 def tiers() -> dict[Tier, Rows]:

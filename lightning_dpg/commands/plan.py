@@ -1,7 +1,10 @@
 """``plan``: noise, steps, epsilon and delta of a run, without data."""
 
+from typing import Any
+
 from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hint, reports_line
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
 
 
 def plan(
@@ -16,7 +19,7 @@ def plan(
     goal: Goal | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
-) -> None:
+) -> Outcome:
     """Plan noise, steps, epsilon and delta of a run, or choose a method for a goal, without any data.
 
     A training needs --delta, --sample-rate and --steps, the choice of a method --goal.
@@ -32,6 +35,9 @@ def plan(
         goal: What the hint is for; by default ``links``.
         kind: Kind of the graph; by default ``undirected``.
         attributes: Attributes of the nodes are public.
+
+    Example:
+        python -m lightning_dpg plan --goal links --epsilon 1 --nodes 20000 --edges 200000
     """
     if nodes is None:
         for name, value in {"--edges": edges, "--kind": kind, "--goal": goal}.items():
@@ -50,6 +56,8 @@ def plan(
             "for the choice of a method give --goal in place of --sample-rate and --steps"
         )
     hints = _hints(goal or "links", epsilon, delta or 0, nodes, edges, kind, attributes)
+    lines = [f"hint: {text}" for text in hints]
+    values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
         # Start-up time: a wrong option is refused before numpy is imported.
         from lightning_dpg.running.plan import plan as plan_of
@@ -61,8 +69,17 @@ def plan(
             steps=steps,
             noise_multiplier=noise_multiplier,
         )
-        hints = [str(result), *([""] if hints else []), *hints]
-    print("\n".join(hints))
+        lines = [str(result), *([""] if lines else []), *lines]
+        second = result.second_opinion
+        values |= {
+            "sample_rate": sample_rate,
+            "steps": steps,
+            "noise_multiplier": result.sigma,
+            "epsilon_spent": result.epsilon,
+            "epsilon_by_opacus": None if second is None else str(second),
+            "max_steps": result.max_steps,
+        }
+    return Outcome(lines, values)
 
 
 def _hints(
@@ -80,4 +97,4 @@ def _hints(
     kind = kind or ("set" if goal in OF_SETS else "undirected")
     facts = Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes)
     reports = reports_line(facts)
-    return [f"hint: {hint(facts)}", *([f"hint: {reports}"] if reports else [])]
+    return [hint(facts), *([reports] if reports else [])]

@@ -1,15 +1,16 @@
 """``verify``: integrity of a release, and agreement of its statement with its ledger entries."""
 
+import json
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import FINE, OLD, REFUTED, Outcome
 from lightning_dpg.run_folder import release_in
 
-OLD = 3
-"""Exit code of a release without faults whose files have no checksums, as 0.1.0 wrote them."""
+_STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
 
 
-def verify(release: Path) -> None:
+def verify(release: Path) -> Outcome:
     """Check a release, from its own files alone.
 
     The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does). It recomputes epsilon
@@ -25,8 +26,8 @@ def verify(release: Path) -> None:
     Args:
         release: Folder or file of a release.
 
-    Raises:
-        SystemExit: With code 1, if a fault is found; with code 3, if the release is an old one.
+    Example:
+        python -m lightning_dpg verify runs/chung_lu/version_0
     """
     folder = release.parent if release.is_file() else release_in(release)
     if not folder.is_dir():
@@ -38,21 +39,30 @@ def verify(release: Path) -> None:
     from lightning_dpg.release.verify import faults, is_old, summary, warnings_of
 
     if problems := faults(folder):
-        _print_red(problems)
-        print(f"{folder}: {len(problems)} {'fault' if len(problems) == 1 else 'faults'}")
-        raise SystemExit(1)
-    _print_red(warnings_of(folder))
-    print("\n".join(summary(folder)))
-    if is_old(folder):
-        raise SystemExit(OLD)
+        count = f"{len(problems)} {'fault' if len(problems) == 1 else 'faults'}"
+        return Outcome(
+            [*_red(problems), f"{folder}: {count}"],
+            {"release": folder, "faults": problems},
+            REFUTED,
+        )
+    warnings = warnings_of(folder)
+    statement = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
+    stated = {name: statement.get(name) for name in _STATED}
+    return Outcome(
+        [*_red(warnings), *summary(folder)],
+        {"release": folder, "faults": [], "warnings": warnings, **stated},
+        OLD if is_old(folder) else FINE,
+    )
 
 
-def _print_red(lines: list[str]) -> None:
-    """Print lines, in red to a terminal."""
+def _red(lines: list[str]) -> list[str]:
+    """Return lines, in red for a terminal."""
     # Start-up time: the other commands print without rich.
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    for line in lines:
-        console.print(Text(line, style="bold red"), soft_wrap=True)
+    with console.capture() as capture:
+        for line in lines:
+            console.print(Text(line, style="bold red"), soft_wrap=True)
+    return capture.get().splitlines()

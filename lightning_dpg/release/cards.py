@@ -9,6 +9,7 @@ from lightning_dpg import __version__
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.outcome import note
 from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.texts import Card
@@ -61,9 +62,7 @@ def rewrite_card(
     if release.name in (RELEASE, NOT_PRIVATE):
         write_nonprivate_card(content, results, release.parent)
     elif results.private:
-        print(
-            f"{release} is in no run folder: results of the private graph are in their files only"
-        )
+        note(f"{release} is in no run folder: results of the private graph are in their files only")
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:

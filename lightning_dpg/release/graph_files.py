@@ -14,6 +14,7 @@ from lightning_dpg.formats.parquet import INSTALL, has_parquet
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import PublishesGraphs
+from lightning_dpg.outcome import note
 
 Format = Literal["edges", "graphml", "npz", "parquet"]
 FORMATS: tuple[Format, ...] = ("edges", "graphml", "npz")
@@ -68,7 +69,7 @@ def write_graphs(
                 paths += write_graph_files(graph, folder, seed, formats)
                 is_large = formats is None and num_edges(graph) >= MANY_EDGES
             if is_large and not is_noted:
-                print(_large_formats_line())
+                note(_large_formats_line())
                 is_noted = True
     method.train(was_training)
     return paths

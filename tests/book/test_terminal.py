@@ -16,7 +16,7 @@ def found(tmp_path):
 
 
 def test_the_totals_the_bar_and_the_runs_in_a_pipe(found, capsys):
-    terminal.show(found)
+    print("\n".join(terminal.lines(found)))
     lines = capsys.readouterr().out.splitlines()
     assert lines[:5] == [
         "crm: relation edge, record undirected edge",
@@ -42,12 +42,12 @@ def test_no_number_is_cut_in_a_narrow_terminal(found, capsys, monkeypatch, width
     found["releases"][0] |= {"epsilon": 0.123456, "delta": 1.23457e-06, "method": "M" * 30}
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
-    terminal.show(found)
+    print("\n".join(terminal.lines(found)))
     output = capsys.readouterr().out
     assert "\x1b[31m" in output and "\x1b[33m" in output and "\x1b[32m" in output
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
-    terminal.show(found)
+    print("\n".join(terminal.lines(found)))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
     text = "".join("".join(lines).split())
@@ -58,7 +58,7 @@ def test_no_number_is_cut_in_a_narrow_terminal(found, capsys, monkeypatch, width
 def test_all_data_sets_in_one_table(tmp_path, capsys):
     book = small_book(f"sqlite:///{tmp_path}/book.db")
     register(book, "web", epsilon=4.0)
-    terminal.show_all([summary(book, name) for name in ("crm", "web")])
+    print("\n".join(terminal.all_lines([summary(book, name) for name in ("crm", "web")])))
     _, crm, web, note = capsys.readouterr().out.splitlines()
     assert crm.split()[:7] == ["crm", "edge", "2", "1e-06", "0.75", "1", "0.25"]
     assert web.split()[:7] == ["web", "edge", "4", "1e-06", "0", "0", "4"]
@@ -69,7 +69,7 @@ def test_all_data_sets_in_one_table(tmp_path, capsys):
 def test_words_of_a_user_are_shown_as_they_are(tmp_path, capsys):
     book = new_book(f"sqlite:///{tmp_path}/book.db", EVIL, words="two\x1b[31m\nlines")
     run(book, entry(0.5), EVIL, folder="/runs/[bold]x\x1b]0;title\x07")
-    terminal.show(summary(book, EVIL))
+    print("\n".join(terminal.lines(summary(book, EVIL))))
     output = capsys.readouterr().out
     assert EVIL in output
     assert "[bold]x" in output
@@ -79,7 +79,7 @@ def test_words_of_a_user_are_shown_as_they_are(tmp_path, capsys):
 
 def test_grants_killed_runs_and_measurements_are_named(tmp_path, capsys):
     book = full_book(f"sqlite:///{tmp_path}/book.db")
-    terminal.show(summary(book, "crm"))
+    print("\n".join(terminal.lines(summary(book, "crm"))))
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:5] == [
         "spent     epsilon 0.75 (sum of pure epsilons)",
@@ -105,24 +105,24 @@ def test_grants_killed_runs_and_measurements_are_named(tmp_path, capsys):
 
 def test_lost_steps_and_closed_data_sets_are_named(tmp_path, capsys):
     book = full_book(f"sqlite:///{tmp_path}/book.db")
-    terminal.show(summary(book, "january"))
+    print("\n".join(terminal.lines(summary(book, "january"))))
     lines = capsys.readouterr().out.splitlines()
     assert lines[5] == "left      nothing"
     assert lines[6:8] == [
         f"[{'#' * 40}] 125% spent",
         "the total is exceeded: lost steps were released, and are booked whatever the total",
     ]
-    terminal.show(summary(book, "february"))
+    print("\n".join(terminal.lines(summary(book, "february"))))
     assert "left      nothing: closed at 20" in capsys.readouterr().out
     found = summary(book, "february")
     assert (found["left"], found["closed_by"], found["releases"]) == (0.0, "ann", [])
-    terminal.show_all([found])
+    print("\n".join(terminal.all_lines([found])))
     assert capsys.readouterr().out.splitlines()[1].split()[6] == "closed"
 
 
 def test_a_group_is_one_table_of_its_parts(tmp_path, capsys):
     found = group_summary(full_book(f"sqlite:///{tmp_path}/book.db"), "year")
-    terminal.show_group(found, group_facts(found))
+    print("\n".join(terminal.group_lines(found, group_facts(found))))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "year: 2 parts, relation edge, record undirected edge"
     assert lines[2:5] == [
@@ -147,7 +147,7 @@ def test_no_number_of_a_grant_is_cut_in_a_narrow_terminal(tmp_path, capsys, monk
         ("TERM", "dumb"),
     ):
         monkeypatch.setenv(name, value)
-    terminal.show(found)
+    print("\n".join(terminal.lines(found)))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     text = "".join("".join(lines).split())

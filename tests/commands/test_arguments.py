@@ -118,7 +118,7 @@ def test_other_words_go_to_the_parameter_that_takes_them():
 
 def help_of(function):
     with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit):
-        parse(function, ["--help"], "The end.")
+        parse(function, ["--help-all"], "The end.")
     return " ".join(said.getvalue().split())
 
 
@@ -156,7 +156,7 @@ def test_mistakes_are_two_lines(args, said):
         parse(paint, args)
     first, second = str(refused.value).splitlines()
     assert said in first
-    assert second == "all options: python -m lightning_dpg paint --help"
+    assert second == "all options: python -m lightning_dpg paint --help-all"
 
 
 def test_a_parameter_without_a_text_is_a_fault():

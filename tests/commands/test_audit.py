@@ -49,7 +49,7 @@ def audit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*args):
-        code = main(["audit", *args, "--output", "out"])
+        code = main(["audit", *args, "--out", "out"])
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]  # no run is left
         return code, json.loads((tmp_path / "out" / "audit.json").read_text())
 
@@ -231,7 +231,7 @@ def test_a_dense_graph_has_no_room():
         (["--config", "chung_lu", "--runs", "3"], "--runs must be at least 4"),
         (["--config", "chung_lu", "--runs", "4", "--canaries", "0"], "in all fits together, got 0"),
         (["--config", "chung_lu", "--confidence", "1"], "between 0 and 1"),
-        (["--config", "chung_lu", "--output", "file"], "--output file: not a folder"),
+        (["--config", "chung_lu", "--out", "file"], "--out file: not a folder"),
         (["--config", "chung_lu", "--canarys", "9"], "canarys"),
     ],
 )

@@ -88,9 +88,8 @@ def test_scores_of_a_release_do_not_depend_on_the_real_edges(planted):
 @pytest.mark.usefixtures("files")
 def test_tables_and_files_of_the_command(tmp_path, capsys):
     command = ["evaluate", "real.graphml", ".", "plain.edges", "--task", "node-classification"]
-    assert main([*command, "--json", "o.json", "--csv", "o.csv", "--html", "o.html"]) == 0
-    printed = capsys.readouterr().out
-    content = json.loads((tmp_path / "o.json").read_text())
+    assert main([*command, "--csv", "o.csv", "--html", "o.html", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
     assert content["seeds"] == [0, 1, 2, 3, 4]
     assert [content[f"num_{part}"] for part in ("train", "validation", "test")] == [36, 28, 56]
     names = [row["graph"] for row in content["rows"][::2]]
@@ -109,10 +108,8 @@ def test_tables_and_files_of_the_command(tmp_path, capsys):
         )
         assert float(row["mean"]) == score["mean"] == pytest.approx(np.mean(values))
         assert score["deviation"] == pytest.approx(np.std(values, ddof=1))
-        assert f"{100 * score['mean']:.1f} ± {100 * score['deviation']:.1f}" in printed
     page = (tmp_path / "o.html").read_text()
     assert "edge-level (1, 0)-DP" in page and "Not private" in page and "plain.edges" in page
-    assert "not private" in printed
 
 
 @pytest.mark.usefixtures("files")

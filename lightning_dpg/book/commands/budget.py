@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.book.commands.owner import close, grant, init, register
 from lightning_dpg.book.commands.plan import plan
 from lightning_dpg.commands.arguments import Parser, add_arguments, in_groups
+from lightning_dpg.outcome import REFUTED, Outcome
 
 DESCRIPTION = """\
 The budget book: what a data set has spent over all its releases.
@@ -21,31 +23,36 @@ and no part of a release. Keep a backup; a run on data whose book is lost cannot
 be added to earlier ones."""
 
 
-def run(args: list[str]) -> None:
+def run(args: list[str]) -> Outcome:
     """Run one of the subcommands."""
     parser = Parser(prog="lightning_dpg budget", description=DESCRIPTION)
+    parser.example = "python -m lightning_dpg budget show crm --book sqlite:///book.db"
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, function in _COMMANDS.items():
         does = (inspect.getdoc(function) or "").partition("\n")[0]
         add_arguments(commands.add_parser(name, help=does), function)
     options = vars(parser.parse_args(args))
-    function = _COMMANDS[options.pop("command")]
-    function(**in_groups(function, options))
+    name = options.pop("command")
+    function = _COMMANDS[name]
+    outcome = function(**in_groups(function, options))
+    return replace(outcome, values={"command": f"budget {name}"} | dict(outcome.values or {}))
 
 
-def show(name: str | None = None, *, json: bool = False, book: str | None = None) -> None:
+def show(name: str | None = None, *, book: str | None = None) -> Outcome:
     """Print total, spent, reserved and left.
 
     Args:
         name: Data set or group; by default all.
-        json: Print numbers for programs.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget show crm --book sqlite:///book.db
     """
     with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book import terminal
         from lightning_dpg.book.partition import group_facts, group_summary, parts_of
-        from lightning_dpg.book.report import as_json, summary
+        from lightning_dpg.book.report import summary
         from lightning_dpg.errors import BookError
 
         try:
@@ -55,30 +62,26 @@ def show(name: str | None = None, *, json: bool = False, book: str | None = None
         if name and parts_of(place, name):
             place.reconcile()
             of_group = group_summary(place, name)
-            if json:
-                print(as_json(of_group))
-            else:
-                terminal.show_group(of_group, group_facts(of_group))
-            return
+            return Outcome(terminal.group_lines(of_group, group_facts(of_group)), of_group)
         place.reconcile(name)
         names = [name] if name else [each.name for each in place.data_sets()]
         summaries = [summary(place, each) for each in names]
-        if json:
-            print(as_json(summaries[0] if name else summaries))
-        elif name:
-            terminal.show(summaries[0])
-        elif summaries:
-            terminal.show_all(summaries)
-        else:
-            print(f"{place.url}: no data set is registered")
+        if name:
+            return Outcome(terminal.lines(summaries[0]), summaries[0])
+        shown = terminal.all_lines(summaries) if summaries else []
+        none = [f"{place.url}: no data set is registered"]
+        return Outcome(shown or none, {"book": place.url, "datasets": summaries})
 
 
-def history(name: str | None = None, *, book: str | None = None) -> None:
+def history(name: str | None = None, *, book: str | None = None) -> Outcome:
     """Print all lines of the log, oldest first.
 
     Args:
         name: Data set or group; by default all.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget history crm --book sqlite:///book.db
     """
     with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
@@ -88,14 +91,18 @@ def history(name: str | None = None, *, book: str | None = None) -> None:
         names = set(names_of(place, name)) if name else set()
         runs = {each.number for named in names for each in place.runs(named)}
         numbers = {each.number for named in names for each in place.grants(named)}
+        rows = list[dict[str, Any]]()
         for line in lines(place.database):
             facts = line.facts
             is_named = names & {facts.get("name"), facts.get("dataset")}
             is_approved = line.kind == "approve" and facts["number"] in numbers
             if not names or is_named or is_approved or facts.get("run") in runs:
-                print(
-                    f"{line.line:>6}  {line.time[:19].replace('T', ' ')}  {_what(line.kind, facts)}"
-                )
+                what = _what(line.kind, facts)
+                rows.append({"line": line.line, "utc": line.time, "kind": line.kind, "what": what})
+    return Outcome(
+        [f"{row['line']:>6}  {row['utc'][:19].replace('T', ' ')}  {row['what']}" for row in rows],
+        {"lines": rows},
+    )
 
 
 def _what(kind: str, facts: dict[str, Any]) -> str:
@@ -117,15 +124,15 @@ def _what(kind: str, facts: dict[str, Any]) -> str:
     return f"run {facts['run']}: {facts['outcome']}, {sum(facts['booked'])} steps booked in all"
 
 
-def verify(*, token: Path | None = None, book: str | None = None) -> None:
+def verify(*, token: Path | None = None, book: str | None = None) -> Outcome:
     """Find changed, removed and inserted lines; exit code 1 if there are any.
 
     Args:
         token: File with the owner's token, to also find lines of owners that were written without it.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
 
-    Raises:
-        SystemExit: With code 1, if there are any.
+    Example:
+        python -m lightning_dpg budget verify --book sqlite:///book.db
     """
     with open_book(book, token) as place:
         # Start-up time: the import brings PyTorch.
@@ -136,11 +143,12 @@ def verify(*, token: Path | None = None, book: str | None = None) -> None:
         if token and not changes:
             changes = place.owner_faults()
         if changes:
-            print("\n".join(changes))
-            raise SystemExit(1)
+            return Outcome(changes, {"book": place.url, "faults": changes}, REFUTED)
         log = lines(place.database)
-        print(
-            f"{place.url}: {len(log)} lines, no fault; last hash {log[-1].hash if log else 'none'}"
+        last = log[-1].hash if log else None
+        return Outcome(
+            [f"{place.url}: {len(log)} lines, no fault; last hash {last or 'none'}"],
+            {"book": place.url, "faults": [], "lines": len(log), "last_hash": last},
         )
 
 
@@ -153,7 +161,7 @@ _OWNER_LINES = {
     "approve": "grant {number}: approved by {user}",
     "close_data_set": "closed {name}, by {user}",
 }
-_COMMANDS: dict[str, Callable[..., None]] = {
+_COMMANDS: dict[str, Callable[..., Outcome]] = {
     function.__name__: function
     for function in (init, register, grant, close, show, history, plan, export, html, verify)
 }

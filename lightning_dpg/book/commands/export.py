@@ -1,10 +1,11 @@
 """``budget export``: all releases for programs of an officer."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
 
 if TYPE_CHECKING:
     from lightning_dpg.book.book import Book
@@ -14,30 +15,34 @@ def export(
     name: str | None = None,
     *,
     format: Literal["csv", "json"],
-    output: Path | None = None,
+    out: Annotated[Path | None, "--out", "--output"] = None,
     overwrite: bool = False,
     book: str | None = None,
-) -> None:
+) -> Outcome:
     """Write all releases as CSV or JSON, without secrets.
 
     Args:
         name: Data set or group; by default all.
         format: Format of the file.
-        output: The file; by default the terminal.
+        out: The file; by default the terminal.
         overwrite: Replace a file that is there.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget export crm --format csv --out releases.csv
     """
-    if output is not None:
-        check_output(output, overwrite=overwrite)
+    if out is not None:
+        check_output(out, overwrite=overwrite)
     with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
-        from lightning_dpg.book.export import csv_text, json_text
+        from lightning_dpg.book.export import csv_text, json_text, whole
 
-        content = (csv_text if format == "csv" else json_text)(place, names_of(place, name))
-    if output is None:
-        print(content, end="")
-    else:
-        write(output, content)
+        names = names_of(place, name)
+        content = (csv_text if format == "csv" else json_text)(place, names)
+        values = whole(place, names)
+    if out is not None:
+        return written(out, content)
+    return Outcome([content.removesuffix("\n")], values)
 
 
 def names_of(book: "Book", name: str | None) -> list[str]:
@@ -67,17 +72,23 @@ def check_output(path: Path, *, overwrite: bool) -> None:
         CommandError: If nothing can be written there.
     """
     if not path.absolute().parent.is_dir():
-        raise CommandError(f"--output {path}: no such folder {path.absolute().parent}")
+        raise CommandError(f"--out {path}: no such folder {path.absolute().parent}")
     if path.is_dir():
-        raise CommandError(f"--output {path}: a folder; name a file")
+        raise CommandError(f"--out {path}: a folder; name a file")
     if path.is_file() and not overwrite:
-        raise CommandError(f"--output {path}: the file exists; replace it with --overwrite")
+        raise CommandError(f"--out {path}: the file exists; replace it with --overwrite")
 
 
-def write(path: Path, content: str) -> None:
-    """Write a file that appears complete or not at all, and name it."""
+def written(path: Path, content: str) -> Outcome:
+    """Write a file that appears complete or not at all.
+
+    Args:
+        path: The file.
+        content: Its text.
+    """
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.formats.whole_files import write_whole
 
     write_whole(path, content)
-    print(f"written: {path} ({len(content.encode()):,} bytes)")
+    line = f"written: {path} ({len(content.encode()):,} bytes)"
+    return Outcome([line], {"files": [path]})

@@ -1,30 +1,35 @@
 """``budget html``: one page for the officer."""
 
 from pathlib import Path
+from typing import Annotated
 
-from lightning_dpg.book.commands.export import check_output, names_of, write
+from lightning_dpg.book.commands.export import check_output, names_of, written
 from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
 
 
 def html(
     name: str | None = None,
     *,
-    output: Path = Path("budget.html"),
+    out: Annotated[Path, "--out", "--output"] = Path("budget.html"),
     method: str | None = None,
     overwrite: bool = False,
     book: str | None = None,
-) -> None:
+) -> Outcome:
     """Write one page for the officer.
 
     Args:
         name: Data set or group; by default all.
-        output: The file.
+        out: The file.
         method: Method of the planned further releases; by default those of the runs.
         overwrite: Replace a file that is there.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget html --out budget.html
     """
-    check_output(output, overwrite=overwrite)
+    check_output(out, overwrite=overwrite)
     with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
         from lightning_dpg.book.page import page
@@ -35,4 +40,4 @@ def html(
                 f"{place.url}: no data set is registered\n"
                 "see python -m lightning_dpg budget register"
             )
-        write(output, page(place, names, method))
+        return written(out, page(place, names, method))

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.book.owner_token import VARIABLE
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.outcome import Outcome
 
 if TYPE_CHECKING:
     from lightning_dpg.book.book import Book
@@ -20,17 +21,22 @@ if TYPE_CHECKING:
     from lightning_dpg.interfaces import Identity
 
 
-def init(*, token: Path | None = None, book: str | None = None) -> None:
+def init(*, token: Path | None = None, book: str | None = None) -> Outcome:
     """Make a book.
 
     Args:
         token: Make this file, without which no owner's command is let in.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget init --book sqlite:///book.db
     """
     with open_book(book, token, is_new=True) as place:
-        print(f"made the budget book {place.url}\nit is as private as the data: keep a backup")
+        url = place.url
+    lines = [f"made the budget book {url}", "it is as private as the data: keep a backup"]
     if token:
-        print(f"made the token of its owner, {token}: keep it where no spender can read it")
+        lines.append(f"made the token of its owner, {token}: keep it where no spender can read it")
+    return Outcome(lines, {"book": url, "token": token})
 
 
 def register(
@@ -57,7 +63,7 @@ def register(
     other_people: bool = False,
     token: Path | None = None,
     book: str | None = None,
-) -> None:
+) -> Outcome:
     """Register data, with the total of all their releases.
 
     Args:
@@ -85,6 +91,10 @@ def register(
             registered data.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget register crm --data crm.csv --relation edge --epsilon 2
+            --delta 0
     """
     _check_budget("a total", epsilon, delta, is_positive=True)
     if not name.strip():
@@ -125,23 +135,35 @@ def register(
             two_persons=two_persons,
             people=people,
         )
-        print(
-            f"registered {name}: relation {protected}, record {place.data_set(name).record}, "
-            f"total epsilon {epsilon:g}, delta {delta:g}"
-        )
-        for other in same_edges(place.database, name):
-            print(
-                f"the same edges are registered as {other.name!r} for the relation "
-                f"{other.relation}: neither total has the runs of the other one"
-            )
+        record = place.data_set(name).record
+        others = same_edges(place.database, name)
     for dataset in same_people:
         print(
             f"warning: {in_common(dataset, fingerprint, content)}; if they are on the same people, their totals "
             "add up",
             file=sys.stderr,
         )
+    budget = f"total epsilon {epsilon:g}, delta {delta:g}"
+    lines = [
+        f"registered {name}: relation {protected}, record {record}, {budget}",
+        *(
+            f"the same edges are registered as {other.name!r} for the relation {other.relation}: "
+            "neither total has the runs of the other one"
+            for other in others
+        ),
+    ]
     if two_persons:
-        print("no run is let in before a grant that two persons made: budget grant")
+        lines.append("no run is let in before a grant that two persons made: budget grant")
+    values = {"dataset": name, "relation": relation, "record": record, "total": epsilon}
+    return Outcome(
+        lines,
+        values
+        | {
+            "delta": delta,
+            "same_edges": [other.name for other in others],
+            "same_people": [dataset.name for dataset in same_people],
+        },
+    )
 
 
 def grant(
@@ -154,7 +176,7 @@ def grant(
     role: Literal["spender", "owner"] | None = None,
     token: Path | None = None,
     book: str | None = None,
-) -> None:
+) -> Outcome:
     """Let a user spend part of a total; approve a grant; give a role.
 
     Args:
@@ -166,6 +188,9 @@ def grant(
         role: Role of a user of PostgreSQL: spender or owner.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget grant crm --to ann --epsilon 0.5
     """
     if sum(each is not None for each in (role, approve, epsilon)) != 1:
         raise CommandError(
@@ -174,45 +199,52 @@ def grant(
         )
     with _opened_by_owner(book, token) as place:
         if approve is not None:
-            print(f"approved {_in_words(place.approve(approve))}")
-        elif to is None or (name is None) != (role is not None):
+            approved = place.approve(approve)
+            return Outcome([f"approved {_in_words(approved)}"], _values(approved))
+        if to is None or (name is None) != (role is not None):
             raise CommandError("give --to USER, and the NAME of the data set unless with --role")
-        elif role is not None:
+        if role is not None:
             place.give_role(role, to)
-            print(f"{place.url}: {to} has the role {role}")
-        elif name is not None and epsilon is not None:
-            _grant(place, name, to, epsilon, delta)
+            line = f"{place.url}: {to} has the role {role}"
+            return Outcome([line], {"to": to, "role": role})
+        assert name is not None and epsilon is not None  # the only way that is left
+        return _grant(place, name, to, epsilon, delta)
 
 
-def _grant(book: "Book", name: str, to: str, epsilon: float, delta: float) -> None:
+def _grant(book: "Book", name: str, to: str, epsilon: float, delta: float) -> Outcome:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.privacy.budget import Budget
 
     _check_budget("a grant", epsilon, delta)
     is_first = not book.grants(name)
     new = book.grant(name, to, Budget(epsilon, delta))
-    print(f"granted {_in_words(new)}")
+    lines = [f"granted {_in_words(new)}"]
     has_two_persons = book.data_set(name).two_persons
     if is_first and not has_two_persons:
-        print("from now on, only users with a grant may spend on it")
+        lines.append("from now on, only users with a grant may spend on it")
     if has_two_persons:
-        print(f"it waits for another user: budget grant --approve {new.number}")
+        lines.append(f"it waits for another user: budget grant --approve {new.number}")
+    return Outcome(lines, _values(new) | {"waits": has_two_persons})
 
 
-def close(name: str, *, token: Path | None = None, book: str | None = None) -> None:
+def close(name: str, *, token: Path | None = None, book: str | None = None) -> Outcome:
     """Let no further run spend on a data set, for good.
 
     Args:
         name: Data set.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget close crm
     """
     with _opened_by_owner(book, token) as place:
         place.close_data_set(name)
-        is_open = [str(run.number) for run in place.runs(name) if run.is_open]
-    print(f"closed {name} for good: no further run may spend on it")
-    if is_open:
-        print(f"these runs end normally: {', '.join(is_open)}")
+        open_runs = [run.number for run in place.runs(name) if run.is_open]
+    lines = [f"closed {name} for good: no further run may spend on it"]
+    if open_runs:
+        lines.append(f"these runs end normally: {', '.join(map(str, open_runs))}")
+    return Outcome(lines, {"dataset": name, "open_runs": open_runs})
 
 
 def _opened_by_owner(
@@ -242,6 +274,12 @@ def _same_people(dataset: "DataSet", common: str, name: str) -> CommandError:
     if dataset.part_of:
         lines.insert(2, f"no edge in both: register with --part-of {dataset.part_of}")
     return CommandError("\n".join(lines))
+
+
+def _values(grant: "Grant") -> dict[str, Any]:
+    epsilon, delta = grant.budget
+    budget = {"epsilon": epsilon, "delta": delta}
+    return {"grant": grant.number, "dataset": grant.dataset, "to": grant.grantee, **budget}
 
 
 def _in_words(grant: "Grant") -> str:

@@ -1,7 +1,13 @@
 """``budget plan``: further releases that the rest of a total pays for."""
 
+from typing import TYPE_CHECKING, Any
+
 from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
+
+if TYPE_CHECKING:
+    from lightning_dpg.book.further_releases import Row
 
 
 def plan(
@@ -11,7 +17,7 @@ def plan(
     releases: int | None = None,
     delta: float | None = None,
     book: str | None = None,
-) -> None:
+) -> Outcome:
     """Print what the budget that is left buys, in equal further releases.
 
     Args:
@@ -20,6 +26,9 @@ def plan(
         releases: Number of releases; by default 1, 2, 4 and 12.
         delta: Of each release of a method that needs it; by default that of the total.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget plan crm --method bter --releases 4
     """
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.book import terminal
@@ -32,13 +41,29 @@ def plan(
             raise CommandError(f"{name}: a group of parts with totals of their own: {names}")
         place.reconcile(name)
         rows = budget_plan(place, name, method, releases, delta)
-    terminal.show_table(PLAN_COLUMNS, [row.cells for row in rows])
-    print("each release that the filter of the book lets in; noise is that of most Gaussian steps")
+    lines = [
+        *terminal.table_lines(PLAN_COLUMNS, [row.cells for row in rows]),
+        "each release that the filter of the book lets in; noise is that of most Gaussian steps",
+    ]
     if not all(row.share.budget.epsilon for row in rows):
-        print("none: what is left does not pay for so many releases, whatever their noise")
+        lines.append("none: what is left does not pay for so many releases, whatever their noise")
     if not method:
-        print(f"noise and measured quality of a method: budget plan {name} --method METHOD")
+        lines.append(f"noise and measured quality of a method: budget plan {name} --method METHOD")
     for row in rows:
         if row.measured:
-            print(f"\nmeasured near epsilon {row.share.budget.epsilon:g}, in results/:")
-            print("\n".join(f"  {number}" for number in row.measured))
+            lines.append(f"\nmeasured near epsilon {row.share.budget.epsilon:g}, in results/:")
+            lines += [f"  {number}" for number in row.measured]
+    return Outcome(lines, {"dataset": name, "plans": [_values(row) for row in rows]})
+
+
+def _values(row: "Row") -> dict[str, Any]:
+    epsilon, delta = row.share.budget
+    return {
+        "method": row.method,
+        "releases": row.share.releases,
+        "epsilon_each": epsilon,
+        "delta_each": delta,
+        "noise_multiplier": row.share.noise_multiplier,
+        "steps": row.steps,
+        "measured": [*map(str, row.measured)],
+    }

@@ -11,7 +11,7 @@ from lightning_dpg.release.card.sentences import cells, say
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import percent
 
-_COMMANDS = {"audit": "audit --output FOLDER", "attack": "attack --json FILE"}
+_COMMANDS = {"audit": "audit --out FOLDER", "attack": "attack --json > FILE"}
 _REQUIRED = {
     "audit": ("method", "epsilon_lower_bound", "confidence"),
     "attack": ("link_prediction",),

@@ -220,7 +220,7 @@ def test_other_data_are_refused_or_booked_as_a_new_version(place, capsys):
 def test_the_book_of_the_environment(place, monkeypatch, capsys):
     capsys.readouterr()
     assert fit(book=None) == 0
-    assert "other runs on these data are not added up" in capsys.readouterr().out
+    assert "other runs on these data are not added up" in capsys.readouterr().err
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     assert fit(book=None, epsilon=0.5) == 0
     dpg.fit(place / "graph.txt", "chung_lu", epsilon=0.25, progress=False)

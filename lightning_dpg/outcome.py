@@ -1,0 +1,58 @@
+"""Outcome of a command: lines for people, values for programs, and an exit code."""
+
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FINE = 0
+REFUTED = 1
+REFUSED = 2
+OLD = 3
+FAULT = 70
+"""As ``sysexits.h`` has it."""
+INTERRUPTED = 130
+"""As shells have it: 128 and the number of the signal."""
+
+EXIT_CODES: Mapping[int, str] = {
+    FINE: "done; what was checked has no fault",
+    REFUTED: "a claim is refuted (`audit`), or a release or a book was changed (`verify`, `budget verify`)",
+    REFUSED: "refused: the message names what to correct; or a fit of `compare` failed",
+    OLD: "a release of version 0.1.0 without checksums, and without another fault (`verify`)",
+    FAULT: "a fault of the program, with a traceback",
+    INTERRUPTED: "interrupted by Ctrl-C",
+}
+"""All exit codes with their meanings, in Markdown."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of a command, which prints nothing on stdout itself.
+
+    Attributes:
+        lines: Text for people, for stdout.
+        values: Plain values for programs by name; the name ``command`` is added where it is missing.
+        code: Exit code.
+        problem: Text for stderr, after the lines, of a command that did not do all of its work.
+    """
+
+    lines: Sequence[str] = ()
+    values: Mapping[str, Any] | None = None
+    code: int = FINE
+    problem: str = ""
+
+
+def is_quiet() -> bool:
+    """Return whether INFO messages are off, as with ``--quiet`` and in a nested fit."""
+    return logging.root.manager.disable >= logging.INFO
+
+
+def note(text: str) -> None:
+    """Print a line for people on stderr, unless messages are off.
+
+    Args:
+        text: The line.
+    """
+    if not is_quiet():
+        print(text, file=sys.stderr, flush=True)

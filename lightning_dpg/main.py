@@ -157,6 +157,7 @@ def _run_lightning(command: str, args: list[str]) -> None:
     args, out, notes = (["--help"], None, []) if is_long_help else long_form(args, command)
     mute_known_warnings()
     if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
+        # Start-up time: as above.
         from lightning_dpg.running.early_check import refuse_mistakes
 
         refuse_mistakes(command, args)

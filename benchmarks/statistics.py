@@ -8,7 +8,8 @@ import networkx as nx
 from torch_geometric.data import Data
 
 from benchmarks.timing import medians
-from lightning_dpg.datamodules.loading import data_root, load_graph
+from lightning_dpg.datamodules.loading import load_graph
+from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.functional import STATISTICS
 

@@ -35,9 +35,7 @@ from lightning_dpg.release.graph_files import FORMATS, Format, write_graph_files
 from lightning_dpg.release.statement import folder_name, full_sentence, privacy_statement
 from lightning_dpg.release.writer import (
     FEATURES,
-    GENERATOR,
     KEY,
-    LEARNER,
     check_settings,
     plain_settings,
     save_generator,
@@ -49,7 +47,7 @@ from lightning_dpg.release.writer import (
     write_nonprivate_card,
     write_statement,
 )
-from lightning_dpg.run_folder import CONFIGURATION, NOT_PRIVATE, RELEASE
+from lightning_dpg.run_folder import CONFIGURATION, GENERATOR, LEARNER, NOT_PRIVATE, RELEASE
 
 
 class ReleaseWriter(Callback):

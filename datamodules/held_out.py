@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.datamodules.loading import data_root
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import user_path
 

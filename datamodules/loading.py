@@ -1,8 +1,5 @@
 """Loading of graphs: built in, from the folder of real data, from a file, or from an object."""
 
-import difflib
-import os
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from lightning_dpg.datamodules.nodes import Columns
+from lightning_dpg.formats import graph_places
 from lightning_dpg.formats.conversion import (
     GraphReading,
     NodeSet,
@@ -24,10 +22,10 @@ from lightning_dpg.formats.conversion import (
     read_pyg,
 )
 from lightning_dpg.formats.edge_tables import Table, read_edge_array, read_pairs, read_table
+from lightning_dpg.formats.graph_places import data_set_file, graph_file
 from lightning_dpg.formats.io import GraphFormatError, read
 from lightning_dpg.graph.node_names import given_names, user_path
 
-DATA_VARIABLE = "LIGHTNING_DPG_DATA"
 FROM_EDGES = "from_edges"
 
 
@@ -212,69 +210,25 @@ def _read_named(
     columns: Columns,
 ) -> GraphReading:
     """Read a graph by its name, or from a file."""
-    root, path, pair = data_root(), user_path(source), columns.pair
-    is_name = path.name == source
-    edge_list = root / "graphs" / f"{source}.edges.gz" if root is not None and is_name else None
-    archive = root / "npz" / f"{source}.npz" if root is not None and is_name else None
-    if source in BUILT_IN:
+    file = graph_file(source, BUILT_IN)
+    if file is None:
         reading = read_networkx(BUILT_IN[source](), origin=source, form="built in")
         return reading._replace(node_set=NodeSet.BUILT_IN)
-    if edge_list is not None and edge_list.is_file():
-        # The ids of these files are 0 to n - 1, including nodes without an edge.
-        keep_gaps = nodes is None
+    if file == data_set_file(source):
+        # The ids of these edge lists are 0 to n - 1, including nodes without an edge.
+        keep_gaps = nodes is None and file.suffix == ".gz"
         return read(
-            edge_list, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=pair
+            file, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=columns.pair
         )
-    if archive is not None and archive.is_file():
-        return read(archive, undirected=undirected, nodes=names, columns=pair)
-    if path.exists() or path.suffix or not is_name:
-        drop = columns.drops_missing
-        return read(path, undirected=undirected, nodes=names, columns=pair, drop_missing=drop)
-    raise GraphFormatError(_unknown(source, root))
-
-
-def data_root() -> Path | None:
-    """Return the folder of real data, if the environment names one."""
-    value = os.environ.get(DATA_VARIABLE)
-    return Path(value).expanduser() if value else None
+    return read(
+        file,
+        undirected=undirected,
+        nodes=names,
+        columns=columns.pair,
+        drop_missing=columns.drops_missing,
+    )
 
 
 def known_graphs() -> list[str]:
     """Return the names of built-in graphs and of data sets that are there."""
-    root = data_root()
-    names = [*BUILT_IN]
-    if root is not None:
-        names += sorted(p.name.removesuffix(".edges.gz") for p in root.glob("graphs/*.edges.gz"))
-        names += sorted(
-            path.stem
-            for path in root.glob("npz/*.npz")
-            if path.stem not in names and _holds_matrix(path)
-        )
-    return names
-
-
-def _holds_matrix(path: Path) -> bool:
-    """Return whether an archive is a graph; others hold splits."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return not {"indptr", "adj_indptr"}.isdisjoint(archive.files)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        return False
-
-
-def _unknown(name: str, root: Path | None) -> str:
-    by_folded = {graph.casefold(): graph for graph in known_graphs()}
-    near = difflib.get_close_matches(name.casefold(), by_folded, n=3)
-    where = (
-        f"{DATA_VARIABLE} is not set"
-        if root is None
-        else f"{root / 'graphs' / (name + '.edges.gz')}, {root / 'npz' / (name + '.npz')}"
-    )
-    lines = [
-        f"unknown graph {name!r}",
-        f"built in: {', '.join(BUILT_IN)}",
-        f"looked for: {where}, and the file {name} in {Path.cwd()}",
-    ]
-    if near:
-        lines.insert(1, f"did you mean {' or '.join(by_folded[match] for match in near)}?")
-    return "\n".join(lines)
+    return graph_places.known_graphs(BUILT_IN)

@@ -15,9 +15,10 @@ from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.identity import identity_of
-from lightning_dpg.datamodules.loading import GraphSource, data_root, load_reading
+from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
+from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.graph.graph import (
     adjacency,
     largest_component,

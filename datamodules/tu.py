@@ -17,7 +17,8 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
-from lightning_dpg.datamodules.loading import GraphSetSource, data_root
+from lightning_dpg.datamodules.loading import GraphSetSource
+from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 

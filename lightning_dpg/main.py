@@ -1,7 +1,6 @@
 """The command line. The modules imported here import neither PyTorch nor numpy."""
 
 import contextlib
-import logging
 import os
 import sys
 import time
@@ -31,7 +30,7 @@ from lightning_dpg.errors import (
     is_interrupt,
     nearest,
 )
-from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
+from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome, note
 from lightning_dpg.tables import as_json, strict
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
@@ -199,8 +198,8 @@ def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
         from lightning_dpg.running.early_check import refuse_mistakes
 
         refuse_mistakes(command, args)
-    if not logging.root.manager.disable:  # --quiet
-        print("\n".join(notes), end="\n" * bool(notes), file=sys.stderr)
+    for line in notes:
+        note(line)
     # Start-up time: a bad configuration is refused before PyTorch is imported.
     from lightning_dpg.cli.private_cli import PrivateCLI
     from lightning_dpg.cli.run_values import run_values

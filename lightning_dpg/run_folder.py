@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+from lightning_dpg.errors import CommandError
+
 RELEASE = "release"
 """What may be published: the guarantee of the run covers it."""
 NOT_PRIVATE = "not_private"
 """The same files of a run without a guarantee, which must stay with the owner."""
 
+GENERATOR = "generator.safetensors"
+LEARNER = "learner.safetensors"
+"""Released tensors of a method that learns labels, in place of a generator of graphs."""
+STATEMENT = "privacy.json"
 CONFIGURATION = "config.yaml"
 """The complete configuration of a run, beside its release."""
 
@@ -19,3 +25,31 @@ def release_in(folder: Path) -> Path:
     """
     names = (RELEASE, NOT_PRIVATE)
     return next((folder / name for name in names if (folder / name).is_dir()), folder)
+
+
+def release_folder(source: str | Path) -> Path | None:
+    """Return the folder with the privacy statement of a release; None if there is none.
+
+    Args:
+        source: Folder of a run or of a release.
+    """
+    places = (release_in(Path(source)), Path(source))
+    return next((place for place in places if (place / STATEMENT).is_file()), None)
+
+
+def released_tensors(folder: Path) -> Path:
+    """Return the path of the tensors of a release.
+
+    Args:
+        folder: Folder of a release, or of a run with one.
+
+    Raises:
+        CommandError: If there is none.
+    """
+    for release in (folder / RELEASE, folder / NOT_PRIVATE, folder):
+        for name in (GENERATOR, LEARNER):
+            if (release / name).is_file():
+                return release / name
+    runs = sorted(path.parent.parent for path in Path().glob(f"runs/*/*/*/{STATEMENT}"))
+    near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
+    raise CommandError(f"{folder}: no {RELEASE}/{GENERATOR} in it{near}")

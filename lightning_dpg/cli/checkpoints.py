@@ -9,6 +9,7 @@ import torch
 from pytorch_lightning import LightningDataModule
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.cli.checkpoint_files import by_age, check_checkpoint_file, checkpoints_near
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.journal import journal_state
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
@@ -31,14 +32,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         CommandError: If the file is no complete checkpoint.
     """
-    if not path.is_file():
-        raise CommandError(f"--ckpt_path {path}: no such file{_checkpoints_near(path)}")
+    check_checkpoint_file("fit", str(path))
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:  # torch and pickle report broken files in all these ways
-        raise CommandError(f"{_not_one(path)}{_checkpoints_near(path)}") from error
+        raise CommandError(f"{_not_one(path)}{checkpoints_near(path)}") from error
     if not isinstance(content, dict) or not isinstance(content.get("state_dict"), Mapping):
-        raise CommandError(f"{_not_one(path)}{_checkpoints_near(path)}")
+        raise CommandError(f"{_not_one(path)}{checkpoints_near(path)}")
     return content
 
 
@@ -53,12 +53,8 @@ def checkpoint_of(command: str, path: str | None) -> dict[str, Any]:
         CommandError: If the command needs a checkpoint, if the file is none, or if it cannot be
             resumed.
     """
+    check_checkpoint_file(command, path)
     if path is None:
-        if command != "fit":
-            raise CommandError(
-                f"{command} needs --ckpt_path FILE, a checkpoint of a run\n"
-                "to draw graphs from a release: python -m lightning_dpg generate --run DIR"
-            )
         return {}
     checkpoint = read_checkpoint(Path(path))
     if command == "fit" and "privacy_ledger" not in checkpoint:
@@ -120,7 +116,7 @@ def restore_split(path: str, checkpoint: Mapping[str, Any], data: LightningDataM
 
 def newest_checkpoint(folder: Path) -> Path | None:
     """Return the newest readable checkpoint below a folder; a full disk can truncate one."""
-    for path in reversed(_by_age(folder)):
+    for path in reversed(by_age(folder)):
         try:
             read_checkpoint(path)
         except CommandError:
@@ -174,14 +170,3 @@ def _not_one(path: Path) -> str:
         f"--ckpt_path {path} is not a whole checkpoint of this program: it was cut off, or is "
         f"another file ({path.stat().st_size:,} bytes)"
     )
-
-
-def _by_age(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.ckpt"), key=lambda file: file.stat().st_mtime)
-
-
-def _checkpoints_near(path: Path) -> str:
-    """Name the newest other checkpoint in the folder of a path, or in the folders of runs."""
-    folder = path.parent if path.parent.is_dir() else Path("runs")
-    checkpoints = [each for each in _by_age(folder) if each != path]
-    return f"\nthe newest one there is {checkpoints[-1]}" if checkpoints else ""

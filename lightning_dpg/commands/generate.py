@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.run_folder import LEARNER, released_tensors
 
 
 def generate(
@@ -29,17 +30,16 @@ def generate(
     """
     if num_graphs < 1:
         raise CommandError(f"--num-graphs must be positive, got {num_graphs}")
+    tensors = released_tensors(run).absolute()
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.release.graph_files import write_graphs
     from lightning_dpg.release.reader import (
         first_line,
         imported,
         open_release,
-        released_tensors,
     )
-    from lightning_dpg.release.writer import FEATURES, LEARNER
+    from lightning_dpg.release.writer import FEATURES
 
-    tensors = released_tensors(run).absolute()
     if tensors.name == LEARNER:
         raise CommandError(
             f"--run {run}: its method learns labels of graphs, and draws none\n"

@@ -28,8 +28,10 @@ from lightning_dpg.metrics.queries import Answer, Comparison, Profile
 from lightning_dpg.release.graph_files import FORMATS
 from lightning_dpg.release.reader import read_recipe
 from lightning_dpg.release.release import Release
-from lightning_dpg.release.writer import FEATURES, GENERATOR, STATEMENT
-from lightning_dpg.run_folder import release_in
+from lightning_dpg.release.writer import (
+    FEATURES,
+)
+from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_folder
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
@@ -326,12 +328,6 @@ def _draw(release: Release, kind: Kind) -> Data:
             f"read as {kind}\nset kind to {space_of(graph).kind}"
         )
     return graph
-
-
-def release_folder(source: str | Path) -> Path | None:
-    """Return the folder with the privacy statement of a release; None if there is none."""
-    places = (release_in(Path(source)), Path(source))
-    return next((place for place in places if (place / STATEMENT).is_file()), None)
 
 
 def released_graphs(folder: Path) -> list[Path]:

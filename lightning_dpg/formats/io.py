@@ -41,6 +41,7 @@ from lightning_dpg.formats.edge_lists import (
     read_edge_lines,
     write_edges,
 )
+from lightning_dpg.formats.graph_places import check_file
 from lightning_dpg.formats.graphml_attributes import SIDES, graphml_keys, graphml_nodes
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
 from lightning_dpg.formats.whole_files import whole_file
@@ -66,7 +67,6 @@ _READERS = {
     ".gexf": ("GEXF", nx.read_gexf),
     ".gml": ("GML", nx.read_gml),
 }
-_DATABASES = {"duckdb", "postgresql", "postgres", "spark"}
 _DAMAGES = (  # what numpy and scipy raise for files that are no archive, or a damaged one
     *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
     *(OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile),
@@ -114,27 +114,7 @@ def read(
             refusing them.
     """
     path = Path(path)
-    if path.is_dir():
-        raise GraphFormatError(
-            f"{path}: a folder\nexpected an edge list, .npz, .graphml, .gexf or .gml file\n"
-            "a folder of TU text files is a set of graphs: for methods of sets, and for compare"
-        )
-    if not path.is_file():
-        scheme, mark, _ = str(path).partition(":/")
-        if mark and scheme in _DATABASES:  # without the rest, which may hold a password
-            raise GraphFormatError(
-                f"{scheme}://...: a database, and this reads files\n"
-                "fit and audit read its tables: --data EdgeTableDataModule --data.source URL\n"
-                "from Python dpg.evaluate(data.graph, ...) compares with one; for other commands\n"
-                "write the table to a Parquet file"
-            )
-        if mark:
-            raise GraphFormatError(
-                f"{scheme}://...: a file of another machine, and only files of this one are read\n"
-                "download it first, and give the path of the copy"
-            )
-        form = "an edge list, .npz, .graphml, .gexf or .gml file"
-        raise GraphFormatError(f"{path}: no such file\nexpected {form}")
+    check_file(path)
     kind = path.name.lower()
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
     if columns is not None and (kind.endswith(".npz") or suffix is not None):

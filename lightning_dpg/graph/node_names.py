@@ -100,12 +100,24 @@ def given_column(nodes: str | Path, column: str, other: str) -> dict[str, str]:
     return side_of
 
 
-def _read_names(path: Path, column: str | None) -> list[str]:
+def check_node_file(path: Path) -> None:
+    """Refuse a list of nodes that is no file.
+
+    Args:
+        path: Its path.
+
+    Raises:
+        GraphFormatError: If there is no such file.
+    """
     if not path.is_file():
         raise GraphFormatError(
             f"nodes {path}: {'a folder' if path.is_dir() else 'no such file'}\n"
             "expected a file with one node id per line, or a table in CSV"
         )
+
+
+def _read_names(path: Path, column: str | None) -> list[str]:
+    check_node_file(path)
     rows = [(line, row) for line, row in _rows(path) if any(row)]
     if not rows:
         raise GraphFormatError(f"nodes {path}: empty\nexpected one node id per line")

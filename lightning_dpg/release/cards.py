@@ -14,17 +14,18 @@ from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import topics, with_texts
-from lightning_dpg.release.reader import read_recipe, rebuild, released_tensors
+from lightning_dpg.release.reader import (
+    read_recipe,
+    rebuild,
+)
 from lightning_dpg.release.verify import faults, has_topics
 from lightning_dpg.release.writer import (
-    GENERATOR,
-    STATEMENT,
     today,
     write_card,
     write_folder,
     write_nonprivate_card,
 )
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+from lightning_dpg.run_folder import GENERATOR, NOT_PRIVATE, RELEASE, STATEMENT, released_tensors
 
 
 def rewrite_card(

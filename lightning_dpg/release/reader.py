@@ -33,13 +33,10 @@ from lightning_dpg.release.name_tensor import with_names
 from lightning_dpg.release.release import NO_GUARANTEE, Release
 from lightning_dpg.release.writer import (
     ATTRIBUTES,
-    GENERATOR,
-    LEARNER,
     RECIPE,
     SCHEMA_VERSION,
-    STATEMENT,
 )
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, released_tensors
 
 _FIELDS = {"method": str, "hparams": dict}
 _WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
@@ -78,24 +75,6 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     if statement.get("epsilon") == "inf":
         print(f"{path.parent}: {NO_GUARANTEE}", file=sys.stderr)
     return Release(method, statement, path.parent, checksum=digest(path))
-
-
-def released_tensors(folder: Path) -> Path:
-    """Return the path of the tensors of a release.
-
-    Args:
-        folder: Folder of a release, or of a run with one.
-
-    Raises:
-        CommandError: If there is none.
-    """
-    for release in (folder / RELEASE, folder / NOT_PRIVATE, folder):
-        for name in _WRITTEN_BY:
-            if (release / name).is_file():
-                return release / name
-    runs = sorted(path.parent.parent for path in Path().glob(f"runs/*/*/*/{STATEMENT}"))
-    near = f"\nruns with a release here: {', '.join(map(str, runs[-3:]))}" if runs else ""
-    raise CommandError(f"{folder}: no {RELEASE}/{GENERATOR} in it{near}")
 
 
 def _topics(path: Path) -> dict[str, Any]:

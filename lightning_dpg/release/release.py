@@ -25,7 +25,10 @@ from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import synthetic_figure
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.release.checksums import SUMS, digest, files_of, write_sums
-from lightning_dpg.release.writer import GENERATOR, LEARNER, STATEMENT, write_folder
+from lightning_dpg.release.writer import (
+    write_folder,
+)
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure

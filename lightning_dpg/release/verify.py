@@ -33,12 +33,10 @@ from lightning_dpg.release.reader import (
     is_shipped,
     read_recipe,
     rebuild,
-    released_tensors,
 )
 from lightning_dpg.release.release import NO_GUARANTEE
 from lightning_dpg.release.statement import entries_of
-from lightning_dpg.release.writer import GENERATOR, STATEMENT
-from lightning_dpg.run_folder import release_in
+from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_in, released_tensors
 
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4

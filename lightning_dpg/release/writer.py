@@ -22,9 +22,8 @@ from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.graph_files import Format
 from lightning_dpg.release.name_tensor import put_names
+from lightning_dpg.run_folder import STATEMENT
 
-GENERATOR = "generator.safetensors"
-LEARNER = "learner.safetensors"
 KEY = "node_names.csv"
 """Key file of numbers and node names, in the run folder and outside of the release."""
 FEATURES = "features.npz"
@@ -33,7 +32,6 @@ ATTRIBUTES = "node_attributes.npz"
 """Public attributes of the nodes of a release, which has synthetic graphs. They are a file of their
 own: the file of the tensors stays what the method has released, earlier versions open a release
 without looking at them, and a bag of words is sparse, which tensors there are not."""
-STATEMENT = "privacy.json"
 NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
 SCHEMA_VERSION = 3

@@ -10,13 +10,16 @@ import pytest
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.evaluation import evaluate as evaluation
-from lightning_dpg.evaluation.evaluate import evaluate, release_folder
+from lightning_dpg.evaluation.evaluate import (
+    evaluate,
+)
 from lightning_dpg.evaluation.measured import cell
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.methods import ErdosRenyi, GraphKernel
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import QUERIES
 from lightning_dpg.release.release import Release
+from lightning_dpg.run_folder import release_folder
 from lightning_dpg.running.fit import fit_method
 
 KARATE = nx.karate_club_graph()

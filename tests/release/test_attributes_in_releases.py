@@ -18,7 +18,10 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.release.writer import ATTRIBUTES, GENERATOR
+from lightning_dpg.release.writer import (
+    ATTRIBUTES,
+)
+from lightning_dpg.run_folder import GENERATOR
 from tests.training import quiet_trainer
 
 NAMES = [f"p{i}" for i in range(20)]

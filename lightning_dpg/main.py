@@ -37,7 +37,7 @@ DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
 OWN_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
-    "generate": partial(call, generate.generate),
+    "generate": generate.run,
     "verify": partial(call, verify.verify),
     "card": partial(call, card.card),
     "evaluate": evaluate.run,
@@ -188,10 +188,14 @@ def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
 
 def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
     # Start-up time: only these commands need the parser's library.
-    from lightning_dpg.commands.fit import long_form
+    from lightning_dpg.commands.fit import long_form, parser_of
 
-    is_long_help = "--help-all" in args
-    args, out, notes = (["--help"], None, []) if is_long_help else long_form(args, command)
+    out, notes = None, list[str]()
+    if "--help-all" in args:
+        print(parser_of(command).format_help(), "\nand all options by their full names:\n", sep="")
+        args = ["--help"]
+    else:
+        args, out, notes = long_form(args, command)
     mute_known_warnings()
     if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
         # Start-up time: only these commands need the parser's library.

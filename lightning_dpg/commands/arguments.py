@@ -214,7 +214,10 @@ def add_arguments(parser: Parser, function: Callable[..., Any]) -> None:
             words = [option.name]
             shown = settings["metavar"] = names[0] if names else option.name.upper()
             if not is_required:
-                settings["nargs"], shown = "?", f"[{shown}]"
+                is_list = settings.get("nargs") == "+"
+                settings["nargs"], shown = (
+                    ("*", f"[{shown}...]") if is_list else ("?", f"[{shown}]")
+                )
         else:
             words = names or [f"--{option.name.replace('_', '-')}"]
             settings |= {"required": is_required, "dest": option.name}

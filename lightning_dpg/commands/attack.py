@@ -3,26 +3,28 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.running.run_config import check_run
 from lightning_dpg.running.settings import find_config
+from lightning_dpg.running.source import Reading
 
 if TYPE_CHECKING:
     from lightning_dpg.release.release import Release
 
 
 def attack(
-    real: str,
-    published: Annotated[list[str], "RELEASE|SYNTHETIC"],
+    real: Annotated[str, "RUN|REAL"],
+    published: Annotated[list[str] | None, "RELEASE|SYNTHETIC"] = None,
     *,
     baseline_config: str | None = None,
     method: str | None = None,
-    undirected: bool = False,
-    kind: Kind | None = None,
+    reading: Reading = Reading(),
     book: str | None = None,
     no_book: bool = False,
 ) -> Outcome:
     """Attack a release: look for relations and names in it.
+
+    The folder of a RUN is enough: its config.yaml says where the real graph is, and how it is read.
 
     Reads the private graph, to know which guesses are right: the numbers are not private.
 
@@ -45,33 +47,37 @@ def attack(
     Of a method of sets of graphs REAL is the name of a set, and link prediction all that is tried.
 
     Args:
-        real: Name of a graph or path of a file.
+        real: Folder of a run; or the real graph, in any form that ``fit`` takes.
         published: Folder of a release or of a run, or one or more synthetic graphs.
         baseline_config: Configuration to fit again with.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
-        undirected: See :func:`lightning_dpg.auditing.attacks.attack`.
-        kind: See :func:`lightning_dpg.auditing.attacks.attack`.
+        reading: See :class:`lightning_dpg.running.source.Reading`.
         book: See :func:`lightning_dpg.auditing.attacks.attack`.
         no_book: Log it in no budget book.
 
     Example:
-        python -m lightning_dpg attack calls.csv runs/chung_lu/version_0
+        python -m lightning_dpg attack runs/chung_lu/version_0
     """
     if baseline_config is not None:
         find_config(baseline_config)
+    if not published:
+        check_run(real, reading, "attack")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.attacks import attack_published
     from lightning_dpg.release.reader import imported, open_release
+    from lightning_dpg.running.read import real_graph
+    from lightning_dpg.running.run_data import data_of_run
 
-    target: list[str] | Release = published
+    original = real_graph(real, reading.given()) if published else data_of_run(real)
+    target: list[str] | Release = published or [real]
     if method is not None:
-        target = open_release(Path(published[0]), imported(method))
+        target = open_release(Path((published or [real])[0]), imported(method))
     report = attack_published(
-        real,
+        original,
         target,
         baseline=baseline_config,
-        undirected=undirected,
-        kind=kind,
+        undirected=reading.undirected,
+        kind=reading.kind,
         book="none" if no_book else book,
     )
     return Outcome([str(report)], report.values)

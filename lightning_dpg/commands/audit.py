@@ -1,13 +1,14 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 from lightning_dpg.auditing.audit_arguments import View, check_arguments
 from lightning_dpg.errors import CommandError
-from lightning_dpg.outcome import FINE, REFUTED, Outcome
+from lightning_dpg.outcome import FINE, REFUTED, Outcome, note
 
 
 def audit(
@@ -22,8 +23,8 @@ def audit(
 ) -> Outcome:
     """Measure how much privacy a method loses at least, and compare that with what it claims.
 
-    Needs --config FILE, the configuration of a method. Options that are not listed here are those of
-    fit, such as --data.init_args.name or --privacy.epsilon.
+    Takes the data, the method and all other options as ``fit`` does, or the folder of a run, which is
+    fitted anew.
 
     Canaries are random pairs without an edge; a secret fair coin inserts each into a copy of the graph,
     and the method is fitted once. An attacker who knows all other edges then says of the likeliest
@@ -44,7 +45,7 @@ def audit(
     The exit code is 1 if a bound exceeds its claim.
 
     Args:
-        *options_of_fit: The configuration and other options of ``fit``.
+        *options_of_fit: FILE or RUN, and other options of ``fit``.
         canaries: See :func:`lightning_dpg.auditing.audits.audit`.
         view: See :func:`lightning_dpg.auditing.audits.audit`.
         runs: See :func:`lightning_dpg.auditing.audits.audit`.
@@ -54,18 +55,25 @@ def audit(
         no_book: Log it in no budget book.
 
     Example:
-        python -m lightning_dpg audit --config chung_lu --privacy.epsilon 1 --canaries 200
+        python -m lightning_dpg audit calls.csv --epsilon 1 --method chung_lu --canaries 200
     """
-    if not any(word == "-c" or word.startswith("--config") for word in options_of_fit):
-        raise CommandError("audit needs --config FILE, the configuration of a method")
     check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence, mark="--")
     if out is not None and out.exists() and not out.is_dir():
         raise CommandError(f"--out {out}: not a folder")
+    # Start-up time: only the commands that fit need the parser's library.
+    from lightning_dpg.commands.fit import long_form
+    from lightning_dpg.running.early_check import refuse_mistakes
+
+    words, _, notes = long_form(options_of_fit, "audit")
+    if "torch" not in sys.modules:  # as ``fit`` does
+        refuse_mistakes("fit", words)
+    for line in notes:
+        note(line)
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.audits import audit_settings
     from lightning_dpg.running.complete import complete_settings
 
-    settings = complete_settings(options_of_fit)
+    settings = complete_settings(words)
     started = time.perf_counter()
     report = audit_settings(
         settings,

@@ -3,14 +3,15 @@
 import json
 import textwrap
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from lightning_dpg.commands.arguments import call
 from lightning_dpg.errors import CommandError, explain
 from lightning_dpg.formats.whole_files import scratch_of
-from lightning_dpg.graph.kind import Kind
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
 from lightning_dpg.outcome import FINE, REFUSED, Outcome
+from lightning_dpg.running.run_config import check_run
+from lightning_dpg.running.source import Reading
 
 
 def run(args: list[str]) -> Outcome:
@@ -19,18 +20,20 @@ def run(args: list[str]) -> Outcome:
 
 
 def evaluate(
-    real: str,
-    synthetic: list[str],
+    real: Annotated[str, "RUN|REAL"],
+    synthetic: list[str] | None = None,
     *,
     html: Path | None = None,
     csv: Path | None = None,
-    kind: Kind | None = None,
-    undirected: bool = False,
+    reading: Reading = Reading(),
     task: Literal["queries", "node-classification"] = "queries",
     book: str | None = None,
     no_book: bool = False,
 ) -> Outcome:
     """Compare synthetic graphs with the real one. Reads the private graph: the numbers are not private.
+
+    The folder of a RUN is enough: its config.yaml says where the real graph is, and how it is read. Other
+    synthetic graphs and releases stand behind the real graph, whose columns and nodes are then options.
 
     Errors are |real - synthetic| / |real|, save those of the queries about both graphs:
       *_kl          divergence KL(real || synthetic); a share that is 0 counts as 2.2e-16
@@ -64,35 +67,39 @@ def evaluate(
     graph of 3,000 nodes.
 
     Args:
-        real: Name of a graph or path of a file.
-        synthetic: Likewise, or the folder of a release or of a run; one or more.
+        real: Folder of a run; or the real graph, in any form that ``fit`` takes.
+        synthetic: Graphs in files, or folders of releases or of runs.
         html: File for a page with pictures.
         csv: File for a row per number.
-        kind: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
-        undirected: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
+        reading: See :class:`lightning_dpg.running.source.Reading`.
         task: Compare graphs by queries, or by networks that learn classes of nodes from them.
         book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         no_book: Log it in no budget book.
 
     Example:
-        python -m lightning_dpg evaluate calls.csv runs/chung_lu/version_0 --html report.html
+        python -m lightning_dpg evaluate runs/bter/version_0 --html quality.html
     """
-    inputs = [Path(name).absolute() for name in (real, *synthetic)]
+    inputs = [Path(name).absolute() for name in (real, *(synthetic or ()))]
     outputs = {"--csv": csv, "--html": html}
     for option, path in outputs.items():
         if path is not None:
             _check_output(option, path, inputs)
 
+    if not synthetic:
+        check_run(real, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_classes, evaluate_graphs
     from lightning_dpg.evaluation.measured import NOT_PRIVATE
+    from lightning_dpg.running.read import real_graph
+    from lightning_dpg.running.run_data import data_of_run
 
+    original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
     measure = evaluate_graphs if task == "queries" else evaluate_classes
     evaluation = measure(
-        real,
-        synthetic,
-        undirected=undirected,
-        kind=kind,
+        original,
+        synthetic or [real],
+        undirected=reading.undirected,
+        kind=reading.kind,
         book="none" if no_book else book,
     )
     problem = None

@@ -60,14 +60,24 @@ def long_form(args: Sequence[str], command: str = "fit") -> LongForm:
     Raises:
         CommandError: If a word has no meaning, or if an option has another type.
     """
-    parser = Parser(prog=f"lightning_dpg {command}")
-    add_arguments(parser, fit)
+    parser = parser_of(command)
     file, own, others = _parted(args, parser)
     if file is not None and is_run(file):
         others = [*_words_of_run(Path(file), command), *others]
         file = None
     options = in_groups(fit, vars(parser.parse_args(own)))
     return fit(file, *others, **{name: options[name] for name in options if name != "file"})
+
+
+def parser_of(command: str) -> Parser:
+    """Return the parser of the short options.
+
+    Args:
+        command: Name of the command.
+    """
+    parser = Parser(prog=f"lightning_dpg {command}")
+    add_arguments(parser, fit)
+    return parser
 
 
 def _words_of_run(run: Path, command: str) -> list[str]:
@@ -92,9 +102,9 @@ def fit(
     epsilon: float | None = None,
     method: str | None = None,
     goal: Goal | None = None,
-    reading: Reading = Reading(),
     delta: float | None = None,
     out: Path | None = None,
+    reading: Reading = Reading(),
     seed: int | None = None,
     book: str | None = None,
     dataset: str | None = None,
@@ -117,9 +127,9 @@ def fit(
         method: Configuration or class of a method; by default the recommended one, see ``list``.
         goal: Purpose of the release, for the choice of a method; by default ``shape``, for a set
             ``graphs``.
-        reading: See :class:`lightning_dpg.running.source.Reading`.
         delta: Budget; by default that of the configuration, 0 for a pure method.
         out: New or empty folder of the run; by default ``runs/METHOD/version_K``.
+        reading: See :class:`lightning_dpg.running.source.Reading`.
         seed: Public seed, which the noise does not follow.
         book: URL of the budget book; by default that of LIGHTNING_DPG_BOOK.
         dataset: Name of the data in the book; by default they are recognized.
@@ -202,8 +212,7 @@ def _parted(args: Sequence[str], parser: Parser) -> tuple[str | None, list[str],
 
 def _refuse_unknown(words: Sequence[str]) -> None:
     """Refuse an option that neither this command nor Lightning has, before something seems missing."""
-    parser = Parser(prog="lightning_dpg fit")
-    add_arguments(parser, fit)
+    parser = parser_of("fit")
     known = group_options("fit").keys()
     for word in words:
         name = word.partition("=")[0]

@@ -3,14 +3,20 @@
 import re
 from pathlib import Path
 
+from lightning_dpg.commands.arguments import call
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
 from lightning_dpg.run_folder import LEARNER, released_tensors
 
 
+def run(args: list[str]) -> Outcome:
+    """Run the command; ``--run FOLDER`` is another form of its word."""
+    return call(generate, [word.removeprefix("--run=") for word in args if word != "--run"])
+
+
 def generate(
-    *,
     run: Path,
+    *,
     num_graphs: int = 1,
     seed: int | None = None,
     out: Path | None = None,
@@ -26,7 +32,7 @@ def generate(
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
-        python -m lightning_dpg generate --run runs/chung_lu/version_0 --num-graphs 10
+        python -m lightning_dpg generate runs/chung_lu/version_0 --num-graphs 10
     """
     if num_graphs < 1:
         raise CommandError(f"--num-graphs must be positive, got {num_graphs}")
@@ -42,7 +48,7 @@ def generate(
 
     if tensors.name == LEARNER:
         raise CommandError(
-            f"--run {run}: its method learns labels of graphs, and draws none\n"
+            f"{run}: its method learns labels of graphs, and draws none\n"
             f"read {tensors.with_name(FEATURES)}, or use: python -m lightning_dpg predict"
         )
     method_class = None if method is None else imported(method)

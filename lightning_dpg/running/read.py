@@ -11,7 +11,7 @@ from lightning_dpg.datamodules.loading import GraphSource
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.running.python_errors import readable_errors
-from lightning_dpg.running.source import Form, data_settings, nested
+from lightning_dpg.running.source import Form, data_settings, form_of, nested
 
 
 def read(
@@ -95,6 +95,20 @@ def data_of(data: Any, given: Mapping[str, Any], form: Form | None = None) -> An
         section = data_settings(None, given, "table" if is_table else "graph")
         section["init_args"]["source" if is_table else "name"] = data
     return set_up(section)
+
+
+def real_graph(name: str, given: Mapping[str, Any]) -> Any:
+    """Return a real graph for an evaluation or an attack, which read files themselves.
+
+    Args:
+        name: Built-in name, path, URL, or name of a set.
+        given: Settings of :class:`lightning_dpg.running.source.Reading` by name.
+
+    Returns:
+        The name; a data module of a table, and where more than the kind is given.
+    """
+    is_plain = given.keys() <= {"kind", "undirected"}
+    return name if is_plain and form_of(name, given) != "table" else data_of(name, given)
 
 
 def set_up(section: Mapping[str, Any], stage: str = "fit") -> Any:

@@ -7,6 +7,7 @@ from lightning_dpg.cli.distinct_keys import read_yaml
 from lightning_dpg.errors import CommandError
 from lightning_dpg.run_folder import CONFIGURATION, release_in
 from lightning_dpg.running.settings import refuse_foreign_code
+from lightning_dpg.running.source import Reading
 
 
 def config_beside(folder: Path) -> Path | None:
@@ -41,3 +42,26 @@ def section_of(config: Path, section: str) -> dict[str, Any]:
     if not isinstance(content, dict) or "class_path" not in content:
         raise CommandError(f"{config}: no section {section} of a run")
     return content
+
+
+def check_run(folder: str, reading: Reading, command: str) -> None:
+    """Refuse a folder that is not one of a run, and settings beside a run that has its own.
+
+    Args:
+        folder: The only word of a command line.
+        reading: Settings of the command line.
+        command: Name of the command.
+
+    Raises:
+        CommandError: If the data are not known, or are named twice.
+    """
+    if config_beside(Path(folder)) is None:
+        raise CommandError(
+            f"{folder}: no folder of a run with a {CONFIGURATION}\n"
+            f"give a run, or the real graph and a release: {command} REAL RELEASE"
+        )
+    if given := list(reading.given()):
+        raise CommandError(
+            f"--{given[0].replace('_', '-')}: the data of a run are read as in its {CONFIGURATION}\n"
+            f"leave it out, or give the real graph: {command} REAL {folder}"
+        )

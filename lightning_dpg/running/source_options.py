@@ -72,7 +72,7 @@ def _imported_names(file: Path) -> dict[str, Path]:
     nodes = ast.parse(file.read_text(encoding="utf-8")).body
     nodes += [inner for node in nodes if isinstance(node, ast.If) for inner in node.body]
     return {
-        alias.name: source_folder(".").parent / f"{node.module.replace('.', '/')}.py"
+        alias.name: source_folder(".").parent / f"{(node.module or '').replace('.', '/')}.py"
         for node in nodes
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightning_dpg.")
         for alias in node.names

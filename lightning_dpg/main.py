@@ -93,6 +93,9 @@ def main(args: Sequence[str] | None = None) -> int:
         Exception: A fault of the program, with a last line that asks for a report.
     """
     command, *words = [*(sys.argv[1:] if args is None else args)] or ["--help"]
+    name = command
+    if command == "budget":  # the name of a subcommand belongs to that of the command
+        name = " ".join([command, *[word for word in words if word not in SWITCHES][:1]])
     is_json, is_quiet = (switch in words for switch in SWITCHES)
     try:
         with contextlib.ExitStack() as streams:
@@ -101,7 +104,7 @@ def main(args: Sequence[str] | None = None) -> int:
             if is_quiet:
                 streams.enter_context(without_messages())
             outcome = _dispatch(command, _without_switches(command, words), is_json=is_json)
-        _print(command, outcome, is_json=is_json)
+        _print(name, outcome, is_json=is_json)
         return outcome.code
     except KeyboardInterrupt:
         return _interrupted()
@@ -119,9 +122,8 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        refused = Outcome(code=REFUSED, problem=text)
-        _print(command, refused, is_json=is_json)
-        return refused.code
+        _print(name, Outcome(code=REFUSED, problem=text), is_json=is_json)
+        return REFUSED
 
 
 def _without_switches(command: str, words: Sequence[str]) -> list[str]:

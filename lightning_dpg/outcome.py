@@ -32,7 +32,7 @@ class Outcome:
 
     Attributes:
         lines: Text for people, for stdout.
-        values: Plain values for programs by name; the name ``command`` is added where it is missing.
+        values: Plain values for programs, by name.
         code: Exit code.
         problem: Text for stderr, after the lines, of a command that did not do all of its work.
     """

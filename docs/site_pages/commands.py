@@ -10,9 +10,8 @@ from lightning_dpg import main
 _INTRODUCTION = """\
 # Command line
 
-`python -m lightning_dpg COMMAND` or `lightning_dpg COMMAND`. A command that succeeds ends with 0, one whose input the user
-has to correct with 2, and an interrupted one with 130. `audit` ends with 1 where it refutes a claim, and
-`verify` where a release was changed.
+`python -m lightning_dpg COMMAND` or `lightning_dpg COMMAND`. `COMMAND --help` is one screen; below is what `--help-all` prints.
+[For programs](programs.md) has exit codes, streams and `--json`.
 """
 # Lightning's own: their options are those of the method, the data module and the trainer.
 _LIGHTNING = """\

@@ -175,7 +175,7 @@ def _rows(table: "Table", results: "Results") -> list[dict[str, Any]]:
             "private": row.is_private,
             "spent_epsilon": row.spent().mean,
             "guarantee": row.guarantee,
-            "errors": {query: row.score(query).mean for query in results.task.win_queries},
+            "scores": {query: row.score(query).mean for query in results.task.win_queries},
         }
         for row in table.rows
     ]

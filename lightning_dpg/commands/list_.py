@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from lightning_dpg.advice import GOALS
 from lightning_dpg.outcome import Outcome
@@ -38,9 +38,17 @@ def list_(*, everything: Annotated[bool, "--all"] = False) -> Outcome:
         python -m lightning_dpg list --all
     """
     recommended = {goal: list(recommended_configurations(goal)) for goal in GOALS}
-    sections = {_TITLES[tier]: rows for tier, rows in tiers().items()}
+    found = tiers()
+    sections = {_TITLES[tier]: rows for tier, rows in found.items()}
+    values: dict[str, Any] = {"recommended": recommended}
+    values["methods"] = {tier: dict(rows) for tier, rows in found.items()}
     if everything:
-        sections |= configs() | {"data sets (data.init_args.name)": data_sets()}
+        of_folders, names = configs(), data_sets()
+        sections |= of_folders | {"data sets (data.init_args.name)": names}
+        values["configurations"] = {
+            name: text for rows in of_folders.values() for name, text in rows
+        }
+        values["data_sets"] = dict(names)
     lines = [
         "recommended, by goal (plan --goal GOAL --epsilon E --nodes N --edges M gives the reason):",
         *(f"  {GOALS[goal]}: {', '.join(names)}" for goal, names in recommended.items()),
@@ -55,13 +63,7 @@ def list_(*, everything: Annotated[bool, "--all"] = False) -> Outcome:
     ]
     if not everything:
         lines.append("all configurations and data sets: python -m lightning_dpg list --all")
-    return Outcome(
-        lines,
-        {
-            "recommended": recommended,
-            "sections": {title: dict(rows) for title, rows in sections.items()},
-        },
-    )
+    return Outcome(lines, values)
 
 
 def tiers() -> dict[Tier, Rows]:

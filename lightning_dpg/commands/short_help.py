@@ -32,7 +32,7 @@ def short_help(parser: argparse.ArgumentParser, common: Collection[str], example
         textwrap.fill(usage, width, subsequent_indent=" " * 7, break_on_hyphens=False),
         textwrap.fill((parser.description or "").partition("\n\n")[0], width),
         "\n".join(line for name, text in rows for line in _lines(name, text, column, width)),
-        f"example: {example}" * bool(example),
+        f"example:\n  {example}" * bool(example),
         f"all options and explanations: python -m {parser.prog} --help-all",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -3,7 +3,6 @@
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,8 @@ def run(args: list[str]) -> Outcome:
         does = (inspect.getdoc(function) or "").partition("\n")[0]
         add_arguments(commands.add_parser(name, help=does), function)
     options = vars(parser.parse_args(args))
-    name = options.pop("command")
-    function = _COMMANDS[name]
-    outcome = function(**in_groups(function, options))
-    return replace(outcome, values={"command": f"budget {name}"} | dict(outcome.values or {}))
+    function = _COMMANDS[options.pop("command")]
+    return function(**in_groups(function, options))
 
 
 def show(name: str | None = None, *, book: str | None = None) -> Outcome:

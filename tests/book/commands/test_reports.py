@@ -54,8 +54,8 @@ def test_without_a_method_a_plan_is_for_two_kinds(place, capsys):
         (["plan", "crm", "--delta", "2"], "--delta must lie in (0, 1)"),
         (["plan", "crn"], "no data set 'crn'"),
         (["export", "crn", "--format", "csv"], "no data set 'crn'"),
-        (["export", "--format", "csv", "--output", "none/a.csv"], "no such folder"),
-        (["html", "--output", "."], "a folder; name a file"),
+        (["export", "--format", "csv", "--out", "none/a.csv"], "no such folder"),
+        (["html", "--out", "."], "a folder; name a file"),
         (["html", "--method", "none_such"], "none_such"),
     ],
 )
@@ -70,8 +70,8 @@ def test_wrong_commands_leave_no_file(place, args, message, capsys):
 
 def test_no_file_is_replaced_without_a_word(place, capsys):
     for args in (
-        ["export", "--format", "json", "--output", "out"],
-        ["html", "--method", "chung_lu", "--output", "out"],
+        ["export", "--format", "json", "--out", "out"],
+        ["html", "--method", "chung_lu", "--out", "out"],
     ):
         (place / "out").write_text("mine")
         assert budget(*args) == 2

@@ -56,7 +56,7 @@ ARROWS = {
     "classes": set(),
     "errors": set(),
     "lazy_exports": set(),
-    "run_folder": set(),
+    "run_folder": {"errors"},
     "tables": {"errors"},
 }
 FOR_ALL = {"__version__", "advice", "classes", "errors", "lazy_exports", "run_folder", "tables"}

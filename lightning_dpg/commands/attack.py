@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.running.early_files import refuse_missing_graph, refuse_missing_published
 from lightning_dpg.running.settings import find_config
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def attack(
         raise CommandError(f"--json {json}: its folder does not exist")
     if baseline_config is not None:
         find_config(baseline_config)
+    refuse_missing_graph(real)
+    for name in published:
+        refuse_missing_published(name)
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.attacks import attack_published
     from lightning_dpg.release.reader import imported, open_release

@@ -1,10 +1,13 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
+import inspect
+import sys
 import time
 from pathlib import Path
 
 from lightning_dpg.auditing.audit_arguments import View, check_arguments
 from lightning_dpg.errors import CommandError
+from lightning_dpg.running.settings import find_configs
 
 
 def audit(
@@ -58,6 +61,12 @@ def audit(
     check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence, mark="--")
     if output is not None and output.exists() and not output.is_dir():
         raise CommandError(f"--output {output}: not a folder")
+    if "torch" not in sys.modules:  # a process that has it may know more classes
+        # Start-up time: only this check needs the parser's library.
+        from lightning_dpg.running.early_check import refuse_mistakes
+
+        own = inspect.signature(audit).parameters
+        refuse_mistakes("fit", find_configs([*options_of_fit]), own)
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.audits import audit_settings
     from lightning_dpg.running.complete import complete_settings

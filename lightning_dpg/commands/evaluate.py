@@ -9,6 +9,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import scratch_of, write_whole
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
+from lightning_dpg.running.early_files import refuse_missing_graph, refuse_missing_published
 
 
 def run(args: list[str]) -> None:
@@ -79,6 +80,9 @@ def evaluate(
     for option, path in outputs.items():
         if path is not None:
             _check_output(option, path, inputs)
+    refuse_missing_graph(real)
+    for name in synthetic:
+        refuse_missing_published(name)
 
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_classes, evaluate_graphs

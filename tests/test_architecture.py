@@ -57,7 +57,7 @@ ARROWS = {
     "errors": set(),
     "lazy_exports": set(),
     "outcome": set(),
-    "run_folder": set(),
+    "run_folder": {"errors"},
     "tables": {"errors"},
 }
 FOR_ALL = {

@@ -1,7 +1,6 @@
 """The benchmark: fit missing jobs, then write tables and a report."""
 
 import contextlib
-import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from lightning_dpg.benchmark.checks import check_arguments
 from lightning_dpg.benchmark.given_graphs import keep, kept_in, named, write_object
 from lightning_dpg.benchmark.grid import (
     Grid,
@@ -161,7 +161,7 @@ def _measure(
     """Fit missing jobs of a benchmark, and write the results."""
     methods, graphs, epsilons, seeds, delta, classify, undirected, kind, queries = arguments
     epsilons = sorted(set(epsilons))
-    _check(epsilons, seeds, delta, place)
+    check_arguments(arguments, place)
     with contextlib.ExitStack() as held:
         is_there = place.is_dir()
         if is_there:  # a new folder is created after all checks
@@ -256,22 +256,6 @@ def _check_executor(executor: Executor | None, processes: int) -> None:
             f"executor: {name} runs fits in this process, whose seeds and output each would take\n"
             "give an executor of other processes, or processes=N"
         )
-
-
-def _check(epsilons: Sequence[float], seeds: Sequence[int], delta: float, out: Path) -> None:
-    """Refuse arguments whose check needs no data."""
-    for epsilon in epsilons:
-        if not 0 < epsilon < math.inf:
-            raise CommandError(
-                f"epsilons must be positive and finite, got {epsilon:g}\n"
-                "a method without privacy says so in its configuration: privacy: {epsilon: .inf}"
-            )
-    if not 0 < delta < 1:
-        raise CommandError(f"delta must be between 0 and 1, got {delta:g}")
-    if not seeds:
-        raise CommandError("there must be a seed, or no fit is made")
-    if out.exists() and not out.is_dir():
-        raise CommandError(f"{out}: not a folder")
 
 
 def _run(

@@ -4,13 +4,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torch_geometric.data import Data
 
 from lightning_dpg import __version__
+from lightning_dpg.benchmark.checks import method_files
 from lightning_dpg.benchmark.jobs import Job
 from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.classes import find_class
@@ -21,7 +21,6 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.running.complete import method_settings, on_data
-from lightning_dpg.running.settings import find_config, find_configs, shipped_configs
 
 
 class Grid(NamedTuple):
@@ -102,18 +101,7 @@ def read_methods(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     Raises:
         CommandError: If a file is not a method's configuration, or if two labels are equal.
     """
-    shipped = {path.resolve(): name for name, path in shipped_configs().items()}
-    paths: dict[str, Path] = {}
-    for name in dict.fromkeys(names):
-        try:
-            path = find_config(name).resolve()
-            find_configs(["fit", "--config", str(path)])  # refuses files that are no configuration
-        except CommandError as error:
-            raise CommandError(str(error).replace("--config", "methods")) from error
-        label = shipped.get(path, path.stem)
-        if paths.setdefault(label, path) != path:
-            raise CommandError(f"methods: {paths[label]} and {path} would both be {label}")
-    return {label: method_settings(path) for label, path in paths.items()}
+    return {label: method_settings(path) for label, path in method_files(names).items()}
 
 
 def common_task(methods: Mapping[str, dict[str, Any]], kind: str = "undirected") -> Task:

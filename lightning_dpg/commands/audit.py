@@ -1,5 +1,6 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
+import inspect
 import json
 import sys
 import time
@@ -66,7 +67,7 @@ def audit(
 
     words, _, notes = long_form(options_of_fit, "audit")
     if "torch" not in sys.modules:  # as ``fit`` does
-        refuse_mistakes("fit", words)
+        refuse_mistakes("fit", words, inspect.signature(audit).parameters)
     for line in notes:
         note(line)
     # Start-up time: a wrong option is refused before PyTorch is imported.

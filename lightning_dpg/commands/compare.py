@@ -9,6 +9,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lightning_dpg.benchmark.checks import refuse_mistakes
+from lightning_dpg.benchmark.study import complete
 from lightning_dpg.cli.quiet import at_terminal
 from lightning_dpg.commands.arguments import parse
 from lightning_dpg.errors import CommandError
@@ -118,23 +120,25 @@ def compare(
             raise CommandError(f"--{name} must be positive, got {number}")
     if jobs is not None and scheduler is not None:
         raise CommandError("--jobs: not allowed with argument --scheduler")
+    arguments = {
+        "methods": methods,
+        "graphs": graphs,
+        "epsilons": epsilons,
+        "seeds": None if runs is None else range(runs),
+        "delta": delta,
+        "classify": classify or None,  # without the option, that of the study
+        "undirected": undirected or None,
+        "kind": kind,
+        "queries": queries,
+    }
+    refuse_mistakes(complete(study, arguments), out)
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.benchmark.engine import measure
 
     with _end_as_by_ctrl_c(), _executor(scheduler) as executor:
         results = measure(
             study,
-            {
-                "methods": methods,
-                "graphs": graphs,
-                "epsilons": epsilons,
-                "seeds": None if runs is None else range(runs),
-                "delta": delta,
-                "classify": classify or None,  # without the option, that of the study
-                "undirected": undirected or None,
-                "kind": kind,
-                "queries": queries,
-            },
+            arguments,
             out,
             jobs or 1,
             _progress,

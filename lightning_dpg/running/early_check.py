@@ -6,10 +6,8 @@ options pass, such as those of a user's own class: Lightning's parser decides.
 
 import ast
 import contextlib
-import os
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -32,6 +30,7 @@ from lightning_dpg.cli.written_settings import (
     named_settings,
 )
 from lightning_dpg.errors import CommandError, nearest
+from lightning_dpg.running.early_files import refuse_missing_files
 from lightning_dpg.running.method_list import is_abstract
 from lightning_dpg.running.source_options import (
     class_options,
@@ -43,34 +42,38 @@ from lightning_dpg.running.source_options import (
 _FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
 
 
-def refuse_mistakes(command: str, args: Sequence[str]) -> None:
-    """Refuse unknown options and classes, values of wrong types, and missing sections and data.
+def refuse_mistakes(command: str, args: Sequence[str], others: Iterable[str] = ()) -> None:
+    """Refuse unknown options and classes, values of wrong types, missing sections and missing files.
 
     Args:
         command: ``fit``, ``validate``, ``test`` or ``predict``.
         args: Its options. Each configuration is the path of a file that holds YAML sections.
+        others: Further options that the user may have meant, such as those of ``audit``.
 
     Raises:
-        CommandError: If the command would refuse them too; the message is the same.
+        Refusal: If the command would refuse them too; the message is the same.
     """
     load_distinct_keys()  # values are read as the parser of the command reads them
     settings = list(named_settings(args))
     if is_uncertain(args, settings):
         return
     sections = {setting.section for setting in settings}
-    _check_groups(command, [each for each in settings if each.section not in CLASSES])
+    of_groups = [each for each in settings if each.section not in CLASSES]
+    _check_groups(of_groups, group_options(command), others)
     for section in CLASSES:
-        _check_class(command, section, settings)
+        _check_class(section, settings)
     if any(each.section == "privacy" and each.name in ("epsilon", "") for each in settings):
         sections.add("privacy.epsilon")
     for name in ("privacy.epsilon", "data", "model"):
         if name not in sections:
             raise CommandError(f"{name} is missing\n{MISSING[name]}")
+    refuse_missing_files(command, settings)
 
 
-def _check_groups(command: str, settings: Sequence[Setting]) -> None:
+def _check_groups(
+    settings: Sequence[Setting], options: Mapping[str, Any], others: Iterable[str]
+) -> None:
     """Check all settings except those of the method and of the data module."""
-    options = group_options(command)
     for path, section, name, value, is_word in settings:
         key = f"{section}.{name}" if section in PLAIN_SECTIONS and name else section
         if key not in options:
@@ -78,12 +81,12 @@ def _check_groups(command: str, settings: Sequence[Setting]) -> None:
                 inner, value = next(iter(value.items()))
                 path = f"{path}.{inner}"
             shown = f"--{path}" if is_word else repr(path)
-            raise CommandError(f"unknown option {shown}{nearest(path, options)}")
+            raise CommandError(f"unknown option {shown}{nearest(path, [*options, *others])}")
         _check_value(key, options[key], value, is_word=is_word)
 
 
-def _check_class(command: str, section: str, settings: Sequence[Setting]) -> None:
-    """Check the class of a section, its options, and the file of a graph."""
+def _check_class(section: str, settings: Sequence[Setting]) -> None:
+    """Check the class of a section and its options."""
     named = {_shipped_name(each) for each in settings if _names_class(each, section)}
     shipped = exported_classes(section, named)
     if named - shipped.keys():
@@ -116,10 +119,6 @@ def _check_class(command: str, section: str, settings: Sequence[Setting]) -> Non
         if each.name in GROUPS and not each.is_word:
             raise CommandError(no_group(key, each.value))
         _check_value(key, options[cls][each.name], each.value, is_word=each.is_word)
-    reads_graph = "GraphDataModule" in {node.name for node in shipped.get(taker, [])}
-    graphs = [each.value for _, each in class_settings if each.name == "name"]
-    if reads_graph and command != "predict" and graphs and isinstance(graphs[-1], str):
-        _check_file(graphs[-1])
 
 
 def _names_class(setting: Setting, section: str) -> bool:
@@ -151,13 +150,3 @@ def _check_value(key: str, kind: Any, value: Any, *, is_word: bool) -> None:
                 parser.parse_object(value)
         except ArgumentError as error:
             raise CommandError(explain_parsing(str(error), ())) from error
-
-
-def _check_file(name: str) -> None:
-    """Refuse the path of a graph that does not exist."""
-    path, root = Path(os.path.expanduser(name)), Path(os.environ.get("LIGHTNING_DPG_DATA") or ".")
-    data_sets = root / "graphs" / f"{name}.edges.gz", root / "npz" / f"{name}.npz"
-    is_url_or_odd = ":/" in name or str(path).startswith("~") or len(path.name) > 255
-    if path.suffix and not is_url_or_odd and not any(map(os.path.exists, (path, *data_sets))):
-        form = "an edge list, .npz, .graphml, .gexf or .gml file"
-        raise CommandError(f"{path}: no such file\nexpected {form}")

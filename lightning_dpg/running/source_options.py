@@ -71,11 +71,16 @@ def _imported_names(file: Path) -> dict[str, Path]:
     """Return the files of the package from which a file imports, by the imported names."""
     nodes = ast.parse(file.read_text(encoding="utf-8")).body
     nodes += [inner for node in nodes if isinstance(node, ast.If) for inner in node.body]
-    return {
-        alias.name: source_folder(".").parent / f"{(node.module or '').replace('.', '/')}.py"
+    imported = [
+        (alias.name, f"{node.module}")
         for node in nodes
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lightning_dpg.")
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
+    ]
+    return {
+        name: source_folder(".").parent / f"{module.replace('.', '/')}.py"
+        for name, module in imported
+        if module.startswith("lightning_dpg.")
     }
 
 

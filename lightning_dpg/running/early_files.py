@@ -1,0 +1,69 @@
+"""Refusal of missing graphs, lists of nodes and checkpoints before PyTorch is imported."""
+
+from collections.abc import Sequence
+
+from lightning_dpg.cli.checkpoint_files import check_checkpoint_file
+from lightning_dpg.cli.written_settings import Setting
+from lightning_dpg.formats.graph_places import graph_file
+from lightning_dpg.graph.node_names import check_node_file, user_path
+from lightning_dpg.run_folder import release_folder
+from lightning_dpg.running.shipped_data import built_in_graphs
+from lightning_dpg.running.source import Reading, form_of
+
+_READ_GRAPHS = ("EdgeListDataModule", "RandomWalkDataModule")
+"""Data modules that read a graph by its name, or from a file."""
+
+
+def refuse_missing_graph(name: str, reading: Reading = Reading()) -> None:
+    """Refuse a graph that is nowhere. Names of sets, tables, folders of runs and databases pass.
+
+    Args:
+        name: Built-in name, name in the folder of real data, or path.
+        reading: How it is read.
+
+    Raises:
+        GraphFormatError: If there is no such graph; the message is that of its reader.
+    """
+    user_path(name)  # of which a form is known
+    if form_of(name, reading.given()) == "graph":
+        graph_file(name, built_in_graphs())
+
+
+def refuse_missing_published(name: str) -> None:
+    """Refuse what was published if it is neither a release nor a graph.
+
+    Args:
+        name: Folder of a release or of a run, or a graph.
+
+    Raises:
+        GraphFormatError: If there is no such file.
+    """
+    user_path(name)
+    if release_folder(name) is None:
+        refuse_missing_graph(name)
+
+
+def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
+    """Refuse a checkpoint, a list of nodes and a graph that are no files.
+
+    Args:
+        command: ``fit``, ``validate``, ``test`` or ``predict``.
+        settings: Settings of its command line and of its files, later ones win.
+
+    Raises:
+        CommandError: If there is no such checkpoint, or none where the command needs one.
+        GraphFormatError: If there is no such graph or list.
+    """
+    values = {(each.section, each.name): each.value for each in settings}
+    is_written = ("ckpt_path", "") in values
+    checkpoint = values.get(("ckpt_path", ""))
+    if not is_written or isinstance(checkpoint, str):  # what is written may be an expression
+        check_checkpoint_file(command, None if checkpoint == "null" else checkpoint)
+    data_class = f"{values.get(('data', 'class_path'))}".rpartition(".")[2]
+    if command == "predict" or data_class not in _READ_GRAPHS:
+        return
+    nodes, graph = values.get(("data", "nodes.ids")), values.get(("data", "name"))
+    if isinstance(nodes, str) and nodes not in ("null", "from_edges") and nodes[:1] != "[":
+        check_node_file(user_path(nodes))
+    if isinstance(graph, str) and graph != "null":
+        graph_file(graph, built_in_graphs())

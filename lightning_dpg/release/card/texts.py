@@ -21,7 +21,7 @@ class Card:
         data: Name and description of the data: what a node and a relation are, and of which time.
         settings_chosen_on: Data on which the method and its settings were chosen. A choice by
             results on the private data is a read that no budget has paid for.
-        audit: File that ``audit --output`` has written.
+        audit: File that ``audit --out`` has written.
         attack: File that ``attack --json`` has written.
     """
 

@@ -53,7 +53,7 @@ class EdgeListDataModule(GraphDataModule):
     ([[0, 1], [1, 2]], ['a', 'b', 'c'])
     >>> print(data.summary)  # doctest: +NORMALIZE_WHITESPACE
     read table: 3 nodes, 2 edges (table; columns 'payer' and 'payee' of 3;
-    0 repeated, 0 loops, direction dropped in 1); e.g. a, b, ...; dropped from the edges: at
+    0 repeated, 0 loops, edges whose direction is dropped: 1); e.g. a, b, ...; dropped from the edges: at
 
     The ids that occur in edges are private. A public list of nodes makes the guarantee stronger:
 

@@ -300,12 +300,13 @@ class EdgeTable:
         names = self.node_names
         shown_kind = "" if self.kind == "undirected" else f"{self.kind}; "
         note = f", {counts.num_missing:,} without an id" if counts.num_missing else ""
+        note += f", edges whose direction is dropped: {dropped:,}" if dropped else ""
         table = "table" if self.table is None else f"table {self.table}"
         line = (
             f"read {Path(self.engine.origin).name}: {self.num_nodes:,} nodes, {counts.edges:,} edges "
             f"({shown_kind}{table}; columns {self.columns[0]!r} and {self.columns[1]!r}; "
-            f"{repeated:,} repeated, {counts.loops:,} loops{note}, direction dropped in "
-            f"{dropped:,}); e.g. {names[0]}, {names[1]}, ..."
+            f"{repeated:,} repeated, {counts.loops:,} loops{note}); e.g. {names[0]}, "
+            f"{names[1]}, ..."
         )
         return line + (
             f"; dropped from the edges: {', '.join(self.others)[:200]}" if self.others else ""

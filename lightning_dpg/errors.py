@@ -22,6 +22,8 @@ _OTHER_PLACE = {
     errno.EACCES: "give a folder or a file for which you have the right",
     errno.EPERM: "give a folder or a file for which you have the right",
     errno.ENAMETOOLONG: "give a shorter path",
+    errno.ENOENT: "give a path whose folder exists, or can be made",
+    errno.ENOTDIR: "a part of this path is a file and no folder: give another path",
 }
 
 
@@ -40,14 +42,19 @@ class BookError(CommandError):
     """A budget book that cannot be used; the message names the way out."""
 
 
-def explain(error: Exception) -> str | None:
-    """Return a text for the user; None for a fault of the program, which needs a traceback."""
+def explain(error: Exception, folder: Path | None = None) -> str | None:
+    """Return a text for the user; None for a fault of the program, which needs a traceback.
+
+    Args:
+        error: The error.
+        folder: Folder that was written to, for errors of a full disk that name no file.
+    """
     if isinstance(error, OSError):
-        return shorten(_of_system(error))
+        return shorten(_of_system(error, folder))
     if isinstance(error, Refusal) or _is_misconfiguration(error):
         return shorten(str(error))
     if "No space left on device" in str(error):  # some libraries raise other types
-        return shorten(f"{error}\n{_room(None)}")
+        return shorten(f"{error}\n{_room(folder)}")
     if isinstance(error, RuntimeError) and "loading state_dict" in str(error):
         return shorten(f"the checkpoint does not fit the model\n{_first_mismatch(str(error))}")
     return None
@@ -91,25 +98,24 @@ def _is_misconfiguration(error: Exception) -> bool:
     return module is not None and isinstance(error, module.MisconfigurationException)
 
 
-def _of_system(error: OSError) -> str:
+def _of_system(error: OSError, folder: Path | None) -> str:
     """Name the file, the refusal of the system, and the way out."""
     place = None if error.filename is None else str(error.filename)
     if error.errno is None or error.strerror is None:  # a message of our own, or of a library
         return str(error)
     message = error.strerror if place is None else f"{place[:100]}: {error.strerror}"
-    way = _room(place) if error.errno in _FULL else _OTHER_PLACE.get(error.errno, "")
+    full = folder if place is None else Path(place).absolute().parent
+    way = _room(full) if error.errno in _FULL else _OTHER_PLACE.get(error.errno, "")
     return f"{message}\n{way}"
 
 
-def _room(place: str | None) -> str:
-    """State the free space on the disk of a file, or of all folders that are written to."""
-    folders = (
-        [Path(place).absolute().parent] if place else [Path.cwd(), Path(tempfile.gettempdir())]
-    )
+def _room(folder: Path | None) -> str:
+    """State the free space on the disk of a folder, or of all folders that are usually written to."""
+    folders = [folder] if folder else [Path.cwd(), Path(tempfile.gettempdir())]
     free = [
-        f"{shutil.disk_usage(folder).free:,} bytes are free in {folder}"
-        for folder in dict.fromkeys(folders)
-        if folder.is_dir()
+        f"{shutil.disk_usage(each).free:,} bytes are free in {each}"
+        for each in dict.fromkeys(folders)
+        if each.is_dir()
     ]
     return "\n".join([*free, "free some space, or write to another disk"])
 

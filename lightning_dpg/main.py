@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 
 from lightning_dpg import __version__, budget_book
-from lightning_dpg.cli.quiet import mute_known_warnings, without_messages
+from lightning_dpg.cli.quiet import mute_known_warnings, plain_warnings, without_messages
 from lightning_dpg.commands import (
     attack,
     audit,
@@ -166,6 +166,7 @@ def run() -> None:
     search path: a file there replaces no module of an installed package.
     """
     sys.path.append(os.getcwd())
+    plain_warnings()
     try:
         code = main()
     except Exception:  # noqa: BLE001  a fault has a code of its own

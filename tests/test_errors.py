@@ -407,6 +407,11 @@ def test_messages_keep_their_traceback_on_demand(config, monkeypatch, tmp_path):
             ["/tmp/x: No space", "bytes are free in"],
         ),
         (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 3000), ["give a shorter path"]),
+        (
+            OSError(errno.ENOENT, "No such file or directory", "/proc/x"),
+            ["/proc/x: No such", "give"],
+        ),
+        (OSError(errno.ENOTDIR, "Not a directory", "a.txt/b"), ["a.txt/b: Not", "is a file"]),
         (OSError("a message"), ["a message"]),
         (RuntimeError("No space left on device (os error 28)"), ["bytes are free in"]),
         (Refusal("y" * 3000), ["error: yyy"]),

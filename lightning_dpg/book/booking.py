@@ -253,7 +253,7 @@ def _unregistered(
     """Say how to fit data that are not registered; the same people never get a new total."""
     lines = [f"{book.url}: these data are not registered for the relation {relation}"]
     dataset = next(iter(book.same_people(fingerprint, book.marks(content), relation)), None)
-    register = "python -m lightning_dpg budget register NAME --data FILE ..."
+    register = "python -m lightning_dpg budget register NAME FILE ..."
     if dataset is not None:
         lines += [in_common(dataset, fingerprint, content), SAME_PEOPLE.format(dataset.name)]
     if dataset is None:

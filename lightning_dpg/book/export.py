@@ -26,7 +26,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *_WIDE)
 
 
 def csv_text(book: Book, names: Sequence[str]) -> str:
-    """Write one row for each planned release of each run; a run without any has one row.
+    """Write one row for each planned read of each run; a run without any has one row.
 
     Texts that a spreadsheet would take for a formula begin with an apostrophe.
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import yaml
@@ -65,8 +66,8 @@ def budget_plan(
     Args:
         book: The book.
         name: Data set.
-        method: Method or configuration; by default a pure release, and the shipped configuration of
-            a method that is trained by DP-SGD.
+        method: Method or configuration; by default those of earlier runs on these data. Without such
+            runs a pure release, and the shipped configuration of a method that is trained by DP-SGD.
         releases: Number of releases; by default 1, 2, 4 and 12.
         delta: Delta of each release of a method that needs one; by default that of the total or an equal
             part of what is left of it, whichever needs less noise.
@@ -76,8 +77,27 @@ def budget_plan(
         BookError: If the data set is closed.
     """
     with book.database.snapshot():
-        dataset, earlier = book.data_set(name), counted(book.runs(name))
-    return planned_rows(dataset, earlier, [method] if method else [], releases, delta)
+        dataset, runs = book.data_set(name), book.runs(name)
+    used = [method] if method else used_methods(dataset, runs)
+    rows = planned_rows(dataset, counted(runs), used, releases, delta)
+    return rows if method else without_refused(rows, is_usual=not used)
+
+
+def without_refused(rows: Sequence[Row], *, is_usual: bool) -> list[Row]:
+    """Leave out the rows of a method after its first one that the book does not accept.
+
+    Args:
+        rows: Rows of :func:`planned_rows`.
+        is_usual: Whether nobody has chosen the methods: all but the first one are then left out if no
+            release of theirs is accepted.
+    """
+    kept: list[Row] = []
+    for _, group in groupby(rows, lambda row: row.method):
+        of_method = [*group]
+        accepted = [row for row in of_method if row.share.budget.epsilon]
+        if accepted or not is_usual or not kept:
+            kept += of_method[: len(accepted) + 1]
+    return kept
 
 
 def used_methods(dataset: DataSet, runs: Sequence[Run]) -> list[str]:

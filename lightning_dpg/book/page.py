@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +9,12 @@ from markupsafe import Markup
 
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.curve import Point, curve
-from lightning_dpg.book.further_releases import PLAN_COLUMNS, Row, planned_rows, used_methods
+from lightning_dpg.book.further_releases import (
+    PLAN_COLUMNS,
+    planned_rows,
+    used_methods,
+    without_refused,
+)
 from lightning_dpg.book.log import Line, lines
 from lightning_dpg.book.partition import group_facts, group_summary_of, parts_of
 from lightning_dpg.book.report import Content, read, summary_of
@@ -294,14 +298,7 @@ def _left_over(content: Content, method: str | None) -> list[Table]:
     """
     dataset = content.dataset
     used = [method] if method else used_methods(dataset, content.runs)
-    rows: list[Row] = []
-    for _, kind in groupby(
-        planned_rows(dataset, counted(content.runs), used), lambda row: row.method
-    ):
-        of_kind = [*kind]
-        accepted = [row for row in of_kind if row.share.budget.epsilon]
-        if accepted or used or not rows:
-            rows += of_kind[: len(accepted) + 1]
+    rows = without_refused(planned_rows(dataset, counted(content.runs), used), is_usual=not used)
     measured = dict.fromkeys(number for row in rows for number in row.measured)
     grants = ("Grants can let in less.",) if content.grants or content.dataset.two_persons else ()
     hint = "" if method else f" For another method: budget plan {dataset.name} --method METHOD."

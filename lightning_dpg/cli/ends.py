@@ -80,7 +80,7 @@ def end_early(
     if is_interrupt(error):
         print("\n".join(["\ninterrupted", *lines]), file=sys.stderr)
         raise SystemExit(INTERRUPTED) from error
-    text = explain(error) if isinstance(error, Exception) else None
+    text = explain(error, folder.path) if isinstance(error, Exception) else None
     if text is not None:
         raise CommandError("\n".join([*text.splitlines()[:2], *lines])) from error
     error.add_note("\n".join(lines))  # of a fault of the program: they end its traceback

@@ -6,7 +6,10 @@ import logging
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
 
+_PACKAGE = Path(__file__).parents[1]
 _UNWANTED = (
     "💡 Tip: For seamless cloud",  # a product without use here
     "Detected KeyboardInterrupt",  # the end of the run reports it better
@@ -44,6 +47,26 @@ def without_messages() -> Iterator[None]:
         yield
     finally:
         logging.disable(before)
+
+
+def plain_warnings() -> None:
+    """Print warnings of this program as a line for the user, without a place in its source."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if _PACKAGE in Path(filename).parents:
+            print(f"warning: {message}", file=file or sys.stderr)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
 
 
 def mute_known_warnings() -> None:

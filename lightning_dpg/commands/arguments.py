@@ -78,6 +78,8 @@ class Parser(argparse.ArgumentParser):
         if wrong := re.match(r"unrecognized arguments: (\S+)", message):
             what = "option" if wrong[1].startswith("-") else "word"
             message = f"unknown {what} {wrong[1]}{nearest(wrong[1], self._names('-'))}"
+            if wrong[1] in ("true", "false"):
+                message += ": a flag takes no value"
         elif wrong := re.search(r"COMMAND: invalid choice: '(.*?)'", message):
             message = f"unknown command '{wrong[1]}'{nearest(wrong[1], self._names())}"
         program = self.prog.removeprefix("lightning_dpg ")

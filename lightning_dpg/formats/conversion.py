@@ -264,10 +264,11 @@ def checked(
         dropped = edges - mutual
     if is_directed:
         dropped = edges
+    direction = f", edges whose direction is dropped: {dropped:,}" if dropped else ""
     summary = (
         f"read {Path(origin).name}: {len(names):,} nodes, {edges:,} edges ({form}; "
-        f"{len(pairs) - loops - distinct:,} repeated, {loops:,} loops, direction dropped in "
-        f"{dropped:,}); e.g. {names[int(pairs[0, 0])]}, {names[int(pairs[0, 1])]}, ..."
+        f"{len(pairs) - loops - distinct:,} repeated, {loops:,} loops{direction}); "
+        f"e.g. {names[int(pairs[0, 0])]}, {names[int(pairs[0, 1])]}, ..."
     )
     return GraphReading(graph, node_set, summary, links)
 

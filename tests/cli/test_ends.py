@@ -121,7 +121,7 @@ def test_full_disk_at_the_release_costs_nothing_twice(folder, monkeypatch, capfd
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) <= 5
     assert "No space left on device" in lines[0]
-    assert "bytes are free in" in lines[1]
+    assert "bytes are free in" in lines[1] and "runs/dp_netgan/version_0" in lines[1]
     before = booked(Path("runs/dp_netgan/version_0")).state_dict()
     assert main(shlex.split(lines[-1].removeprefix("go on with: "))[3:]) == 0
     assert "nothing new was spent" in caplog.text

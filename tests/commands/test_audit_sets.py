@@ -41,7 +41,7 @@ def audit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*args):
-        code = main(["audit", "--config", *args, "--output", "out"])
+        code = main(["audit", "--config", *args, "--out", "out"])
         return code, json.loads((tmp_path / "out" / "audit.json").read_text())
 
     return run

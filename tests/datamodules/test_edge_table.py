@@ -90,7 +90,7 @@ def test_summary_counts_what_was_dropped(tmp_path):
     data = opened(str(tmp_path / "pairs.parquet"), undirected=True)
     assert data.summary == (
         "read pairs.parquet: 4 nodes, 4 edges (table; columns 'payer' and 'payee'; 1 repeated, "
-        "1 loops, direction dropped in 0); e.g. 2, 7, ...; dropped from the edges: amount"
+        "1 loops); e.g. 2, 7, ...; dropped from the edges: amount"
     )
 
 

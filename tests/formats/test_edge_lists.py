@@ -81,7 +81,7 @@ def test_line_on_what_was_read(read_text):
     text = table(["day", "sender", "receiver"], rows, delimiter=";")
     assert read_text(text).summary == (
         "read transfers.csv: 1,102 nodes, 1,101 edges (semicolon; columns 2 and 3 of 3; header "
-        "'sender', 'receiver'; 1 repeated, 1 loops, direction dropped in 1); e.g. C-7, C-3, ...; "
+        "'sender', 'receiver'; 1 repeated, 1 loops, edges whose direction is dropped: 1); e.g. C-7, C-3, ...; "
         "dropped from the edges: day"
     )
 

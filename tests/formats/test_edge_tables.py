@@ -63,7 +63,7 @@ def test_reads_what_an_edge_list_of_the_same_rows_says(kind, tmp_path):
     assert reading.graph.node_names == expected.graph.node_names
     assert reading.node_set is expected.node_set is NodeSet.LINES
     assert "41 nodes, 40 edges" in reading.summary
-    assert "1 repeated, 1 loops, direction dropped in 1" in reading.summary
+    assert "1 repeated, 1 loops, edges whose direction is dropped: 1" in reading.summary
     assert (
         reading.summary.partition("; dropped")[0].partition("; 1 repeated")[2]
         == expected.summary.partition("; 1 repeated")[2]

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,21 @@ def run(args: list[str]) -> Outcome:
     for name, function in _COMMANDS.items():
         does = (inspect.getdoc(function) or "").partition("\n")[0]
         add_arguments(commands.add_parser(name, help=does), function)
-    options = vars(parser.parse_args(args))
-    function = _COMMANDS[options.pop("command")]
-    return function(**in_groups(function, options))
+    if not args or args[0] not in _COMMANDS:
+        parser.parse_args(args[:1])  # prints the help, or refuses the word
+    name, words = args[0], [_present_name(word) for word in args[1:]]
+    options = vars(commands.choices[name].parse_intermixed_args(words))
+    function = _COMMANDS[name]
+    outcome = function(**in_groups(function, options))
+    return replace(outcome, values={"command": f"budget {name}"} | dict(outcome.values or {}))
+
+
+def _present_name(word: str) -> str:
+    """Return an option by its name of today, if it is one of version 0.2.0 or a long one of ``fit``."""
+    name, equals, value = word.partition("=")
+    if name.startswith("--data."):
+        name = f"--{name.removeprefix('--data.').removeprefix('init_args.')}"
+    return f"{_FORMER.get(name, name)}{equals}{value}"
 
 
 def show(name: str | None = None, *, book: str | None = None) -> Outcome:
@@ -112,7 +125,7 @@ def _what(kind: str, facts: dict[str, Any]) -> str:
             f"{facts['epsilon']:g}, delta {facts['delta']:g}, by {facts['who']}"
         )
     if kind == "book":
-        return f"run {facts['run']}: booked {facts['steps']} of release {facts['place'] + 1}"
+        return f"run {facts['run']}: booked {facts['steps']} of read {facts['place'] + 1}"
     if kind == "measure":
         return (
             f"{facts['command']} of {', '.join(facts['methods']) or 'graphs'} read "
@@ -157,6 +170,13 @@ _OWNER_LINES = {
     "by {user}",
     "approve": "grant {number}: approved by {user}",
     "close_data_set": "closed {name}, by {user}",
+}
+_FORMER = {
+    "--columns.source": "--source",
+    "--columns.target": "--target",
+    "--columns.missing_ids": "--missing-ids",
+    "--nodes.ids": "--nodes",
+    "--nodes.attributes": "--attributes",
 }
 _COMMANDS: dict[str, Callable[..., Outcome]] = {
     function.__name__: function

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from lightning_dpg.book.commands.open_book import open_book
 from lightning_dpg.book.owner_token import VARIABLE
 from lightning_dpg.errors import CommandError, Refusal
-from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.running.source import Reading, data_settings
 
 if TYPE_CHECKING:
     from lightning_dpg.book.book import Book
@@ -41,21 +41,17 @@ def init(*, token: Path | None = None, book: str | None = None) -> Outcome:
 
 def register(
     name: str,
+    file: str | None = None,
     *,
-    data: str,
-    relation: str,
+    relation: Literal["edge", "node", "local_graph"],
     epsilon: float,
     delta: float,
-    kind: Kind = "undirected",
-    undirected: bool = False,
-    source: Annotated[str | None, "--columns.source"] = None,
-    target: Annotated[str | None, "--columns.target"] = None,
-    missing_ids: Annotated[Literal["refuse", "drop"] | None, "--columns.missing_ids"] = None,
-    ids: Annotated[str | None, "--nodes", "--nodes.ids"] = None,
+    reading: Reading = Reading(),
     column: Annotated[str | None, "--nodes.column"] = None,
     left: Annotated[str | None, "--nodes.left"] = None,
     right: Annotated[str | None, "--nodes.right"] = None,
     side_column: Annotated[str | None, "--nodes.side_column"] = None,
+    data: str | None = None,
     max_degree: int | None = None,
     words: str = "",
     part_of: str = "",
@@ -68,20 +64,16 @@ def register(
 
     Args:
         name: Name of the data in the book.
-        data: File, folder of a set, or name, as of ``fit``.
-        relation: What the total protects: edge, node or local_graph.
+        file: The data, as of ``fit``: a file, a folder of a set, a database or a built-in name.
+        relation: What the total protects.
         epsilon: Total of all releases.
         delta: Total of all releases.
-        kind: Kind of the graph, as in ``fit``.
-        undirected: Drop directions, as in ``fit``.
-        source: See :class:`lightning_dpg.datamodules.nodes.Columns`.
-        target: See :class:`lightning_dpg.datamodules.nodes.Columns`.
-        missing_ids: See :class:`lightning_dpg.datamodules.nodes.Columns`.
-        ids: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
+        reading: See :class:`lightning_dpg.running.source.Reading`.
         column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         left: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         right: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         side_column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
+        data: FILE, by its name of version 0.2.0.
         max_degree: Edges of a node at most (public), for a node-level total.
         words: Words of the owner.
         part_of: Group of which these data are a part. You declare: each record lies in one part, and
@@ -93,14 +85,18 @@ def register(
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
 
     Example:
-        python -m lightning_dpg budget register crm --data crm.csv --relation edge --epsilon 2
-            --delta 0
+        python -m lightning_dpg budget register crm crm.csv --relation edge --epsilon 2 --delta 0
     """
     _check_budget("a total", epsilon, delta, is_positive=True)
     if not name.strip():
         raise CommandError("a data set needs a name")
     if max_degree is not None and max_degree < 1:
         raise CommandError(f"--max-degree must be 1 or more, got {max_degree}")
+    if (file is None) == (data is None):
+        both = f", got {file} and {data}" if data else ""
+        raise CommandError(f"name the data once: budget register NAME FILE{both}")
+    nodes = {"column": column, "left": left, "right": right, "side_column": side_column}
+    section = _section(f"{file or data}", reading, nodes)
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.identity import protected_unit
     from lightning_dpg.book.refusals import in_common
@@ -109,10 +105,8 @@ def register(
     from lightning_dpg.privacy.events import Relation
 
     protected = Relation(relation)
-    columns = _without_none(source=source, target=target, missing_ids=missing_ids)
-    nodes = _without_none(ids=ids, column=column, left=left, right=right, side_column=side_column)
     with _opened_by_owner(book, token) as place:
-        content = _identity(data, undirected, kind, columns, nodes)
+        content = _identity(section)
         fingerprint, people = place.fingerprint(content), place.marks(content)
         same_people = [
             dataset
@@ -298,47 +292,33 @@ def _check_budget(name: str, epsilon: float, delta: float, *, is_positive: bool 
         )
 
 
-def _without_none(**settings: str | None) -> dict[str, str]:
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-def _identity(
-    data: str, undirected: bool, kind: Kind, columns: Mapping[str, str], nodes: Mapping[str, str]
-) -> "Identity":
-    """Content of the data to register.
+def _section(data: str, reading: Reading, nodes: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return the section ``data`` of the data to register.
 
     Args:
-        data: File, folder of a set, or name.
-        undirected: Whether to drop directions.
-        kind: Kind of the graph.
-        columns: Given settings of the columns of one graph.
-        nodes: Given settings of its nodes.
-    """
-    # Start-up time: the import brings PyTorch.
-    from lightning_dpg.datamodules import (
-        EdgeListDataModule,
-        GraphSetDataModule,
-        TUGraphDataModule,
-    )
-    from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
+        data: File, folder of a set, database or name.
+        reading: How it is read.
+        nodes: Further settings of the nodes of one graph.
 
-    module: EdgeListDataModule | GraphSetDataModule | TUGraphDataModule
-    is_set = data in BUILT_IN_SETS or Path(data).expanduser().is_dir()
-    if is_set and kind != "undirected":
-        raise CommandError(f"{data}: graphs of a set are undirected: leave out --kind")
-    options = [*(f"columns.{name}" for name in columns), *(f"nodes.{name}" for name in nodes)]
-    if is_set and options:
-        raise CommandError(f"{data}: a set of graphs has its own nodes: leave out --{options[0]}")
-    if data in BUILT_IN_SETS:
-        module = GraphSetDataModule(data, undirected=undirected)
-    elif is_set:
-        module = TUGraphDataModule(data, undirected=undirected)
-    else:
-        module = EdgeListDataModule(
-            data, undirected=undirected, kind=kind, columns=columns, nodes=nodes
-        )
+    Raises:
+        CommandError: If a setting is none of such data.
+    """
+    section = data_settings(data, reading.given())
+    given = {f"nodes.{name}": value for name, value in nodes.items() if value is not None}
+    if given and section["class_path"] != "EdgeListDataModule":
+        raise CommandError(f"--{next(iter(given))} belongs to a graph in a file, {data} is none")
+    section["init_args"] |= given
+    return section
+
+
+def _identity(section: Mapping[str, Any]) -> "Identity":
+    """Read the data of a section, and return their content."""
+    # Start-up time: the import brings PyTorch.
+    from lightning_dpg.running.read import set_up
+
     try:
-        module.setup("fit")
+        content: Identity = set_up(section).identity()
     except Refusal as error:
-        raise CommandError(str(error)) from error
-    return module.identity()
+        text = str(error).replace("--data.nodes.", "--nodes.")  # options of this command
+        raise CommandError(text) from error
+    return content

@@ -22,7 +22,8 @@ def plan(
 
     Args:
         name: Data set.
-        method: Method or configuration, with its measured quality; by default two kinds.
+        method: Method or configuration, with its measured quality; by default those of
+            earlier runs, without such runs two kinds.
         releases: Number of releases; by default 1, 2, 4 and 12.
         delta: Of each release of a method that needs it; by default that of the total.
         book: See :func:`lightning_dpg.book.commands.open_book.open_book`.

@@ -273,7 +273,7 @@ def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys):
         # No short forms: a registration cannot be undone.
         ([*REGISTER, "--max-degre", "3"], "unknown option --max-degre, did you mean --max-degree?"),
         ([*REGISTER, "--max-degree", "x"], "argument --max-degree: invalid int value: 'x'"),
-        (["register", "web"], "required: --data, --relation, --epsilon, --delta"),
+        (["register", "web"], "required: --relation, --epsilon, --delta"),
         (["register", "", *REGISTER[2:], "--book", "sqlite:///book.db"], "a data set needs a name"),
     ],
 )
@@ -287,7 +287,7 @@ def test_wrong_commands_are_refused(place, args, message, capsys):
 def test_wrong_registrations_are_refused(place, capsys):
     write(place / "other.txt", EDGES[40:])
     assert register("x", "other.txt", relation="friend") == 2
-    assert "unknown relation 'friend'" in capsys.readouterr().err
+    assert "--relation: invalid choice: 'friend' (choose from" in capsys.readouterr().err
     assert register("x", "other.txt", "--epsilon", "0") == 2
     assert "finite epsilon above 0" in capsys.readouterr().err
     assert register("x", "none.txt") == 2

@@ -184,8 +184,8 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
         ("both.txt", (), "set kind to directed (--kind directed)"),
         (
             "four.csv",
-            ("--columns.source=from", "--columns.target=w"),
-            "(--columns.source NAME --columns.target NAME)",
+            ("--source=from", "--target=w"),
+            "(--source NAME --target NAME)",
         ),
         ("graph.txt", ("--nodes", "table.csv"), "nodes.column (--nodes.column NAME)"),
         (
@@ -194,7 +194,8 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
             "(--nodes.left FILE --nodes.right FILE)",
         ),
         ("out.bip", (), "set kind to bipartite (--kind bipartite)"),
-        ("planted_sets", ("--nodes", "table.csv"), "its own nodes: leave out --nodes"),
+        ("planted_sets", ("--nodes.left", "x"), "--nodes.left belongs to a graph in a file"),
+        ("planted_sets", ("--nodes", "table.csv"), "--nodes is no option of a set of graphs"),
     ],
 )
 def test_messages_on_data_name_the_options_of_register(place, data, more, message, capsys):
@@ -207,6 +208,30 @@ def test_messages_on_data_name_the_options_of_register(place, data, more, messag
     assert register("x", data, *more) == 2
     error = capsys.readouterr().err
     assert message in error and "--data." not in error
+
+
+def test_a_registration_is_spelled_as_the_fit(place, capsys):
+    """One set of options for both commands; the long ones of fit, and those of 0.2.0, are the same."""
+    payments(place / "a.csv", range(50), 1)
+    payments(place / "b.csv", range(50, 100), 2)
+    short = ["--undirected", "--source", "from", "--target", "to", "--missing-ids", "drop"]
+    total = ["--relation", "edge", "--epsilon", "2", "--delta", "0", *BOOK]
+    assert main(["budget", "register", "a", *short, *total, "a.csv"]) == 0  # FILE at any place
+    assert main(["fit", "a.csv", "--epsilon", "1", "--method", "chung_lu", *short, *BOOK]) == 0
+    assert "budget book: a has a total of epsilon 2" in capsys.readouterr().out
+    former = ["--columns.source", "from", "--columns.target=to", "--columns.missing_ids", "drop"]
+    long = [f"--data.{each.removeprefix('--')}" for each in former if each.startswith("--")]
+    long = [long[0], "from", long[1], long[2], "drop"]
+    for same in (former, long):
+        assert register("again", "a.csv", *same, "--undirected") == 2
+        assert "registered as 'a' already" in capsys.readouterr().err
+    for twice in (["b.csv", "--data", "b.csv"], []):
+        assert main(["budget", "register", "b", *twice, *total]) == 2
+        assert "name the data once: budget register NAME FILE" in capsys.readouterr().err
+    assert main(["budget", "register", "b", "b.csv", "--undirect", *total]) == 2
+    assert "did you mean --undirected?\nall options: python -m lightning_dpg budget register" in (
+        capsys.readouterr().err
+    )
 
 
 def test_directed_data_are_recognized_and_not_spent_on_as_undirected_ones(place, capsys):

@@ -36,12 +36,13 @@ def test_a_plan_names_noise_and_measured_quality(place, capsys):
     assert numbers and set(map(str, numbers)) == {line[2:] for line in lines if line[:2] == "  "}
 
 
-def test_without_a_method_a_plan_is_for_two_kinds(place, capsys):
-    assert budget("plan", "crm", "--releases", "1") == 0
-    _, pure, trained, *notes = capsys.readouterr().out.splitlines()
-    assert pure.split() == ["pure", "release", "1", "0.25", "0", "-", "-"]
-    assert trained.split()[:4] == ["DPNetGAN", "1", "none", "-"]  # its counts alone cost 0.2
-    assert any(note.startswith("none: what is left does not pay") for note in notes)
+def test_without_a_method_a_plan_is_for_those_that_were_used(place, capsys):
+    assert budget("plan", "crm") == 0
+    rows = capsys.readouterr().out.splitlines()[1:5]
+    assert [row.split()[:3] for row in rows] == [
+        ["PrivGraph", str(number), epsilon]
+        for number, epsilon in ((1, "0.25"), (2, "0.125"), (4, "0.0625"), (12, "0.02083"))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,12 @@ def compares(notebook, folder):
     numbers = pd.read_csv(folder / "compared" / "results.csv")
     assert numbers["note"].dropna().str.startswith("failed").sum() == 0
     assert set(zip(numbers["epsilon"], numbers["run"], strict=True)) == {
-        (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1, 2)
+        (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1)
     }
     assert "privgraph" in text_of(notebook, "numbers = ")
+    assert r"\toprule" in text_of(notebook, "print(results.to_latex")
+    (shown,) = (cell for cell in notebook.cells if cell.source == "results.plot()")
+    assert "image/png" in shown.outputs[0]["data"]
 
 
 def labels(notebook, folder):

@@ -149,7 +149,7 @@ def test_a_figure_shows_a_drawn_graph_and_its_degrees(release, limit, monkeypatc
     sample = release.sample(3)
     figure = release.plot(3)
     drawing, curve = figure.axes
-    assert "34 nodes" in drawing.get_xlabel()
+    assert "of 34 nodes" in drawing.get_xlabel()
     assert f"{sample.num_edges // 2} edges" in drawing.get_xlabel()
     assert (len(drawing.lines), len(drawing.images)) == ((2, 0) if limit == 34 else (0, 1))
     (line,) = curve.lines

@@ -61,7 +61,10 @@ def _caption(table: Table, names: Sequence[str], task: Task) -> str:
     sentences = [f"Errors on {escaped(table.graph)} at {budget}{spread} of {plural(runs, 'run')}."]
     if any(query in task.higher_is_better for query in names):
         sentences.append(r"More is better in columns with $\uparrow$.")
-    sentences.append("Bold: the best private method and those within two standard errors of it.")
+    if any(best(table.rows, query, task) for query in names):
+        sentences.append(
+            "Bold: the best private method and those within two standard errors of it."
+        )
     if not all(row.is_private for row in table.rows):
         sentences.append("Italic: no guarantee within the budget.")
     if any(row.is_conditional for row in table.rows):

@@ -52,9 +52,9 @@ class Benchmark:
         >>> frame = results.to_dataframe()
         >>> frame[frame["query"] == "num_nodes"][["method", "epsilon", "real", "error"]]
                             method  epsilon  real  error
-        0   erdos_renyi (baseline)      1.0  34.0    0.0
-        29     chung_lu (baseline)      1.0  34.0    0.0
-        >>> print(results.to_latex().splitlines()[6])
+        0      chung_lu (baseline)      1.0  34.0    0.0
+        29  erdos_renyi (baseline)      1.0  34.0    0.0
+        >>> print(results.to_latex().splitlines()[7])
         method & nodes \\
     """
 

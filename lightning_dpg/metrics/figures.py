@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.metrics.functional import degrees
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
@@ -82,6 +83,8 @@ def _plot_degrees(axes: "Axes", graphs: dict[str, Data]) -> None:
 def synthetic_figure(graph: Data, title: str, seed: int) -> "Figure":
     """Draw a synthetic graph beside its degrees: nodes and links, or of a large one the matrix.
 
+    Nodes without an edge are not drawn as nodes and links. The matrix has the nodes of highest degree.
+
     Args:
         graph: The graph, without directions.
         title: Title of the figure.
@@ -91,19 +94,19 @@ def synthetic_figure(graph: Data, title: str, seed: int) -> "Figure":
     figure.suptitle(title)
     left, right = figure.subplots(1, 2)
     if graph.num_nodes <= NODE_LINK_LIMIT:
-        places, links = layout(graph), undirected_edges(graph).numpy()
+        # Nodes without an edge would be far away, and leave little room for the others.
+        linked, links = np.unique(undirected_edges(graph).numpy(), return_inverse=True)
+        places = layout(make_graph(torch.from_numpy(links), len(linked)))
         gaps = np.full((len(links), 1, 2), np.nan)
         lines = np.concatenate([places[links], gaps], axis=1).reshape(-1, 2)
         left.plot(*lines.T, color=INK, lw=0.6, alpha=0.35)
         left.plot(*places.T, "o", color=INK, ms=4, mec="white", mew=0.5)
-        shown = f"{graph.num_nodes:,} nodes"
+        shown = f"{len(linked):,} of {graph.num_nodes:,} nodes with an edge"
     else:
         order = community_order(graph, seed)
         left.imshow(adjacency_pixels(graph, order, _MATRIX_SIZE), interpolation="nearest")
-        shown = f"adjacency of {len(order):,} nodes, by community"
-        if len(order) < graph.num_nodes:
-            shown += ", those of highest degree"
-    left.set(xticks=[], yticks=[], xlabel=f"{shown}; {graph.num_edges // 2:,} edges")
+        shown = f"{len(order):,} of {graph.num_nodes:,} nodes, by community"
+    left.set(xticks=[], yticks=[], xlabel=f"{shown}\n{graph.num_edges // 2:,} edges")
     left.spines[:].set_visible(False)
     _plot_degrees(right, {"synthetic": graph})
     return figure
@@ -111,6 +114,8 @@ def synthetic_figure(graph: Data, title: str, seed: int) -> "Figure":
 
 def layout(graph: Data) -> NDArray[np.float64]:
     """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
+    if not graph.num_nodes:
+        return np.zeros((0, 2))
     linked = nx.empty_graph(graph.num_nodes)
     linked.add_edges_from(undirected_edges(graph).tolist())
     positions = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)

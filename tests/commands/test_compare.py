@@ -160,6 +160,7 @@ def test_interrupted(monkeypatch, tmp_path, capsys):
         ({"delta": "1"}, "delta must be between"),
         ({"delta": "0.02", "methods": "dp_netgan"}, "delta 0.02: not below one over the number"),
         ({"out": "taken"}, "taken: not a folder"),
+        ({"queries": "trangles"}, "'trangles' is no query of a graph, did you mean triangles?"),
         ({"epsilon": "1"}, "--epsilon"),
     ],
 )

@@ -16,11 +16,14 @@ import pytorch_lightning as pl
 import torch
 
 from lightning_dpg.benchmark.tasks import SetTask, Task
+from lightning_dpg.cli.loggers import public_name
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.formats.whole_files import naming_full_disk, scratch_of
 from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.run_config import is_run
+from lightning_dpg.running.run_data import data_of_run
 
 OBJECTS = "graphs"
 """Folder of the copies, in the folder of all results."""
@@ -30,11 +33,11 @@ _NAME = re.compile(r"(?![ .])[^/\\:*?\"<>|\x00-\x1f]{1,100}")
 def named(graphs: Sequence[Any] | Mapping[str, Any], task: Task) -> dict[str, Any]:
     """Return graphs by their names in all tables.
 
-    A name or path is its own name, and a networkx graph may have one. Other objects of a list are
-    named by their number in it.
+    A name or path is its own name, and a networkx graph may have one. The folder of a run stands for its
+    data, and has their name. Other objects of a list are named by their number in it.
 
     Args:
-        graphs: Names, paths and objects, or a dictionary of them by name.
+        graphs: Names, paths, folders of runs and objects, or a dictionary of them by name.
         task: Task of the methods.
 
     Raises:
@@ -47,7 +50,11 @@ def named(graphs: Sequence[Any] | Mapping[str, Any], task: Task) -> dict[str, An
     found: dict[str, Any] = {}
     for number, graph in enumerate(graphs):
         source = _as_text(graph)
-        name = source if isinstance(source, str) else _name_of_object(source, number, task)
+        if isinstance(source, str) and is_run(source):
+            source = data_of_run(source)
+            name = public_name(source.source)
+        else:
+            name = source if isinstance(source, str) else _name_of_object(source, number, task)
         other = found.setdefault(name, source)
         if other is not source and not (isinstance(other, str) and isinstance(source, str)):
             raise CommandError(

@@ -16,9 +16,11 @@ from lightning_dpg.commands.arguments import parse
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
+from lightning_dpg.running.run_config import method_and_epsilon
 
 if TYPE_CHECKING:
-    from lightning_dpg.benchmark.results import Results, Table
+    from lightning_dpg.benchmark.results import Table
+    from lightning_dpg.benchmark.views import Benchmark
 
 
 def run(args: list[str]) -> Outcome:
@@ -51,6 +53,7 @@ def compare(
     methods: list[str] | None = None,
     graphs: list[str] | None = None,
     epsilons: list[float] | None = None,
+    like: Path | None = None,
     study: Path | None = None,
     delta: float | None = None,
     runs: int | None = None,
@@ -68,7 +71,8 @@ def compare(
     """Fit methods on graphs within several budgets, and compare their synthetic graphs with the real ones.
 
     Reads the private graphs: the results are not private. --methods, --graphs and --epsilons are needed,
-    or --study.
+    or --study, or --like RUN, whose graph, method and epsilon are taken where others are not given. A graph
+    may be the folder of a run: it is read with the columns and nodes of its config.yaml.
 
     A method is a configuration: a shipped one by its name, or a file. One without privacy is fitted
     once per graph and run. The baselines erdos_renyi (no more than the number of edges) and chung_lu (no
@@ -92,6 +96,7 @@ def compare(
         methods: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         graphs: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         epsilons: See :func:`lightning_dpg.benchmark.engine.benchmark`.
+        like: Folder of a run on one of the graphs.
         study: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         delta: See :func:`lightning_dpg.benchmark.engine.benchmark`.
         runs: Fits of each kind; by default 5.
@@ -109,11 +114,15 @@ def compare(
     Example:
         python -m lightning_dpg compare --methods bter --graphs calls.csv --epsilons 1 2 --out out
     """
+    if like is not None:
+        own_method, own_epsilon = method_and_epsilon(like)
+        methods, epsilons = methods or [own_method], epsilons or [own_epsilon]
+        graphs = [*(graphs or ()), str(like)]
     required = {"--methods": methods, "--graphs": graphs, "--epsilons": epsilons}
     missing_options = [name for name, values in required.items() if values is None]
     if missing_options and study is None:
         raise CommandError(
-            f"the following arguments are required: {', '.join(missing_options)} (or --study)"
+            f"the following arguments are required: {', '.join(missing_options)} (or --study, or --like)"
         )
     for name, number in (("runs", runs), ("jobs", jobs)):
         if number is not None and number < 1:
@@ -170,7 +179,7 @@ def compare(
     )
 
 
-def _rows(table: "Table", results: "Results") -> list[dict[str, Any]]:
+def _rows(table: "Table", results: "Benchmark") -> list[dict[str, Any]]:
     """Return the rows of a table with the means of the headline queries; results.csv has all."""
     return [
         {

@@ -6,6 +6,7 @@ from typing import Any
 from lightning_dpg.cli.distinct_keys import read_yaml
 from lightning_dpg.errors import CommandError
 from lightning_dpg.run_folder import CONFIGURATION, release_in
+from lightning_dpg.running.method_list import configured_classes
 from lightning_dpg.running.settings import refuse_foreign_code
 from lightning_dpg.running.source import Reading
 
@@ -65,3 +66,20 @@ def check_run(folder: str, reading: Reading, command: str) -> None:
             f"--{given[0].replace('_', '-')}: the data of a run are read as in its {CONFIGURATION}\n"
             f"leave it out, or give the real graph: {command} REAL {folder}"
         )
+
+
+def method_and_epsilon(run: Path) -> tuple[str, float]:
+    """Return the shipped configuration of the method of a run, or its own one, and its epsilon.
+
+    Args:
+        run: Folder of the run.
+
+    Raises:
+        CommandError: If it is no folder of a run.
+    """
+    check_run(str(run), Reading(), "evaluate")
+    config = config_beside(run)
+    assert config is not None  # checked
+    name = section_of(config, "model")["class_path"].rpartition(".")[2]
+    epsilon = read_yaml(config).get("privacy", {}).get("epsilon", 1)
+    return configured_classes().get(name, str(config)), float(epsilon)

@@ -1,7 +1,7 @@
 """``fit``: from a file and an epsilon to the options of Lightning's command line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
 from lightning_dpg.cli.written_settings import Setting, named_settings
 from lightning_dpg.commands.arguments import Parser, add_arguments, in_groups
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.running.method_list import (
     configuration_of,
     configured_classes,
@@ -50,12 +50,13 @@ class LongForm(NamedTuple):
     """Lines for the user, on the choice of the method."""
 
 
-def long_form(args: Sequence[str], command: str = "fit") -> LongForm:
+def long_form(args: Sequence[str], command: str = "fit", meant: Iterable[str] = ()) -> LongForm:
     """Replace short options by those of Lightning, which a command line may mix.
 
     Args:
         args: The command line.
         command: ``fit``, or another command that takes its options.
+        meant: Further options that the user may have meant, such as those of ``audit``.
 
     Raises:
         CommandError: If a word has no meaning, or if an option has another type.
@@ -65,6 +66,7 @@ def long_form(args: Sequence[str], command: str = "fit") -> LongForm:
     if file is not None and is_run(file):
         others = [*_words_of_run(Path(file), command), *others]
         file = None
+    _refuse_unknown(others, parser, meant)
     options = in_groups(fit, vars(parser.parse_args(own)))
     return fit(file, *others, **{name: options[name] for name in options if name != "file"})
 
@@ -141,7 +143,6 @@ def fit(
         raise CommandError("--method and --goal: give one of them, a goal chooses a method")
     _check_new(out)
     words = find_configs([*other_options])
-    _refuse_unknown(words)
     given = list(named_settings(words))
     model = next((each for each in given if each.section == "model"), None)
     if method is not None and model is not None:
@@ -210,15 +211,18 @@ def _parted(args: Sequence[str], parser: Parser) -> tuple[str | None, list[str],
     return file, own, others
 
 
-def _refuse_unknown(words: Sequence[str]) -> None:
+def _refuse_unknown(words: Sequence[str], parser: Parser, meant: Iterable[str]) -> None:
     """Refuse an option that neither this command nor Lightning has, before something seems missing."""
-    parser = parser_of("fit")
     known = group_options("fit").keys()
+    short = [name[2:] for action in parser._actions for name in action.option_strings]
     for word in words:
         name = word.partition("=")[0]
         is_option = re.fullmatch(r"--\w[\w-]*", name) is not None
         if is_option and name[2:] not in known and name not in _FLAGS:
-            parser.error(f"unrecognized arguments: {name}")
+            near = nearest(name[2:], [*short, *meant, *known])
+            raise CommandError(
+                f"unknown option {name}{near}\nall options: python -m {parser.prog} --help-all"
+            )
 
 
 def _configured(given: Sequence[Setting], section: str, name: str) -> object:

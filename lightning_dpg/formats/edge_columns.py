@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 import re
 import zlib
 from collections.abc import Sequence
@@ -30,6 +31,13 @@ NAME_COLUMNS = (
 VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
 
 
+_HEAD_LINES = 100
+"""Lines of a file among which the first row is looked for before the file is read."""
+
+
+TEXT_SUFFIXES = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".dat")
+
+
 class Columns(NamedTuple):
     """Cells of each line that are the two node ids."""
 
@@ -49,6 +57,12 @@ class Columns(NamedTuple):
             f"{SEPARATORS[self.separator]}; columns {self.first + 1} and {self.second + 1} "
             f"of {self.width}{header}"
         )
+
+
+def is_edge_list(name: str) -> bool:
+    """Return whether a file name is that of an edge list; KONECT uses ``out.NAME``."""
+    name = name.lower().removesuffix(".gz")
+    return name.endswith(TEXT_SUFFIXES) or name.startswith("out.")
 
 
 def read_text(path: Path) -> bytes:
@@ -149,6 +163,25 @@ def first_row(path: Path, content: bytes) -> tuple[int, str]:
         way_out = "convert it to an edge list, GraphML or npz; quote names that begin so"
         refuse_line(path, line, f"{EXPECTED}, not {kind}", way_out)
     return line, text
+
+
+def check_header(path: Path, columns: tuple[str, str] | None) -> None:
+    """Refuse columns that are not in the first line of an edge list, which is all that is read.
+
+    Args:
+        path: The file.
+        columns: Names or numbers of the two columns, or None to recognize them.
+
+    Raises:
+        GraphFormatError: If they are not there; the message is that of the reader.
+    """
+    try:
+        with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
+            content = b"".join(itertools.islice(file, _HEAD_LINES))
+    except (OSError, EOFError, zlib.error):  # left to the reader
+        return
+    if re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
+        find_columns(path, content, *first_row(path, content), columns)
 
 
 def without_line(content: bytes, line: int) -> bytes:

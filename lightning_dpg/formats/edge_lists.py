@@ -32,8 +32,6 @@ from lightning_dpg.formats.integer_lists import read_integers
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
 from lightning_dpg.graph.pair_space import space_of
 
-TEXT_SUFFIXES = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".dat")
-
 
 class EdgeLines(NamedTuple):
     """Names and edges of an edge list (private)."""
@@ -50,12 +48,6 @@ class EdgeLines(NamedTuple):
     """Whether the file itself says that its two columns have a numbering each."""
     others: tuple[str, ...] = ()
     """Columns that were not read."""
-
-
-def is_edge_list(name: str) -> bool:
-    """Return whether a file name is that of an edge list; KONECT uses ``out.NAME``."""
-    name = name.lower().removesuffix(".gz")
-    return name.endswith(TEXT_SUFFIXES) or name.startswith("out.")
 
 
 def read_edge_lines(

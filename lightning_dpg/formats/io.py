@@ -34,10 +34,9 @@ from lightning_dpg.formats.conversion import (
     with_sides,
     without_values,
 )
+from lightning_dpg.formats.edge_columns import TEXT_SUFFIXES, is_edge_list
 from lightning_dpg.formats.edge_lists import (
-    TEXT_SUFFIXES,
     check_edge_list_names,
-    is_edge_list,
     read_edge_lines,
     write_edges,
 )

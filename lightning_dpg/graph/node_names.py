@@ -129,7 +129,7 @@ def _read_names(path: Path, column: str | None) -> list[str]:
     if column is None and len(first) > 1:
         raise GraphFormatError(
             f"nodes {path}: {len(first)} columns ({', '.join(first)[:100]})\n"
-            "name the one that holds the ids: nodes.column (--data.nodes.column NAME)"
+            f"name the one that holds the ids: nodes.column (--nodes '{path}({first[0]})')"
         )
     position = 0 if column is None else first.index(column)
     has_header = column is not None or first[0].casefold() in ID_HEADERS

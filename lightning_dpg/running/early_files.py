@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from lightning_dpg.cli.checkpoint_files import check_checkpoint_file
 from lightning_dpg.cli.written_settings import Setting
+from lightning_dpg.formats.edge_columns import check_header, is_edge_list
 from lightning_dpg.formats.graph_places import graph_file
-from lightning_dpg.graph.node_names import check_node_file, user_path
+from lightning_dpg.graph.node_names import check_node_file, given_names, user_path
 from lightning_dpg.run_folder import release_folder
 from lightning_dpg.running.shipped_data import built_in_graphs
 from lightning_dpg.running.source import Reading, form_of
 
+_QUICK_BYTES = 4_000_000
+"""Size below which a list of nodes is read twice."""
 _READ_GRAPHS = ("EdgeListDataModule", "RandomWalkDataModule")
 """Data modules that read a graph by its name, or from a file."""
 
@@ -64,6 +67,13 @@ def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
         return
     nodes, graph = values.get(("data", "nodes.ids")), values.get(("data", "name"))
     if isinstance(nodes, str) and nodes not in ("null", "from_edges") and nodes[:1] != "[":
-        check_node_file(user_path(nodes))
+        path = user_path(nodes)
+        check_node_file(path)
+        if path.stat().st_size < _QUICK_BYTES:
+            column = values.get(("data", "nodes.column"))
+            given_names(path, column if isinstance(column, str) and column != "null" else None)
     if isinstance(graph, str) and graph != "null":
-        graph_file(graph, built_in_graphs())
+        file = graph_file(graph, built_in_graphs())
+        columns = [values.get(("data", f"columns.{end}")) for end in ("source", "target")]
+        if file is not None and is_edge_list(file.name) and None not in columns:
+            check_header(file, (str(columns[0]), str(columns[1])))

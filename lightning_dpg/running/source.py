@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,8 @@ class Reading:
     """How a graph is read.
 
     Attributes:
-        nodes: Ids of all nodes (public): a file of one id per line, a table in CSV, or TABLE(COLUMN)
-            of the same database; by default the ids that occur in the edges.
+        nodes: Ids of all nodes (public): a file of one id per line, FILE(COLUMN) of a table in CSV, or
+            TABLE(COLUMN) of the same database; by default the ids that occur in the edges.
         source: Column of the first id of each edge, by name or by number from 1 on.
         target: Column of the second id.
         undirected: Drop the directions of a directed graph.
@@ -142,11 +143,21 @@ def data_settings(
             + f"\nthere are: {fitting}"
         )
     arguments = {options[key]: value for key, value in given.items()}
+    if form == "graph" and isinstance(nodes := given.get("nodes"), str):
+        arguments |= _file_and_column(nodes)
     if name is not None:
         is_file = name.endswith(".duckdb") and "://" not in name
         key = "source" if form == "table" else "name"
         arguments = {key: f"duckdb:///{name}" if is_file else name, **arguments}
     return {"class_path": _CLASSES[form], "init_args": arguments}
+
+
+def _file_and_column(nodes: str) -> dict[str, str]:
+    """Part ``customers.csv(Customer Id)`` into the file and its column of ids."""
+    parts = re.fullmatch(r"(.+?)\((.+)\)", nodes)
+    if parts is None or Path(nodes).expanduser().exists():
+        return {"nodes.ids": nodes}
+    return {"nodes.ids": parts[1], "nodes.column": parts[2].strip("\"'")}
 
 
 def long_options(section: Mapping[str, Any]) -> Iterator[str]:

@@ -187,7 +187,7 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
             ("--source=from", "--target=w"),
             "(--source NAME --target NAME)",
         ),
-        ("graph.txt", ("--nodes", "table.csv"), "nodes.column (--nodes.column NAME)"),
+        ("graph.txt", ("--nodes", "table.csv"), "nodes.column (--nodes"),
         (
             "graph.txt",
             ("--kind", "bipartite", "--nodes", "ids.txt"),

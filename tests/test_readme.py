@@ -99,7 +99,7 @@ def options():
 def help_of(command):
     """Options that the help of a command names."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        main([command, "--help" if command == "fit" else "--help-all"])
+        main([command, "--help-all"])
         parts = re.findall(r"^    (\w+) ", said.getvalue(), re.MULTILINE)  # of a group of commands
         for part in parts if command == "budget" else ():
             main([command, part, "--help-all"])

@@ -18,7 +18,7 @@ def check_checkpoint_file(command: str, path: str | None) -> None:
     if path is None and command != "fit":
         raise CommandError(
             f"{command} needs --ckpt_path FILE, a checkpoint of a run\n"
-            "to draw graphs from a release: python -m lightning_dpg generate --run DIR"
+            "to draw graphs from a release: python -m lightning_dpg generate DIR"
         )
     if path is not None and not Path(path).is_file():
         raise CommandError(f"--ckpt_path {path}: no such file{checkpoints_near(Path(path))}")

@@ -127,7 +127,7 @@ class ReleaseWriter(Callback):
         write_folder(release, lambda place: self._fill(place, pl_module, statement, content))
         for name in {RELEASE, NOT_PRIVATE} - {release.name}:  # of an earlier run in this folder
             shutil.rmtree(Path(folder) / name, ignore_errors=True)
-        print(f"run folder: {folder}\n{release.name.replace('_', ' ')}: {release}")
+        print(f"run folder: {Path(folder)}\n{release.name.replace('_', ' ')}: {release}")
         write_nonprivate_card(content, results, Path(folder))
 
     def on_predict_batch_end(

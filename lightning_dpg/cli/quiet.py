@@ -13,6 +13,9 @@ _PACKAGE = Path(__file__).parents[1]
 _UNWANTED = (
     "💡 Tip: For seamless cloud",  # a product without use here
     "Detected KeyboardInterrupt",  # the end of the run reports it better
+    "GPU available: False",
+    "TPU available: False",
+    "`Trainer.fit` stopped: `max_epochs",  # as was asked for
 )
 
 

@@ -123,7 +123,7 @@ class Book(OwnerSide):
                 if dataset.relation is relation and dataset.name in self.names_of(data.edges):
                     raise BookError(
                         f"{self.url}: these data are registered as {dataset.name!r} already, and one "
-                        f"total covers all of their releases\nfit with privacy.dataset {dataset.name}"
+                        f"total covers all of their releases\nfit with --dataset {dataset.name}"
                     )
             key = schema.secret(self.database)
             sketch = {} if people is None else {"sketch": seal(key, people)}

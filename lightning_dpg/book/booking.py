@@ -262,7 +262,7 @@ def _unregistered(
         lines.append(f"other people: {register} --other-people")
     elif dataset.part_of:
         lines.append(f"if no edge is in both: {register} --part-of {dataset.part_of}")
-    lines.append(f"or leave the book out: --privacy.book {NO_BOOK}")
+    lines.append("or leave the book out: --no-book")
     return BookError("\n".join(lines))
 
 

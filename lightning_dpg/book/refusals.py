@@ -16,7 +16,7 @@ _LEAST = (
 )
 
 SAME_PEOPLE = (
-    "the same people: fit with --privacy.dataset {}, whose total covers all versions: totals of one "
+    "the same people: fit with --dataset {}, whose total covers all versions: totals of one "
     "person's relations add up"
 )
 """Advice on data about the people of a data set; the placeholder is its name."""

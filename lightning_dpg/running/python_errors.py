@@ -21,6 +21,8 @@ _OPTIONS: tuple[tuple[str, str], ...] = (
     (r"\s\(--(?:[^()']|'[^']*')*\)", ""),
     (r"--(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
     (r"\b(?:privacy|model\.init_args|data\.init_args)\.(\w+)", r"\1"),
+    (r"--dataset ([^\s,]+)", r'dataset="\1"'),
+    (r"--no-book\b", 'book="none"'),
     (r"--baseline-config CONF", "baseline=NAME"),
     (r"--undirected\b", "undirected=True"),
     (r"--canaries\b", "canaries"),

@@ -30,12 +30,7 @@ def register_for_nodes(book, name, edges):
     book.register(name, Fingerprint(edges, "nodes"), total=total, **values)
 
 
-def shown(capsys, show, *args):
-    show(*args)
-    return capsys.readouterr().out.splitlines()
-
-
-def test_two_totals_of_the_same_edges_name_each_other(book, capsys):
+def test_two_totals_of_the_same_edges_name_each_other(book):
     register_for_nodes(book, "people", "edges of crm")
     run(book, entry(2.0, relation=Relation.NODE), "people", edges="edges of crm")
     register(book, "web")
@@ -43,9 +38,9 @@ def test_two_totals_of_the_same_edges_name_each_other(book, capsys):
     assert crm["same_edges"] == [{"dataset": "people", "relation": "node"}]
     assert people["same_edges"] == [{"dataset": "crm", "relation": "edge"}]
     assert (web["same_edges"], crm["spent"], people["spent"]) == ([], 0, 2.0)
-    assert NOTE.format("people", "node") in shown(capsys, terminal.show, crm)
-    assert NOTE.format("crm", "edge") in shown(capsys, terminal.show, people)
-    lines = shown(capsys, terminal.show_all, [crm, people, web])
+    assert NOTE.format("people", "node") in terminal.lines(crm)
+    assert NOTE.format("crm", "edge") in terminal.lines(people)
+    lines = terminal.all_lines([crm, people, web])
     assert f"crm: {NOTE.format('people', 'node')}" in lines
     assert not [line for line in lines if line.startswith("web:")]
     text = text_of(page(book, ["crm"], "chung_lu"))
@@ -58,7 +53,7 @@ def test_a_later_version_of_the_data_is_found_in_the_total_of_others(book):
     assert [each["dataset"] for each in summary(book, "crm")["same_edges"]] == ["people"]
 
 
-def test_parts_of_a_group_name_other_totals_and_conditions(book, capsys):
+def test_parts_of_a_group_name_other_totals_and_conditions(book):
     """Jan proves 1 under a condition, and 8 in any case; Feb proves 1.5."""
     for name, epsilon, more in [
         ("jan", 1.0, {"condition": "the chain is stationary", "unconditional_epsilon": 8.0}),
@@ -72,7 +67,7 @@ def test_parts_of_a_group_name_other_totals_and_conditions(book, capsys):
     facts = dict(group_facts(found))
     assert facts["spent"] == "epsilon 1.5 † for one undirected edge"
     assert facts["node"].startswith("epsilon 5 †: all edges of a node")
-    lines = shown(capsys, terminal.show_group, found, group_facts(found))
+    lines = terminal.group_lines(found, group_facts(found))
     assert lines[-1].endswith(
         "in any case all releases together are (8, 1e-06)-DP for one undirected edge"
     )
@@ -91,7 +86,7 @@ def test_a_group_without_conditions_has_no_mark(book):
     assert "†" not in str(group_facts(found))
 
 
-def test_pure_epsilons_are_shown_as_their_sum(book, capsys):
+def test_pure_epsilons_are_shown_as_their_sum(book):
     """By Renyi divergences, 7 releases of 0.25 are 1.7496 at this delta."""
     register(book, "web", delta=1e-5)
     for count in (4, 3):
@@ -101,19 +96,19 @@ def test_pure_epsilons_are_shown_as_their_sum(book, capsys):
     found = summary(book, "web")
     assert (found["spent"], found["accountant"]) == (1.75, "sum of pure epsilons")
     assert (found["pure_sum"], found["left"]) == (1.75, 0.25)
-    assert "spent     epsilon 1.75 (sum of pure epsilons)" in shown(capsys, terminal.show, found)
+    assert "spent     epsilon 1.75 (sum of pure epsilons)" in terminal.lines(found)
     assert spent_curve(book, "web")[-1].spent == 1.75
     assert "(1.75, 1e-05)-DP" in text_of(page(book, ["web"], "chung_lu"))
 
 
-def test_where_much_less_is_proved_the_sum_comes_first_and_both_are_named(book, capsys):
+def test_where_much_less_is_proved_the_sum_comes_first_and_both_are_named(book):
     reserved = reserve(book, entry(0.01, steps=100))
     reserved.book(entry(0.01, steps=100))
     reserved.close("ended")
     found = summary(book, "crm")
     assert found["pure_sum"] == 1.0 and 0.4 < found["spent"] < 0.6
     line = f"spent     epsilon 1 added up, {found['spent']:g} proved together (RDP)"
-    assert line in shown(capsys, terminal.show, found)
+    assert line in terminal.lines(found)
     run(book, entry(sigma=50.0), delta=1e-7)
     assert summary(book, "crm")["pure_sum"] is None
 

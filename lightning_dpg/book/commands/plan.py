@@ -51,7 +51,7 @@ def plan(
     if not method:
         lines.append(f"noise and measured quality of a method: budget plan {name} --method METHOD")
     for row in rows:
-        if row.measured:
+        if method and row.measured:
             lines.append(f"\nmeasured near epsilon {row.share.budget.epsilon:g}, in results/:")
             lines += [f"  {number}" for number in row.measured]
     return Outcome(lines, {"dataset": name, "plans": [_values(row) for row in rows]})

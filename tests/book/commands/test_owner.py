@@ -99,7 +99,7 @@ def test_the_same_nodes_are_registered_again_by_an_explicit_word_only(place, cap
     write(place / "next.txt", EDGES[1:])
     assert register("next", "next.txt") == 2
     error = capsys.readouterr().err
-    assert f"the same people: fit with --privacy.dataset {NAME}" in error
+    assert f"the same people: fit with --dataset {NAME}" in error
     assert "--other-people" in error
     assert register("again", "graph.txt") == 2
     assert "registered as" in capsys.readouterr().err
@@ -135,7 +135,7 @@ def test_the_next_month_of_the_same_bank_gets_no_total_of_its_own(place, capsys)
     for more in ([], ["--data.init_args.nodes=all.txt"]):
         assert fit(*as_in_fit, *more, data="dec.csv") == 2
         error = capsys.readouterr().err
-        assert "the same people: fit with --privacy.dataset nov" in error
+        assert "the same people: fit with --dataset nov" in error
         assert "budget register" not in error
     assert register("dec", "dec.csv", *as_here) == 2
     error = capsys.readouterr().err

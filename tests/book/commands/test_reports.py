@@ -38,11 +38,12 @@ def test_a_plan_names_noise_and_measured_quality(place, capsys):
 
 def test_without_a_method_a_plan_is_for_those_that_were_used(place, capsys):
     assert budget("plan", "crm") == 0
-    rows = capsys.readouterr().out.splitlines()[1:5]
-    assert [row.split()[:3] for row in rows] == [
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[:3] for row in rows[1:5]] == [
         ["PrivGraph", str(number), epsilon]
         for number, epsilon in ((1, "0.25"), (2, "0.125"), (4, "0.0625"), (12, "0.02083"))
     ]
+    assert not any("measured" in row for row in rows[1:-1])  # with --method only
 
 
 @pytest.mark.parametrize(

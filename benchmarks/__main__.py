@@ -26,6 +26,7 @@ NAMES = (
     "node_privacy",
     "oja",
     "sampling",
+    "startup",
     "statistics",
 )
 

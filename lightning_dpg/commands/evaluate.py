@@ -3,7 +3,7 @@
 import json
 import textwrap
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from lightning_dpg.commands.arguments import call
 from lightning_dpg.errors import CommandError, explain
@@ -13,6 +13,10 @@ from lightning_dpg.outcome import FINE, REFUSED, Outcome
 from lightning_dpg.running.early_files import refuse_missing_graph, refuse_missing_published
 from lightning_dpg.running.run_config import check_run
 from lightning_dpg.running.source import Reading
+
+if TYPE_CHECKING:
+    from lightning_dpg.evaluation.evaluate import Evaluation
+    from lightning_dpg.evaluation.node_classification import NodeEvaluation
 
 
 def run(args: list[str]) -> Outcome:
@@ -30,6 +34,7 @@ def evaluate(
     task: Literal["queries", "node-classification"] = "queries",
     book: str | None = None,
     no_book: bool = False,
+    no_baselines: bool = False,
 ) -> Outcome:
     """Compare synthetic graphs with the real one. Reads the private graph: the numbers are not private.
 
@@ -76,6 +81,7 @@ def evaluate(
         task: Compare graphs by queries, or by networks that learn classes of nodes from them.
         book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         no_book: Log it in no budget book.
+        no_baselines: Do not say which purposes a release serves beside baselines.
 
     Example:
         python -m lightning_dpg evaluate runs/bter/version_0 --html quality.html
@@ -98,14 +104,20 @@ def evaluate(
     from lightning_dpg.running.run_data import data_of_run
 
     original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
-    measure = evaluate_graphs if task == "queries" else evaluate_classes
-    evaluation = measure(
-        original,
-        synthetic or [real],
-        undirected=reading.undirected,
-        kind=reading.kind,
-        book="none" if no_book else book,
-    )
+    graphs, book = synthetic or [real], "none" if no_book else book
+    undirected, kind = reading.undirected, reading.kind
+    evaluation: Evaluation | NodeEvaluation
+    if task == "queries":
+        evaluation = evaluate_graphs(
+            original,
+            graphs,
+            undirected=undirected,
+            kind=kind,
+            book=book,
+            baselines=not no_baselines,
+        )
+    else:
+        evaluation = evaluate_classes(original, graphs, undirected=undirected, kind=kind, book=book)
     problem = None
     try:
         if csv is not None:

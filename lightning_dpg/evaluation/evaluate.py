@@ -1,15 +1,19 @@
 """Comparison of synthetic graphs with the real one (reads the private graph)."""
 
 import json
+import math
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, overload
 
 from torch_geometric.data import Data
 
 from lightning_dpg.budget_book import log_reading
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.evaluation.baselines import BASELINES, QUICK, Baselines, epsilon_of
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.node_classification import NamedGraph, NodeEvaluation, evaluate_nodes
 from lightning_dpg.evaluation.page import page, summary
@@ -23,10 +27,11 @@ from lightning_dpg.graph.pair_space import (
 )
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Answer, Comparison, Profile
 from lightning_dpg.release.graph_files import FORMATS
-from lightning_dpg.release.reader import read_recipe
+from lightning_dpg.release.reader import open_release, read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import (
     FEATURES,
@@ -36,7 +41,7 @@ from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_data import data_of_run
-from lightning_dpg.tables import as_csv, as_json
+from lightning_dpg.tables import as_csv, as_data_frame, as_json
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
@@ -61,15 +66,20 @@ class Evaluation:
         return {each.name: each.answers for each in self.measured}
 
     def table(self) -> list[str]:
-        """Return the lines of a table for each synthetic graph, with an empty line after each."""
-        return [
-            line
-            for each in self.measured
-            for line in (*table(self.name, each.name, each.answers), "")
+        """Return the lines of a table for each synthetic graph, and behind all what they serve.
+
+        An empty line follows each table and the purposes of each graph.
+        """
+        tables = [(*table(self.name, one.name, one.answers), "") for one in self.measured]
+        judged = [(one.name, one.purposes) for one in self.measured if one.purposes]
+        purposes = [
+            (*([f"{name}:"] if len(self.measured) > 1 else []), *found.lines(), "")
+            for name, found in judged
         ]
+        return [line for lines in (*tables, *purposes) for line in lines]
 
     def __str__(self) -> str:
-        """Return all tables, and a reminder that they are not private."""
+        """Return all tables, the purposes served, and a reminder that they are not private."""
         return "\n".join([*self.table(), NOT_PRIVATE])
 
     def __repr__(self) -> str:
@@ -77,9 +87,10 @@ class Evaluation:
         return str(self)
 
     def to_json(self) -> str:
-        """Return all answers as strict JSON, with null for nan, and with their notes."""
+        """Return all answers as strict JSON, with null for nan, with their notes and purposes."""
         graphs = [
             {"path": one.name, "queries": {name: _plain(one.answers[name]) for name in one.answers}}
+            | (one.purposes.for_json() if one.purposes else {})
             for one in self.measured
         ]
         return as_json({"graphs": graphs})
@@ -100,6 +111,44 @@ class Evaluation:
         )
         return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
 
+    def to_dataframe(self) -> Any:
+        r"""Return a row for each synthetic graph and query, as a DataFrame of pandas.
+
+        The columns ``error_ErdosRenyi`` and ``error_ChungLu`` are means over the fits of a baseline,
+        and nan where there was none. ``to_latex`` of the DataFrame prints a table for a paper.
+
+        Raises:
+            CommandError: If pandas is not installed.
+
+        Example:
+            >>> import lightning_dpg as dpg
+            >>> frame = dpg.evaluate("karate", "karate").to_dataframe()
+            >>> list(frame.columns)  # doctest: +NORMALIZE_WHITESPACE
+            ['graph', 'query', 'group', 'real', 'synthetic', 'error', 'better', 'note',
+             'error_ErdosRenyi', 'error_ChungLu']
+            >>> sizes = frame[frame.group == "size"]
+            >>> print(sizes.to_latex(columns=["query", "real"], index=False, float_format="%.0f"))
+            \begin{tabular}{lr}
+            \toprule
+            query & real \\
+            \midrule
+            num_nodes & 34 \\
+            num_edges & 78 \\
+            largest_component_size & 34 \\
+            num_components & 1 \\
+            \bottomrule
+            \end{tabular}
+            <BLANKLINE>
+        """
+        head = ("graph", "query", "group", "real", "synthetic", "error", "better", "note")
+        rows = [
+            (*(one.name, name, query.group, *answer[:3], query.better, answer.note), *errors)
+            for one in self.measured
+            for name, answer in one.answers.items()
+            for query, errors in [(GRAPH_GLOSSARY[name], _baseline_errors(one, name))]
+        ]
+        return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
+
     def to_html(self, path: str | Path) -> None:
         """Write one page that works without a network: pictures, charts, queries and their meaning.
 
@@ -117,6 +166,13 @@ class Evaluation:
         return summary(self.name, self.measured)
 
 
+def _baseline_errors(measured: Measured, query: str) -> tuple[float, ...]:
+    """Return the mean error of each baseline in a query; nan where there is none."""
+    found = measured.purposes.scores if measured.purposes else {}
+    scores = [found.get(name, {}).get(query, []) for name in BASELINES]
+    return tuple(statistics.fmean(values) if values else math.nan for values in scores)
+
+
 def _plain(answer: Answer) -> dict[str, float | str | None]:
     """Return an answer as plain values, without an empty note."""
     return {key: value for key, value in answer.for_json().items() if key != "note" or value}
@@ -130,6 +186,7 @@ def evaluate(
     undirected: bool = ...,
     kind: Kind | None = ...,
     book: str | None = ...,
+    baselines: bool = ...,
     task: Literal["queries"] = ...,
 ) -> Evaluation: ...
 
@@ -142,6 +199,7 @@ def evaluate(
     undirected: bool = ...,
     kind: Kind | None = ...,
     book: str | None = ...,
+    baselines: bool = ...,
     task: Literal["node_classification"],
 ) -> NodeEvaluation: ...
 
@@ -154,6 +212,7 @@ def evaluate(
     kind: Kind | None = None,
     task: Literal["queries", "node_classification"] = "queries",
     book: str | None = None,
+    baselines: bool = True,
 ) -> Evaluation | NodeEvaluation:
     """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
 
@@ -174,6 +233,10 @@ def evaluate(
             each graph, see :class:`lightning_dpg.evaluation.node_classification.NodeEvaluation`.
         book: URL of the budget book that logs the evaluation if it knows the real graph; by default
             that of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+        baselines: Whether to say which purposes a release serves, beside ``ErdosRenyi`` and
+            ``ChungLu`` at its epsilon. They are fitted to the real graph for this measurement, about
+            doubling its time. A release without an epsilon for one edge, and a graph without a
+            statement, are not judged.
 
     Returns:
         The answers to all queries, or the scores of the networks; ``str(evaluation)`` is a text for
@@ -194,8 +257,11 @@ def evaluate(
     with readable_errors():
         if synthetic is None:
             real, synthetic = data_of_run(real), real
-        measure = evaluate_classes if task == "node_classification" else evaluate_graphs
-        return measure(real, synthetic, undirected=undirected, kind=kind, book=book)
+        if task == "node_classification":
+            return evaluate_classes(real, synthetic, undirected=undirected, kind=kind, book=book)
+        return evaluate_graphs(
+            real, synthetic, undirected=undirected, kind=kind, book=book, baselines=baselines
+        )
 
 
 def evaluate_graphs(
@@ -205,6 +271,7 @@ def evaluate_graphs(
     undirected: bool = False,
     kind: Kind | None = None,
     book: str | None = None,
+    baselines: bool = True,
 ) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     kind = kind or _kind_of(synthetic, undirected)
@@ -213,10 +280,18 @@ def evaluate_graphs(
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = _all_graphs(synthetic, undirected, kind)
     profile = queries.profile(without_directions(original))
-    measured = (
-        Measured(name, _compared(profile, original, graph), guarantee)
-        for name, graph, guarantee in graphs
-    )
+    judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
+    open_once = cache(_opened)  # for all graphs of a folder
+    measured = []
+    for graph in graphs:
+        compared = _compared(profile, original, graph.graph)
+        found = Measured(graph.name, compared, graph.guarantee)
+        epsilon = epsilon_of(graph.statement)
+        if baselines and epsilon is not None:
+            release = open_once(graph.release)
+            purposes = judge.judge(epsilon, release, graph.graph, compared.answers)
+            found = found._replace(purposes=purposes)
+        measured.append(found)
     return Evaluation(_name(real, "real"), profile, tuple(measured))
 
 
@@ -269,9 +344,22 @@ def _kind_of(synthetic: Any, undirected: bool) -> Kind:
     return "undirected"
 
 
-def _compared(profile: Profile, real: Data, synthetic: Data) -> Comparison:
+def _opened(release: Release | Path | None) -> Release | None:
+    """Open a release, to score pairs; None if it cannot be opened."""
+    if not isinstance(release, Path):
+        return release
+    try:
+        return open_release(release)
+    except Refusal:  # its class is not shipped, or it has graphs only
+        return None
+
+
+def _compared(
+    profile: Profile, real: Data, synthetic: Data, networkx_edges: int | None = None
+) -> Comparison:
     """Answer the common queries, and behind them those of the kind of both graphs."""
-    comparison = queries.compare_measured(profile, without_directions(synthetic))
+    drawn = without_directions(synthetic)
+    comparison = queries.compare_measured(profile, drawn, networkx_edges)
     return comparison._replace(answers=comparison.answers | compare_kinds(real, synthetic))
 
 
@@ -295,18 +383,19 @@ def _graphs(
     """Yield each graph that a source stands for."""
     if isinstance(source, Release):
         guarantee = str(source.statement.get("guarantee", ""))
-        yield NamedGraph(otherwise, _draw(source, kind), guarantee)
+        graph = _draw(source, kind)
+        yield NamedGraph(otherwise, graph, guarantee, source.statement, source)
         return
     folder = release_folder(source) if isinstance(source, (str, Path)) else None
     if folder is None:
         graph = load(source, undirected, kind, attributes=attributes)
         yield NamedGraph(_name(source, otherwise), graph, "")
         return
-    guarantee = read_statement(folder)["guarantee"]
+    statement = read_statement(folder)
     for path in released_graphs(folder):
         nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
         graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
-        yield NamedGraph(str(path), graph, guarantee)
+        yield NamedGraph(str(path), graph, statement["guarantee"], statement, folder)
 
 
 def _names_of_nodes(folder: Path) -> list[str] | None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from lightning_dpg.evaluation.purposes import Purposes
 from lightning_dpg.metrics.queries import Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.tables import as_text
@@ -19,6 +20,8 @@ class Measured(NamedTuple):
     comparison: Comparison
     guarantee: str
     """Guarantee of its release in one sentence; empty if no statement was given."""
+    purposes: Purposes | None = None
+    """Purposes that its release serves beside baselines; None if it was not judged."""
 
     @property
     def answers(self) -> dict[str, Answer]:

@@ -1,10 +1,10 @@
 """Node classification on synthetic graphs, beside baselines and the real graph."""
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,7 +29,8 @@ from lightning_dpg.metrics.node_classification import (
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.sided_rows import fit_rows
 from lightning_dpg.pages.page import Table, notebook, render
-from lightning_dpg.tables import as_csv, as_json, as_text
+from lightning_dpg.release.release import Release
+from lightning_dpg.tables import as_csv, as_data_frame, as_json, as_text
 
 SEEDS = (0, 1, 2, 3, 4)
 """Public seeds; each has a split, initial weights and baseline graphs of its own."""
@@ -99,6 +100,10 @@ class NamedGraph(NamedTuple):
     name: str
     graph: Data
     guarantee: str
+    statement: Mapping[str, Any] = {}
+    """Privacy statement of its release; empty if there is none."""
+    release: Release | Path | None = None
+    """Its release, open or as a folder."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,6 +182,23 @@ class NodeEvaluation:
         )
         head = [*_HEADS, "score", "mean", "deviation", "seeds"]
         return as_csv(head, ((*row, seeds) for row in rows))
+
+    def to_dataframe(self) -> Any:
+        """Return a row for each graph, network and score, as a DataFrame of pandas.
+
+        ``to_latex`` of the DataFrame prints a table for a paper.
+
+        Raises:
+            CommandError: If pandas is not installed.
+        """
+        rows = [
+            [*start, query, row.mean(query), row.deviation(query), row.reads_real]
+            for row in self.rows
+            for start in [(row.graph, row.num_edges, row.network)]
+            for query in NODE_QUERIES
+        ]
+        head = [*_HEADS, "score", "mean", "deviation", "trained_on_real_edges"]
+        return as_data_frame(head, rows)
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that works without a network: the table, and the meaning of the scores.

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured
+from lightning_dpg.evaluation.purposes import is_close
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group, Query
+from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
@@ -25,7 +26,6 @@ from lightning_dpg.pages.pictures import (
 
 MAX_SHOWN = 6
 """Largest number of synthetic graphs in pictures and charts; the tables hold all of them."""
-CLOSE = 0.1
 _Curve = Callable[[Profile], Sequence[Sequence[float]]]
 _DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
     ("Degrees", lambda measured: degree_curve(measured.graph), *DEGREES),
@@ -86,11 +86,6 @@ def _size(measured: Profile) -> str:
     isolated = int((degrees(graph) == 0).sum())
     facts = f"{plural(graph.num_nodes, 'node')}, {plural(graph.num_edges // 2, 'edge')}"
     return f"{facts}, {plural(isolated, 'node')} without any" if isolated else facts
-
-
-def is_close(query: Query, score: float) -> bool:
-    """Return whether a score is near its best: an error up to 0.1, an agreement from 0.9 on."""
-    return score <= CLOSE if query.better == "lower" else score >= 1 - CLOSE
 
 
 def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
@@ -177,6 +172,7 @@ def summary(name: str, measured: Sequence[Measured]) -> str:
             texts = (query.group, number(answer.real, 4), number(answer.synthetic, 4), score)
             rows.append((with_meaning(query.name), *texts))
         head = ("query", "group", "real", "synthetic", "error, or agreement ↑")
-        notes = [note for note in (one.guarantee, _sampled(one.answers)) if note]
+        purposes = one.purposes.lines() if one.purposes else ()
+        notes = [note for note in (one.guarantee, *purposes, _sampled(one.answers)) if note]
         tables.append(Table(f"{one.name} against {name}", "", head, rows, notes))
     return notebook(NOT_PRIVATE, tables)

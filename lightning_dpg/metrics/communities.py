@@ -23,7 +23,7 @@ MANY_EDGES = 1_000_000
 WAY_OUT = f"Louvain beyond {MANY_EDGES:,} edges needs networkit: pip install 'lightning_dpg[fast]'"
 
 
-def louvain(graph: Data) -> NDArray[np.int64]:
+def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]:
     """Find the community of each node by the Louvain method, with a fixed seed: shape ``(N,)``.
 
     The result depends on the order of the nodes, which is that of their names here: a graph has the
@@ -32,8 +32,12 @@ def louvain(graph: Data) -> NDArray[np.int64]:
     Args:
         graph: The graph. :func:`library_of` chooses the implementation; without one the result is
             empty.
+        networkx_edges: Largest number of edges for networkx, if the time counts for more than the
+            choice of the implementation.
     """
     library = library_of(graph)
+    if networkx_edges is not None and graph.num_edges // 2 > networkx_edges:
+        library = "networkit" if find_spec("networkit") is not None else None
     if library is None:
         return np.zeros(0, dtype=np.int64)
     linked = np.unique(graph.edge_index[0].numpy())

@@ -145,10 +145,15 @@ class Comparison(NamedTuple):
     """Whether the nodes were matched, by name or by position."""
 
 
-def profile(graph: Data) -> Profile:
-    """Measure a graph of two nodes or more."""
+def profile(graph: Data, networkx_edges: int | None = None) -> Profile:
+    """Measure a graph of two nodes or more.
+
+    Args:
+        graph: The graph.
+        networkx_edges: As for :func:`lightning_dpg.metrics.communities.louvain`.
+    """
     measured = distances(graph)
-    communities = louvain(graph)
+    communities = louvain(graph, networkx_edges)
     triangles, clustering = functional.measure_clustering(graph)
     closed = functional.triangle_statistics(graph, triangles.value)
     errors = functional.triangle_statistics(graph, triangles.standard_error)
@@ -239,17 +244,21 @@ def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
     return compare_measured(real, synthetic).answers
 
 
-def compare_measured(real: Profile, synthetic: Data) -> Comparison:
+def compare_measured(
+    real: Profile, synthetic: Data, networkx_edges: int | None = None
+) -> Comparison:
     """Answer the queries as :func:`compare` does, and keep the measurements.
 
     Args:
         real: Measured real graph.
         synthetic: Synthetic graph of two nodes or more.
+        networkx_edges: As for :func:`lightning_dpg.metrics.communities.louvain`, of the synthetic
+            graph.
     """
     alignment = align(synthetic, real.graph)
     if alignment is not None:
         real, synthetic = extended(real, alignment.reference), alignment.graph
-    other = profile(synthetic)
+    other = profile(synthetic, networkx_edges)
     similarity, error = motif_cosine(real.motifs, other.motifs)
     divergence, spread = distance_divergence(real.distances, other.distances)
     pairs = {

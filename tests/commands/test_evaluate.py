@@ -85,6 +85,20 @@ def test_the_folder_of_a_release_stands_for_its_graphs(folder, capsys):
     assert "<strong>edge-level (1, 0)-DP</strong>" in (folder / "out.html").read_text()
 
 
+def test_a_release_ends_with_its_purposes_unless_they_are_left_out(folder, capsys):
+    (folder / "release").mkdir()
+    statement = {"guarantee": "edge-level (1, 0)-DP", "relation": "edge", "epsilon": 1.0}
+    (folder / "release" / "privacy.json").write_text(json.dumps(statement))
+    write_graph(from_networkx(nx.path_graph(34)), folder / "release" / "synthetic-0.edges")
+    assert main(["evaluate", "karate", "release"]) == 0
+    printed = capsys.readouterr().out
+    assert "\nserves: " in printed
+    # Without its tensors the release scores no pairs. A path has few edges of the real graph.
+    assert "0.09 of the real edges are repeated (ErdosRenyi " in printed
+    assert main(["evaluate", "karate", "release", "--no-baselines"]) == 0
+    assert "serves: " not in capsys.readouterr().out
+
+
 def test_directions_are_dropped_on_demand(folder, capsys):
     nx.write_graphml(nx.DiGraph([("0", "1"), ("1", "2")]), folder / "directed.graphml")
     assert main(["evaluate", "karate", "directed.graphml"]) == 2

@@ -117,6 +117,10 @@ def test_python_takes_objects_and_shows_the_table(planted):
     found = dpg.evaluate("real.graphml", planted, task="node_classification")
     assert [row.graph for row in found.rows[-4::2]] == ["synthetic-0", "real graph"]
     assert "<table>" in found._repr_html_() and str(found) == repr(found)
+    frame = found.to_dataframe()
+    assert len(frame) == len(found.rows) * len(NODE_QUERIES)
+    assert frame["mean"].tolist()[: len(NODE_QUERIES)] == [*map(found.rows[0].mean, NODE_QUERIES)]
+    assert {*frame[frame.trained_on_real_edges].graph} == {"degrees alone", "real graph"}
 
 
 @pytest.mark.usefixtures("files")

@@ -1,0 +1,219 @@
+"""Purposes that a release serves, by its answers beside those of baselines at the same epsilon."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lightning_dpg.advice import Goal
+from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, Group, Query
+from lightning_dpg.tables import as_text
+
+CLOSE = 0.1
+"""Largest error, and largest lack of an agreement, of a close answer."""
+USABLE = 0.5
+"""Largest error, and largest lack of an agreement, of an answer that is near at all."""
+CLEARLY = 0.9
+"""Largest part of a baseline's error that is clearly nearer than the baseline."""
+NEARLY_ALL = 0.9
+
+PURPOSES: dict[Goal, tuple[Group, ...]] = {
+    "degrees": ("degrees",),
+    "shape": ("size", "paths", "clustering"),
+    "communities": ("communities",),
+    "links": ("copies",),
+}
+"""Groups of queries that speak for each goal of one graph."""
+
+LINK_AUC = Query(
+    "link_auc",
+    "ranking of links",
+    "Chance that the release scores an edge of the real graph above a pair without an edge.",
+    "higher",
+    "copies",
+)
+"""Query for links in place of ``edge_overlap`` where a release scores pairs of nodes."""
+
+
+class Verdict(NamedTuple):
+    """Judgment of a release for one purpose."""
+
+    goal: Goal
+    is_served: bool
+    reason: str
+
+
+class Purposes(NamedTuple):
+    """Judgment of a release for all purposes of one graph."""
+
+    epsilon: float
+    num_nodes: int
+    kind: str
+    num_fits: int
+    """Number of fits of each baseline."""
+    verdicts: tuple[Verdict, ...]
+    scores: dict[str, dict[str, list[float]]]
+    """Score of each fit, by baseline and query."""
+
+    def lines(self) -> list[str]:
+        """Say which purposes are served, and why."""
+        judged = {verdict.goal for verdict in self.verdicts}
+        served = [verdict.goal for verdict in self.verdicts if verdict.is_served]
+        others = [verdict.goal for verdict in self.verdicts if not verdict.is_served]
+        first = [f"serves: {', '.join(served) or 'no purpose better than a baseline'}"]
+        first += [f"does not serve: {', '.join(others)}"] if others else []
+        if missing := [goal for goal in PURPOSES if goal not in judged]:
+            first.append(f"not judged, without answers to compare: {', '.join(missing)}")
+        times = "once" if self.num_fits == 1 else f"{self.num_fits} times"
+        fits = f"each fitted {times} to the real graph at epsilon {self.epsilon:g}"
+        lines = [
+            "; ".join(first),
+            *as_text([(f"  {one.goal}:", one.reason) for one in self.verdicts], left={0, 1}),
+            f"baselines: {' and '.join(self.scores)}, {fits}",
+        ]
+        if others:
+            kind = "" if self.kind == "undirected" else f" --kind {self.kind}"
+            goal = others[0] if len(others) == 1 else "GOAL"
+            lines.append(
+                f"other methods: python -m lightning_dpg plan --goal {goal} --epsilon "
+                f"{self.epsilon:g} --nodes {self.num_nodes}{kind} (a further release costs as much)"
+            )
+        return lines
+
+    def for_json(self) -> dict[str, Any]:
+        """Return all fields as plain values, with None in place of nan."""
+        scores = {
+            name: {query: [_finite(score) for score in found] for query, found in queries.items()}
+            for name, queries in self.scores.items()
+        }
+        verdicts = {
+            one.goal: {"served": one.is_served, "reason": one.reason} for one in self.verdicts
+        }
+        return {"epsilon": self.epsilon, "purposes": verdicts, "baselines": scores}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def is_close(query: Query, score: float) -> bool:
+    """Return whether a score is near its best: an error up to 0.1, an agreement from 0.9 on."""
+    return _loss(query, score) <= CLOSE + 1e-12
+
+
+def judge(
+    scores: Mapping[str, float], baselines: Mapping[str, Mapping[str, Sequence[float]]]
+) -> tuple[Verdict, ...]:
+    """Judge a release for each purpose of which there is an answer.
+
+    An answer counts for a release if it is close and no baseline is, or if it is clearly nearer than
+    that of every fit of every baseline and within half of its scale. An answer that is close, and
+    that of a baseline too, counts neither for nor against it. A purpose is served if most of the
+    other answers count for the release, or if nearly all answers are close.
+
+    Args:
+        scores: Score of the release by query, with that of :data:`LINK_AUC` if it has one.
+        baselines: Scores of the fits of each baseline, by query; nan where one was not measured.
+    """
+    known = GRAPH_GLOSSARY | {LINK_AUC.name: LINK_AUC}
+    verdicts = []
+    for goal, groups in PURPOSES.items():
+        queries = [known[name] for name in scores if known[name].group in groups]
+        if LINK_AUC in queries and not math.isnan(scores[LINK_AUC.name]):
+            queries = [LINK_AUC]
+        compared = [
+            _Compared(
+                query,
+                _loss(query, scores[query.name]),
+                {name: _least(query, rivals) for name, rivals in baselines.items()},
+            )
+            for query in queries
+            if not _is_unknown(query, scores, baselines)
+        ]
+        if compared:
+            verdicts.append(_verdict(goal, compared, scores))
+    return tuple(verdicts)
+
+
+class _Compared(NamedTuple):
+    """Loss of a release in one query, and the least loss of each baseline; inf if undefined."""
+
+    query: Query
+    loss: float
+    rivals: dict[str, float]
+
+    @property
+    def is_close(self) -> bool:
+        return self.loss <= CLOSE + 1e-12
+
+    @property
+    def is_tie(self) -> bool:
+        return self.is_close and any(rival <= CLOSE + 1e-12 for rival in self.rivals.values())
+
+    @property
+    def equals(self) -> list[str]:
+        """Baselines that are not clearly farther."""
+        return [name for name, rival in self.rivals.items() if not self.loss < CLEARLY * rival]
+
+    @property
+    def speaks_for(self) -> bool:
+        """Whether the answer counts for the release."""
+        is_usable = self.loss <= USABLE or self.query.group == "copies"
+        is_nearer = bool(self.rivals) and not self.equals and is_usable
+        return not self.is_tie and (self.is_close or is_nearer)
+
+
+def _verdict(goal: Goal, compared: Sequence[_Compared], scores: Mapping[str, float]) -> Verdict:
+    total = len(compared)
+    close = sum(one.is_close for one in compared)
+    telling = [one for one in compared if not one.is_tie]
+    missed = [one for one in telling if not one.speaks_for]
+    is_close = close >= NEARLY_ALL * total
+    is_served = is_close or 2 * len(missed) < len(telling)
+    if goal == "links":
+        return Verdict(goal, is_served, _reason_of_links(compared[0], scores))
+    ties = total - len(telling)
+    start = f"close in {ties} of {total} queries, as a baseline is; " if ties else ""
+    rest = f"{len(telling)} {'others' if ties else 'queries'}"
+    equals = [name for one in missed for name in one.equals]
+    strongest = max(reversed([*compared[0].rivals]), key=equals.count)
+    if is_close:
+        start, reason = f"close in {close} of {total} queries", f"; a baseline is, too, in {ties}"
+        reason = reason if ties else ""
+    elif is_served:
+        reason = f"nearer than both baselines in {len(telling) - len(missed)} of {rest}"
+    elif 2 * equals.count(strongest) >= len(missed):
+        reason = f"{strongest} is as near or nearer in {equals.count(strongest)} of {rest}"
+    else:
+        reason = f"nearer than both baselines, but by more than half off, in most of {rest}"
+    return Verdict(goal, is_served, start + reason)
+
+
+def _reason_of_links(compared: _Compared, scores: Mapping[str, float]) -> str:
+    """Name the numbers: a reader of a single query needs no count."""
+    score = scores[compared.query.name]
+    rivals = ", ".join(f"{name} {1 - loss:.2f}" for name, loss in compared.rivals.items())
+    if compared.query is LINK_AUC:
+        return f"scores of pairs rank links with AUC {score:.2f} ({rivals})"
+    return f"{score:.2f} of the real edges are repeated ({rivals}); a copy repeats all"
+
+
+def _is_unknown(
+    query: Query,
+    scores: Mapping[str, float],
+    baselines: Mapping[str, Mapping[str, Sequence[float]]],
+) -> bool:
+    """Return whether the release or a baseline has no answer that could be compared."""
+    if math.isnan(scores[query.name]):
+        return True
+    return any(
+        all(math.isnan(score) for score in rivals.get(query.name, ()))
+        for rivals in baselines.values()
+    )
+
+
+def _least(query: Query, rivals: Mapping[str, Sequence[float]]) -> float:
+    return min(_loss(query, score) for score in rivals[query.name] if not math.isnan(score))
+
+
+def _loss(query: Query, score: float) -> float:
+    return score if query.better == "lower" else 1 - score

@@ -17,7 +17,9 @@ def card(
     contact: str | None = None,
     licence: str | None = None,
     data: str | None = None,
-    settings_chosen_on: Annotated[str | None, "--settings_chosen_on"] = None,  # as in fit
+    settings_chosen_on: Annotated[
+        str | None, "--settings-chosen-on", "--settings_chosen_on"
+    ] = None,
     audit: str | None = None,
     attack: str | None = None,
     method: str | None = None,

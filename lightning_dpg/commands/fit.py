@@ -205,6 +205,8 @@ def _parted(args: Sequence[str], parser: Parser) -> tuple[str | None, list[str],
             continue
         place = own if name in takes_value else others
         place.append(word)
+        if name in takes_value and not takes_value[name] and words[:1] in (["true"], ["false"]):
+            raise CommandError(f"{name} is a flag: give it alone, or leave it out")
         is_alone = equals or word in _FLAGS or not takes_value.get(name, True)
         if not is_alone and words and _VALUE.match(words[0]):
             place.append(words.pop(0))

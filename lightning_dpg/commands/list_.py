@@ -50,7 +50,7 @@ def list_(*, everything: Annotated[bool, "--all"] = False) -> Outcome:
         }
         values["data_sets"] = dict(names)
     lines = [
-        "recommended, by goal (plan --goal GOAL --epsilon E --nodes N --edges M gives the reason):",
+        "recommended, by goal (plan --goal GOAL --epsilon E --num-nodes N --num-edges M gives the reason):",
         *(f"  {GOALS[goal]}: {', '.join(names)}" for goal, names in recommended.items()),
     ]
     for title, rows in sections.items():

@@ -1,6 +1,6 @@
 """``plan``: noise, steps, epsilon and delta of a run, without data."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hint, reports_line
 from lightning_dpg.errors import CommandError
@@ -14,8 +14,8 @@ def plan(
     sample_rate: float | None = None,
     steps: int | None = None,
     noise_multiplier: float | None = None,
-    nodes: int | None = None,
-    edges: int | None = None,
+    nodes: Annotated[int | None, "--num-nodes", "--nodes"] = None,
+    edges: Annotated[int | None, "--num-edges", "--edges"] = None,
     goal: Goal | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
@@ -37,14 +37,14 @@ def plan(
         attributes: Attributes of the nodes are public.
 
     Example:
-        python -m lightning_dpg plan --goal links --epsilon 1 --nodes 20000 --edges 200000
+        python -m lightning_dpg plan --goal links --epsilon 1 --num-nodes 20000 --num-edges 200000
     """
     if nodes is None:
-        for name, value in {"--edges": edges, "--kind": kind, "--goal": goal}.items():
+        for name, value in {"--num-edges": edges, "--kind": kind, "--goal": goal}.items():
             if value is not None and value not in OF_SETS:
-                raise CommandError(f"{name} needs --nodes")
+                raise CommandError(f"{name} needs --num-nodes")
     if not 2 <= (2 if nodes is None else nodes) or (edges or 0) < 0:
-        raise CommandError("--nodes must be 2 or more and --edges 0 or more")
+        raise CommandError("--num-nodes must be 2 or more and --num-edges 0 or more")
     training = {"--sample-rate": sample_rate, "--steps": steps}
     is_trained = not goal or noise_multiplier is not None or set(training.values()) != {None}
     missing_options = [

@@ -75,7 +75,7 @@ class Purposes(NamedTuple):
             goal = others[0] if len(others) == 1 else "GOAL"
             lines.append(
                 f"other methods: python -m lightning_dpg plan --goal {goal} --epsilon "
-                f"{self.epsilon:g} --nodes {self.num_nodes}{kind} (a further release costs as much)"
+                f"{self.epsilon:g} --num-nodes {self.num_nodes}{kind} (a further release costs as much)"
             )
         return lines
 

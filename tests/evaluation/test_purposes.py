@@ -136,7 +136,7 @@ def test_a_baseline_serves_no_more_than_it_knows(judged):
 def test_purposes_are_in_every_form_of_the_evaluation(judged):
     lines = judged.measured[1].purposes.lines()
     assert lines[0].startswith("serves: no purpose better than a baseline; does not serve: degrees")
-    assert "plan --goal GOAL --epsilon 10000 --nodes 34 " in lines[-1]
+    assert "plan --goal GOAL --epsilon 10000 --num-nodes 34 " in lines[-1]
     texts = (str(judged), html.unescape(judged.to_html_text()), html.unescape(judged._repr_html_()))
     for text in texts:
         assert all(" ".join(line.split()) in " ".join(text.split()) for line in lines)

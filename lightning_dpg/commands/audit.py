@@ -65,9 +65,10 @@ def audit(
     from lightning_dpg.commands.fit import long_form
     from lightning_dpg.running.early_check import refuse_mistakes
 
-    words, _, notes = long_form(options_of_fit, "audit")
+    own = [f"--{name.replace('_', '-')}" for name in inspect.signature(audit).parameters]
+    words, _, notes = long_form(options_of_fit, "audit", own[1:])
     if "torch" not in sys.modules:  # as ``fit`` does
-        refuse_mistakes("fit", words, inspect.signature(audit).parameters)
+        refuse_mistakes("fit", words)
     for line in notes:
         note(line)
     # Start-up time: a wrong option is refused before PyTorch is imported.

@@ -1,7 +1,7 @@
 """``fit``: from a file and an epsilon to the options of Lightning's command line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -50,18 +50,22 @@ class LongForm(NamedTuple):
     """Lines for the user, on the choice of the method."""
 
 
-def long_form(args: Sequence[str], command: str = "fit") -> LongForm:
+def long_form(
+    args: Sequence[str], command: str = "fit", others_of_it: Collection[str] = ()
+) -> LongForm:
     """Replace short options by those of Lightning, which a command line may mix.
 
     Args:
         args: The command line.
         command: ``fit``, or another command that takes its options.
+        others_of_it: Further options of this command, which a mistaken one may mean.
 
     Raises:
         CommandError: If a word has no meaning, or if an option has another type.
     """
     parser = parser_of(command)
     file, own, others = _parted(args, parser)
+    _refuse_unknown(others, parser, others_of_it)
     if file is not None and is_run(file):
         others = [*_words_of_run(Path(file), command), *others]
         file = None
@@ -141,7 +145,6 @@ def fit(
         raise CommandError("--method and --goal: give one of them, a goal chooses a method")
     _check_new(out)
     words = find_configs([*other_options])
-    _refuse_unknown(words)
     given = list(named_settings(words))
     model = next((each for each in given if each.section == "model"), None)
     if method is not None and model is not None:
@@ -210,14 +213,15 @@ def _parted(args: Sequence[str], parser: Parser) -> tuple[str | None, list[str],
     return file, own, others
 
 
-def _refuse_unknown(words: Sequence[str]) -> None:
+def _refuse_unknown(words: Sequence[str], parser: Parser, others: Collection[str]) -> None:
     """Refuse an option that neither this command nor Lightning has, before something seems missing."""
-    parser = parser_of("fit")
     known = group_options("fit").keys()
     for word in words:
         name = word.partition("=")[0]
         is_option = re.fullmatch(r"--\w[\w-]*", name) is not None
         if is_option and name[2:] not in known and name not in _FLAGS:
+            for other in {*others} - parser._option_string_actions.keys():
+                parser.add_argument(other)
             parser.error(f"unrecognized arguments: {name}")
 
 

@@ -7,7 +7,7 @@ options pass, such as those of a user's own class: Lightning's parser decides.
 import ast
 import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -42,13 +42,12 @@ from lightning_dpg.running.source_options import (
 _FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
 
 
-def refuse_mistakes(command: str, args: Sequence[str], others: Iterable[str] = ()) -> None:
+def refuse_mistakes(command: str, args: Sequence[str]) -> None:
     """Refuse unknown options and classes, values of wrong types, missing sections and missing files.
 
     Args:
         command: ``fit``, ``validate``, ``test`` or ``predict``.
         args: Its options. Each configuration is the path of a file that holds YAML sections.
-        others: Further options that the user may have meant, such as those of ``audit``.
 
     Raises:
         Refusal: If the command would refuse them too; the message is the same.
@@ -59,7 +58,7 @@ def refuse_mistakes(command: str, args: Sequence[str], others: Iterable[str] = (
         return
     sections = {setting.section for setting in settings}
     of_groups = [each for each in settings if each.section not in CLASSES]
-    _check_groups(of_groups, group_options(command), others)
+    _check_groups(of_groups, group_options(command))
     for section in CLASSES:
         _check_class(section, settings)
     if any(each.section == "privacy" and each.name in ("epsilon", "") for each in settings):
@@ -70,9 +69,7 @@ def refuse_mistakes(command: str, args: Sequence[str], others: Iterable[str] = (
     refuse_missing_files(command, settings)
 
 
-def _check_groups(
-    settings: Sequence[Setting], options: Mapping[str, Any], others: Iterable[str]
-) -> None:
+def _check_groups(settings: Sequence[Setting], options: Mapping[str, Any]) -> None:
     """Check all settings except those of the method and of the data module."""
     for path, section, name, value, is_word in settings:
         key = f"{section}.{name}" if section in PLAIN_SECTIONS and name else section
@@ -81,7 +78,7 @@ def _check_groups(
                 inner, value = next(iter(value.items()))
                 path = f"{path}.{inner}"
             shown = f"--{path}" if is_word else repr(path)
-            raise CommandError(f"unknown option {shown}{nearest(path, [*options, *others])}")
+            raise CommandError(f"unknown option {shown}{nearest(path, options)}")
         _check_value(key, options[key], value, is_word=is_word)
 
 

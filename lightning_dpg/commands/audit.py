@@ -65,12 +65,8 @@ def audit(
     from lightning_dpg.commands.fit import long_form
     from lightning_dpg.running.early_check import refuse_mistakes
 
-<<<<<<< HEAD
-    words, _, notes = long_form(options_of_fit, "audit", inspect.signature(audit).parameters)
-=======
     own = [f"--{name.replace('_', '-')}" for name in inspect.signature(audit).parameters]
     words, _, notes = long_form(options_of_fit, "audit", own[1:])
->>>>>>> w/startup
     if "torch" not in sys.modules:  # as ``fit`` does
         refuse_mistakes("fit", words)
     for line in notes:

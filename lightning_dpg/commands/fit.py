@@ -1,11 +1,7 @@
 """``fit``: from a file and an epsilon to the options of Lightning's command line."""
 
 import re
-<<<<<<< HEAD
 from collections.abc import Iterable, Sequence
-=======
-from collections.abc import Collection, Sequence
->>>>>>> w/startup
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -54,30 +50,19 @@ class LongForm(NamedTuple):
     """Lines for the user, on the choice of the method."""
 
 
-<<<<<<< HEAD
 def long_form(args: Sequence[str], command: str = "fit", meant: Iterable[str] = ()) -> LongForm:
-=======
-def long_form(
-    args: Sequence[str], command: str = "fit", others_of_it: Collection[str] = ()
-) -> LongForm:
->>>>>>> w/startup
     """Replace short options by those of Lightning, which a command line may mix.
 
     Args:
         args: The command line.
         command: ``fit``, or another command that takes its options.
-<<<<<<< HEAD
-        meant: Further options that the user may have meant, such as those of ``audit``.
-=======
-        others_of_it: Further options of this command, which a mistaken one may mean.
->>>>>>> w/startup
+        meant: Further options that the user may have meant, such as ``--canaries`` of ``audit``.
 
     Raises:
         CommandError: If a word has no meaning, or if an option has another type.
     """
     parser = parser_of(command)
     file, own, others = _parted(args, parser)
-    _refuse_unknown(others, parser, others_of_it)
     if file is not None and is_run(file):
         others = [*_words_of_run(Path(file), command), *others]
         file = None
@@ -228,28 +213,18 @@ def _parted(args: Sequence[str], parser: Parser) -> tuple[str | None, list[str],
     return file, own, others
 
 
-<<<<<<< HEAD
 def _refuse_unknown(words: Sequence[str], parser: Parser, meant: Iterable[str]) -> None:
-=======
-def _refuse_unknown(words: Sequence[str], parser: Parser, others: Collection[str]) -> None:
->>>>>>> w/startup
     """Refuse an option that neither this command nor Lightning has, before something seems missing."""
     known = group_options("fit").keys()
-    short = [name[2:] for action in parser._actions for name in action.option_strings]
+    short = [name for action in parser._actions for name in action.option_strings]
     for word in words:
         name = word.partition("=")[0]
         is_option = re.fullmatch(r"--\w[\w-]*", name) is not None
         if is_option and name[2:] not in known and name not in _FLAGS:
-<<<<<<< HEAD
-            near = nearest(name[2:], [*short, *meant, *known])
+            near = nearest(name, [*short, *meant, *(f"--{each}" for each in known)])
             raise CommandError(
                 f"unknown option {name}{near}\nall options: python -m {parser.prog} --help-all"
             )
-=======
-            for other in {*others} - parser._option_string_actions.keys():
-                parser.add_argument(other)
-            parser.error(f"unrecognized arguments: {name}")
->>>>>>> w/startup
 
 
 def _configured(given: Sequence[Setting], section: str, name: str) -> object:

@@ -103,7 +103,7 @@ def test_a_goal_chooses_the_method(folder, given, config):
     ("given", "said"),
     [
         ("a.csv", "--epsilon is missing.*\n.*fit a.csv --epsilon 1"),
-        ("a.csv --epsilonn 1", "unknown option --epsilonn, did you mean epsilon?"),
+        ("a.csv --epsilonn 1", "unknown option --epsilonn, did you mean --epsilon?"),
         ("a.csv --epsilon two", "--epsilon: invalid float value: 'two'"),
         ("a.csv b.csv --epsilon 1", "unknown word b.csv: a.csv is FILE already"),
         ("a.csv --epsilon 1 --privacy.epsilon 2", "--privacy.epsilon stands beside its short form"),

@@ -54,12 +54,19 @@ class Baselines:
         self._fitted: dict[tuple[float, tuple[str, ...]], dict[str, dict[str, list[float]]]] = {}
 
     def judge(
-        self, epsilon: float, release: Release | None, graph: Data, answers: Mapping[str, Answer]
+        self,
+        epsilon: float,
+        method: str,
+        release: Release | None,
+        graph: Data,
+        answers: Mapping[str, Answer],
     ) -> Purposes:
         """Judge a synthetic graph.
 
         Args:
             epsilon: Epsilon of its release, for one edge.
+            method: Method of its release. A baseline is not compared with itself: it would be as
+                near by definition.
             release: The release, opened, if its pairs of nodes are to be scored.
             graph: The graph, which names the public nodes.
             answers: Its answers to the queries.
@@ -69,10 +76,12 @@ class Baselines:
         if key not in self._fitted:
             self._fitted[key] = self._fit(real, epsilon)
         scores = _scores(answers) | {LINK_AUC.name: _link_auc(release, real)}
-        verdicts = judge(scores, self._fitted[key])
+        own = method if method in BASELINES else ""
+        rivals = {name: found for name, found in self._fitted[key].items() if name != own}
+        verdicts = judge(scores, rivals)
         kind = space_of(self.real).kind
         fitted = self._fitted[key]
-        return Purposes(epsilon, real.num_nodes, kind, self.num_fits, verdicts, fitted)
+        return Purposes(epsilon, real.num_nodes, kind, self.num_fits, own, verdicts, fitted)
 
     def _on_nodes_of(self, graph: Data) -> Data:
         """Add the public nodes of a release; the sides of those of a bipartite graph may differ."""

@@ -288,8 +288,8 @@ def evaluate_graphs(
         found = Measured(graph.name, compared, graph.guarantee)
         epsilon = epsilon_of(graph.statement)
         if baselines and epsilon is not None:
-            release = open_once(graph.release)
-            purposes = judge.judge(epsilon, release, graph.graph, compared.answers)
+            method, release = graph.statement.get("method", ""), open_once(graph.release)
+            purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
             found = found._replace(purposes=purposes)
         measured.append(found)
     return Evaluation(_name(real, "real"), profile, tuple(measured))

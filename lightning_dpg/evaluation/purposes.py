@@ -14,7 +14,7 @@ USABLE = 0.5
 """Largest error, and largest lack of an agreement, of an answer that is near at all."""
 CLEARLY = 0.9
 """Largest part of a baseline's error that is clearly nearer than the baseline."""
-NEARLY_ALL = 0.9
+NEARLY_ALL = 0.8
 
 PURPOSES: dict[Goal, tuple[Group, ...]] = {
     "degrees": ("degrees",),
@@ -50,6 +50,8 @@ class Purposes(NamedTuple):
     kind: str
     num_fits: int
     """Number of fits of each baseline."""
+    own: str
+    """Baseline that is the method of the release, with which it is not compared; or empty."""
     verdicts: tuple[Verdict, ...]
     scores: dict[str, dict[str, list[float]]]
     """Score of each fit, by baseline and query."""
@@ -63,12 +65,13 @@ class Purposes(NamedTuple):
         first += [f"does not serve: {', '.join(others)}"] if others else []
         if missing := [goal for goal in PURPOSES if goal not in judged]:
             first.append(f"not judged, without answers to compare: {', '.join(missing)}")
+        compared = " and ".join(name for name in self.scores if name != self.own)
         times = "once" if self.num_fits == 1 else f"{self.num_fits} times"
-        fits = f"each fitted {times} to the real graph at epsilon {self.epsilon:g}"
+        own = f" ({self.own} is the method of the release)" if self.own else ""
         lines = [
             "; ".join(first),
             *as_text([(f"  {one.goal}:", one.reason) for one in self.verdicts], left={0, 1}),
-            f"baselines: {' and '.join(self.scores)}, {fits}",
+            f"beside {compared}, fitted {times} to the real graph at epsilon {self.epsilon:g}{own}",
         ]
         if others:
             kind = "" if self.kind == "undirected" else f" --kind {self.kind}"
@@ -108,7 +111,7 @@ def judge(
     An answer counts for a release if it is close and no baseline is, or if it is clearly nearer than
     that of every fit of every baseline and within half of its scale. An answer that is close, and
     that of a baseline too, counts neither for nor against it. A purpose is served if most of the
-    other answers count for the release, or if nearly all answers are close.
+    other answers count for the release, or if four fifths of all answers are close.
 
     Args:
         scores: Score of the release by query, with that of :data:`LINK_AUC` if it has one.
@@ -174,18 +177,20 @@ def _verdict(goal: Goal, compared: Sequence[_Compared], scores: Mapping[str, flo
     ties = total - len(telling)
     start = f"close in {ties} of {total} queries, as a baseline is; " if ties else ""
     rest = f"{len(telling)} {'others' if ties else 'queries'}"
-    equals = [name for one in missed for name in one.equals]
-    strongest = max(reversed([*compared[0].rivals]), key=equals.count)
     if is_close:
-        start, reason = f"close in {close} of {total} queries", f"; a baseline is, too, in {ties}"
-        reason = reason if ties else ""
-    elif is_served:
-        reason = f"nearer than both baselines in {len(telling) - len(missed)} of {rest}"
-    elif 2 * equals.count(strongest) >= len(missed):
-        reason = f"{strongest} is as near or nearer in {equals.count(strongest)} of {rest}"
-    else:
-        reason = f"nearer than both baselines, but by more than half off, in most of {rest}"
-    return Verdict(goal, is_served, start + reason)
+        reason = f"close in {close} of {total} queries"
+        return Verdict(goal, True, f"{reason}; a baseline is, too, in {ties}" if ties else reason)
+    names, won = [*compared[0].rivals], len(telling) - len(missed)
+    rivals = "both baselines" if len(names) > 1 else names[0]
+    if is_served:
+        return Verdict(goal, True, f"{start}nearer than {rivals} in {won} of {rest}")
+    equals = [name for one in missed for name in one.equals]
+    strongest = max(reversed(names), key=equals.count)
+    count, far = equals.count(strongest), sum(not one.equals for one in missed)
+    if 2 * count >= len(telling):
+        return Verdict(goal, False, f"{start}{strongest} is as near or nearer in {count} of {rest}")
+    more = f"; {far} more are nearer, but off by more than half" if far else ""
+    return Verdict(goal, False, f"{start}nearer than {rivals} in only {won} of {rest}{more}")
 
 
 def _reason_of_links(compared: _Compared, scores: Mapping[str, float]) -> str:

@@ -122,6 +122,11 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         if os.environ.get(DEBUG_VARIABLE):
             raise
+        if command in LIGHTNING_COMMANDS:
+            # Start-up time: only these commands need the parser's library.
+            from lightning_dpg.commands.fit import in_short_words
+
+            text = in_short_words(text, words)
         _print(name, Outcome(code=REFUSED, problem=text), is_json=is_json)
         return REFUSED
 

@@ -71,6 +71,20 @@ def long_form(args: Sequence[str], command: str = "fit", meant: Iterable[str] = 
     return fit(file, *others, **{name: options[name] for name in options if name != "file"})
 
 
+def in_short_words(text: str, args: Sequence[str]) -> str:
+    """Name options in a message as the command line does.
+
+    Args:
+        text: The message.
+        args: The command line.
+    """
+    given = {word.partition("=")[0] for word in args}
+    for name, path in _SAME.items():
+        if f"--{name}" in given:
+            text = re.sub(rf"(?:--)?{re.escape(path)}", f"--{name}", text)
+    return text
+
+
 def parser_of(command: str) -> Parser:
     """Return the parser of the short options.
 
@@ -166,7 +180,8 @@ def fit(
     added = [f"--{_SAME[name]}={value}" for name, value in options.items() if value is not None]
     if file is not None or reading.given():
         section = data_settings(file, reading.given(), form)
-        has_class = bool(data_class) or form == "graph"
+        is_configured = form == "graph" and any("--config" in word for word in (*chosen, *words))
+        has_class = bool(data_class) or is_configured
         added += [] if has_class else [f"--data={section['class_path']}"]
         added += long_options(section)
     _refuse_repeated(given, list(named_settings(added)))

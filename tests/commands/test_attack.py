@@ -126,7 +126,7 @@ def test_parts_of_a_table_are_in_memory(folder):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["karate"], "RELEASE|SYNTHETIC"),
+        (["karate"], "attack REAL RELEASE"),
         (["karate", "nowhere.edges"], "nowhere.edges: no such file"),
         (["karate", "."], "no release/generator.safetensors"),
         (["karate", ".", "copy.npz"], "one release, or files of graphs"),

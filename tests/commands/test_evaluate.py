@@ -111,7 +111,7 @@ def test_directions_are_dropped_on_demand(folder, capsys):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["karate"], "SYNTHETIC"),
+        (["karate"], "evaluate REAL RELEASE"),
         (["karate", "nowhere.edges"], "nowhere.edges: no such file"),
         (["karat", "cycle.edges"], "did you mean karate?"),
         (["karate", "cycle.edges", "none.npz"], "none.npz: no such file"),

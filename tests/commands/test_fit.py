@@ -73,6 +73,13 @@ def folder(tmp_path, monkeypatch):
             ],
         ),
         ("--method mine.Own --epsilon 1", ["--model=mine.Own", "--privacy.epsilon=1.0"]),
+        (
+            "a.csv --method mine.Own --epsilon 1",
+            [
+                *("--model=mine.Own", "--privacy.epsilon=1.0", "--data=EdgeListDataModule"),
+                "--data.name=a.csv",
+            ],
+        ),
     ],
 )
 def test_short_options_become_those_of_lightning(folder, given, words):
@@ -119,6 +126,13 @@ def test_a_goal_chooses_the_method(folder, given, config):
 def test_mistakes(folder, given, said):
     with pytest.raises(Refusal, match=said):
         long_form(given.split())
+
+
+def test_messages_name_the_options_that_were_given(folder, capsys):
+    args = ["fit", "graph.edges", "--method", "dp_netgan", "--epsilon", "1e-9"]
+    assert main(args) == 2
+    said = capsys.readouterr().err
+    assert "--epsilon" in said and "privacy.epsilon" not in said
 
 
 def test_a_fit_of_a_file_and_then_of_its_run(folder, capsys):

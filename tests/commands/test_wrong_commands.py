@@ -38,7 +38,7 @@ WRONG = {
     ("compare", "--study", "gone.yaml", "--out", "out"): "study gone.yaml: cannot be read",
     ("card", "gone"): "gone: no release",
     ("verify", "gone"): "gone: no such folder",
-    ("plan", "--epsilon", "1", "--nodes", "1"): "--nodes must be 2 or more",
+    ("plan", "--epsilon", "1", "--num-nodes", "1"): "--num-nodes must be 2 or more",
     ("list", "--al"): "did you mean --all?",
 }
 

@@ -505,3 +505,13 @@ def test_no_value_of_an_option_gives_a_traceback(tmp_path, monkeypatch):
     ]:
         data = parser.parse_args([*args, "--data.where", value, "--data.table", value]).fit.data
         assert data.init_args.where == data.init_args.table == value
+
+
+def test_the_end_of_a_process_calls_what_others_have_registered():
+    code = (
+        "import atexit, sys; from lightning_dpg import main\n"
+        "main.main = lambda: atexit.register(print, 'called') and 3\n"
+        "print('written', end=' '); main.run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("written called\n", "", 3)

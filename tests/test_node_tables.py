@@ -270,7 +270,10 @@ def test_where_the_nodes_come_from(tmp_path, monkeypatch):
         ({"name": nx.Graph(EDGES), "columns": Columns("a", "b")}, "lists and tables"),
         ({"name": "karate", "nodes": "nowhere.csv"}, "nodes nowhere.csv: no such file"),
         ({"nodes": {"names": "random"}}, "names must be 'keep' or 'numbers'"),
-        ({"name": "g.csv", "columns": Columns("from")}, "both columns.source and columns.target"),
+        (
+            {"name": [("a", "b")], "columns": Columns("from")},
+            "both columns.source and columns.target",
+        ),
         ({"name": None}, "NoneType is no graph"),
         ({"name": 5}, "int is no graph"),
         ({"name": np.ones((3, 4))}, "shape (3, 4)"),

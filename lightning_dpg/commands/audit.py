@@ -67,6 +67,10 @@ def audit(
 
     own = [f"--{name.replace('_', '-')}" for name in inspect.signature(audit).parameters]
     words, _, notes = long_form(options_of_fit, "audit", own[1:])
+    if not any(word == "-c" or word.startswith(("--config", "--model")) for word in words):
+        raise CommandError(
+            "audit needs data and a budget, or a run\naudit FILE --epsilon 1, or audit RUN"
+        )
     if "torch" not in sys.modules:  # as ``fit`` does
         refuse_mistakes("fit", words)
     for line in notes:

@@ -183,7 +183,7 @@ def test_interrupt_before_anything_is_spent_leaves_nothing(folder, monkeypatch, 
 
 @pytest.mark.parametrize("command", ["fit", "list", "compare"])
 def test_interrupt_of_any_command_is_one_line(monkeypatch, capfd, command):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("lightning_dpg.main._dispatch", interrupt)

@@ -224,7 +224,7 @@ def test_a_dense_graph_has_no_room():
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ([], "audit needs --config"),
+        ([], "audit FILE --epsilon 1, or audit RUN"),
         (["--config", "nothing"], "nothing: no such file"),
         (["--config", "chung_lu", "--canaries", "3"], "at least 4 in all fits together, got 3"),
         (["--config", "chung_lu", "--canaries", "3000"], "set --canaries to 1336 or less"),

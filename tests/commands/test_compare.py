@@ -73,7 +73,9 @@ def test_a_study_is_measured_and_options_beside_it_win(tmp_path, asked):
 
 
 def test_without_a_study_three_options_are_required(tmp_path):
-    with pytest.raises(CommandError, match=r"required: --methods, --epsilons \(or --study\)"):
+    with pytest.raises(
+        CommandError, match=r"required: --methods, --epsilons \(or --study, or --like\)"
+    ):
         compare.run(["--graphs", "karate", "--out", str(tmp_path / "out")])
     assert not (tmp_path / "out").exists()
 

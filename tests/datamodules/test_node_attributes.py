@@ -161,7 +161,9 @@ def test_a_policy_without_attributes_is_refused():
 
 def test_a_fit_says_once_that_attributes_are_left_out():
     graph = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), x=torch.eye(3))
-    said = 'attributes of the nodes are left out; .* set nodes=Nodes\\(attributes="from_graph"\\)'
+    said = (
+        'attributes of the nodes are left out; .* set attributes="from_graph" of lightning_dpg.read'
+    )
     with pytest.warns(UserWarning, match=said):
         release = dpg.fit(graph, "chung_lu", epsilon=1.0)
     assert release.sample().x is None

@@ -51,7 +51,7 @@ def test_without_pyarrow_a_large_graph_is_an_archive_and_a_line_says_so(
     release = fit(tmp_path)
     assert [path.name for path in release.glob("synthetic-*")] == ["synthetic-0.npz"]
     said = "graphs of 50 edges or more: synthetic-*.npz (pip install 'lightning_dpg[tables]'"
-    assert said in capsys.readouterr().out
+    assert said in capsys.readouterr().err
     release = fit(tmp_path, formats=["edges"])
     assert [path.name for path in release.glob("synthetic-*")] == ["synthetic-0.edges"]
     assert "graphs of 50 edges" not in capsys.readouterr().out
@@ -67,7 +67,7 @@ def test_a_large_release_is_the_graph_of_its_seed(method, many, tmp_path, capsys
         "synthetic-1.parquet",
     ]
     assert "synthetic-1.parquet" in (release / "SHA256SUMS").read_text()
-    assert capsys.readouterr().out.count("graphs of 50 edges or more: synthetic-*.parquet") == 1
+    assert capsys.readouterr().err.count("graphs of 50 edges or more: synthetic-*.parquet") == 1
     drawn = open_release(release)
     for seed in range(2):
         names = drawn.method.node_names

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import tempfile
 
-LIBRARIES = "import torch, torch_geometric, pytorch_lightning.cli"
+LIBRARIES = "import os, networkx, torch, torch_geometric, pytorch_lightning.cli"
 VARIANTS = {
-    "libraries": ["-c", LIBRARIES],
-    "libraries, networkx": ["-c", f"{LIBRARIES}, networkx"],
+    "libraries": ["-c", f"{LIBRARIES}; os._exit(0)"],
+    "libraries, all objects destroyed at the end": ["-c", LIBRARIES],
     "fit --config bter": ["-m", "lightning_dpg", "fit", "--config", "bter"],
     "fit, a wrong option": ["-m", "lightning_dpg", "fit", "--config", "bter", "--seeds", "1"],
     "evaluate, a missing file": ["-m", "lightning_dpg", "evaluate", "gone.csv", "karate"],

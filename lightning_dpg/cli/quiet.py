@@ -14,6 +14,7 @@ _UNWANTED = (
     "💡 Tip: For seamless cloud",  # a product without use here
     "Detected KeyboardInterrupt",  # the end of the run reports it better
     "GPU available: False",
+    "Loading `train_dataloader` to estimate",
     "TPU available: False",
     "`Trainer.fit` stopped: `max_epochs",  # as was asked for
 )

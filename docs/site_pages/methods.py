@@ -15,6 +15,7 @@ TASKS = {
     "one graph": "One graph",
     "set of graphs": "Sets of graphs",
     "features of graphs": "Features and labels of graphs",
+    "classes of nodes": "Classes of nodes",
 }
 """Title of each task of ``list_methods``, in the order of the site."""
 KINDS = {

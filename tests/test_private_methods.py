@@ -238,6 +238,27 @@ LEDGERS |= {
         ),
     ],
 }
+LEDGERS["neighbor_votes"] = [
+    ("number of edges", "pure", 1, 0.02, 1),
+    # Half of what the count leaves, and a sixth for each table.
+    (
+        "moment of attributes and neighbors' beliefs",
+        "gaussian",
+        pytest.approx(2.0, rel=1e-5),
+        ("all the rest", 1 / 2),
+        1,
+    ),
+    *(
+        (
+            f"votes of neighbors, table {number}",
+            "gaussian",
+            pytest.approx(math.sqrt(2), rel=1e-5),
+            ("all the rest", 1 / 6),
+            1,
+        )
+        for number in (1, 2, 3)
+    ),
+]
 # Twice the bound on degrees.
 LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
 RELATIONS = {
@@ -399,6 +420,8 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     data = getattr(datamodules, config["data"]["class_path"])
     if "nodes" in config["data"]["init_args"]:
         graph.x = WORDS
+        if issubclass(method, methods.NodeClassifier):
+            graph.y = torch.arange(N) % 2
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)
     if case in SETS:
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty

@@ -259,6 +259,16 @@ LEDGERS["neighbor_votes"] = [
         for number in (1, 2, 3)
     ),
 ]
+# Five edges, and twice the length of the clip of 5 / 6.
+LEDGERS["neighbor_votes_node"] = [
+    (
+        "moment of attributes and clipped votes of neighbors",
+        "gaussian",
+        pytest.approx(20 / 3, rel=1e-5),
+        ("all the rest", 1),
+        1,
+    )
+]
 # Twice the bound on degrees.
 LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
 RELATIONS = {
@@ -268,6 +278,7 @@ RELATIONS = {
     "privcom_node": "node",
     "block_sampler_node": "node",
     "attribute_moments_node": "node",
+    "neighbor_votes_node": "edges_of_node",
 }
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["pooled_gmmn"] = LEDGERS["pooled_set"]  # its steps read no edge
@@ -345,7 +356,8 @@ LEARNERS = {
     case
     for case, (name, _) in CASES.items()
     if issubclass(
-        getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphFeatureRelease
+        getattr(methods, parsed(name)["model"]["class_path"]),
+        methods.GraphFeatureRelease | methods.NodeClassifier,
     )
 }
 
@@ -849,6 +861,11 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
     assert not faults(tmp_path / "release")  # it is what the class and its plan say
     rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
+        if isinstance(module, methods.NodeClassifier):
+            assert torch.equal(rebuilt.predict_proba(WORDS), module.predict_proba(WORDS))
+            with np.load(tmp_path / "release" / "features.npz") as released:
+                assert np.array_equal(released["posteriors"], module.node_posteriors())
+            return
         kernels = rebuilt.kernels(rebuilt.embedding, rebuilt.sizes)
         assert np.array_equal(kernels, module.kernels(module.embedding, module.sizes))
         with np.load(tmp_path / "release" / "features.npz") as released:

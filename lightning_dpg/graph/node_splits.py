@@ -20,7 +20,7 @@ class Split(NamedTuple):
     """Nodes whose classes are predicted."""
 
 
-def split_nodes(classes: Tensor, seed: int, train_share: float | None = None) -> Split:
+def split_nodes(classes: Tensor, seed: int, train_fraction: float | None = None) -> Split:
     """Split the nodes that have a class by a public coin.
 
     By default 20 nodes of each class are for training, 500 others for validation and 1,000 for the
@@ -30,19 +30,19 @@ def split_nodes(classes: Tensor, seed: int, train_share: float | None = None) ->
     Args:
         classes: Class of each node, shape ``(N,)``, -1 where there is none.
         seed: Public seed.
-        train_share: Share of the nodes of each class for training, at least one node; two fifths
+        train_fraction: Share of the nodes of each class for training, at least one node; two fifths
             of the others are for validation, and the rest for the test: .75 makes 75, 10 and 15 %.
     """
     order = torch.randperm(len(classes), generator=torch.Generator().manual_seed(seed))
     order = order[classes[order] >= 0]
     parts = [order[classes[order] == label] for label in torch.unique(classes[order])]
-    if train_share is None:
+    if train_fraction is None:
         counts = [max(1, min(_PER_CLASS, len(part) // 3)) for part in parts]
     else:
-        counts = [max(1, round(train_share * len(part))) for part in parts]
+        counts = [max(1, round(train_fraction * len(part))) for part in parts]
     train = torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
     others = order[~torch.isin(order, train)]
-    if train_share is not None:
+    if train_fraction is not None:
         count = round(_VALIDATION_SHARE * len(others))
         return Split(train, others[:count], others[count:])
     count = min(_VALIDATION, len(others) // 3)

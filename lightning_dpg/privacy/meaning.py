@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.composition import quick_epsilon
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sensitivity import node_vote_moment_sensitivity
@@ -104,6 +104,13 @@ def epsilon_by_edges(entries: Sequence[LedgerEntry], delta: float) -> dict[int, 
             return {}
         found[count] = quick_epsilon([entry for entry in scaled if entry is not None], delta)
     return found
+
+
+def in_words(found: dict[int, float]) -> str:
+    """Say the epsilon of each number of edges, rounded up to two digits."""
+    counts = ", ".join(map(str, found))
+    epsilons = (float(digits_up(epsilon, 2)) for epsilon in found.values())
+    return f"{counts} edges have {', '.join(f'{epsilon:g}' for epsilon in epsilons)}"
 
 
 def _of_edges(entry: LedgerEntry, count: int) -> LedgerEntry | None:

@@ -9,7 +9,7 @@ from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, Undire
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
-from lightning_dpg.privacy.meaning import epsilon_by_edges
+from lightning_dpg.privacy.meaning import epsilon_by_edges, in_words
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 RELATIONS = {
@@ -138,8 +138,7 @@ def _sentence(
 def _by_edges(ledger: PrivacyLedger, delta: float) -> str:
     """Say the epsilon of nodes with several numbers of edges."""
     found = epsilon_by_edges(ledger.entries, delta)
-    each = ", ".join(f"{count} {digits_up(epsilon, 2)}" for count, epsilon in found.items())
-    return f"; epsilon of all edges of a node by their number: {each}" if each else ""
+    return f"; epsilon by the edges of a node together: {in_words(found)}" if found else ""
 
 
 def _unit(ledger: PrivacyLedger) -> str:

@@ -27,7 +27,7 @@ from lightning_dpg.preflight.data import served_records
 PUBLIC_CLASSES = "the classes of the nodes that the method learns from"
 """Assumption of each guarantee of edges where classes are used."""
 
-NODE_CLASS_SETTINGS: Constraints = {"train_share": either(None, SHARE)}
+NODE_CLASS_SETTINGS: Constraints = {"train_fraction": either(None, SHARE)}
 
 
 class NodeClassifier(PrivateModule):
@@ -38,7 +38,7 @@ class NodeClassifier(PrivateModule):
     graph; :meth:`predict_proba` predicts those of new nodes from their attributes alone, and reads
     no edge. Both cost no privacy. No graph is drawn.
 
-    A subclass has the settings ``num_nodes``, ``split_seed`` and ``train_share``, which this class
+    A subclass has the settings ``num_nodes``, ``split_seed`` and ``train_fraction``, which this class
     reads.
 
     Attributes:
@@ -151,7 +151,7 @@ class NodeClassifier(PrivateModule):
         seed = self.hparams["split_seed"]
         known = torch.nonzero(given >= 0)[:, 0]
         if seed is not None:
-            known = split_nodes(given, seed, self.hparams["train_share"]).train.sort().values
+            known = split_nodes(given, seed, self.hparams["train_fraction"]).train.sort().values
         classes, places = torch.unique(given[known], return_inverse=True)
         self.classes, self.known_nodes = classes.to(self.device), known.to(self.device)
         self.known_classes = places.to(self.device)

@@ -73,7 +73,7 @@ class NeighborVotes(NodeClassifier):
         restarts: Starts of the mixture, of which the most likely one counts; they are free.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
             used, 20 of each class. By default all are used.
-        train_share: Share of the known classes that the split gives to training instead.
+        train_fraction: Share of the known classes that the split gives to training instead.
     """
 
     constraints: ClassVar[Constraints] = NODE_CLASS_SETTINGS | {
@@ -93,7 +93,7 @@ class NeighborVotes(NodeClassifier):
         rounds: int = 3,
         restarts: int = 1,
         split_seed: int | None = None,
-        train_share: float | None = None,
+        train_fraction: float | None = None,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()

@@ -61,7 +61,7 @@ class NodeNeighborVotes(NodeClassifier):
         clip: Bound c on the length of votes; by default D / 6.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
             used, 20 of each class. By default all are used.
-        train_share: Share of the known classes that the split gives to training instead.
+        train_fraction: Share of the known classes that the split gives to training instead.
     """
 
     relation = Relation.EDGES_OF_NODE
@@ -78,7 +78,7 @@ class NodeNeighborVotes(NodeClassifier):
         rank: int = 64,
         clip: float | None = None,
         split_seed: int | None = None,
-        train_share: float | None = None,
+        train_fraction: float | None = None,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()

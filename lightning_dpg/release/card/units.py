@@ -4,7 +4,7 @@ from typing import Any
 
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.meaning import epsilon_by_edges, group_budget
+from lightning_dpg.privacy.meaning import epsilon_by_edges, group_budget, in_words
 from lightning_dpg.release.card.facts import Facts, publishes_names
 from lightning_dpg.release.card.sentences import chosen, say
 from lightning_dpg.release.statement import entries_of
@@ -70,11 +70,10 @@ def _of_edges(statement: dict[str, Any]) -> str:
     """Describe the edges of one node that are a unit, with the epsilon of other numbers of them."""
     entries = entries_of(statement)
     found = epsilon_by_edges(entries, float(statement["delta"]))
-    each = ", ".join(f"{count}: {digits_up(epsilon, 2)}" for count, epsilon in found.items())
     return say(
         f"{Relation.EDGES_OF_NODE}.description",
         record=entries[0].record,
-        by_edges=say(f"{Relation.EDGES_OF_NODE}.by_edges", each=each) if each else "",
+        by_edges=say(f"{Relation.EDGES_OF_NODE}.by_edges", each=in_words(found)) if found else "",
     )
 
 

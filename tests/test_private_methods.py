@@ -1090,10 +1090,25 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
         )
 
 
+def test_votes_of_beliefs_that_were_not_released_are_found(monkeypatch, tmp_path):
+    honest = methods.NeighborVotes.pay
+
+    def leaks(method, read, value, law=None):
+        noisy = honest(method, read, value, law)
+        return value if read.key == "vote_moment" else noisy
+
+    monkeypatch.setattr(methods.NeighborVotes, "pay", leaks)
+    with pytest.raises(AssertionError, match="learner"):
+        test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(
+            "neighbor_votes", monkeypatch, tmp_path
+        )
+
+
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
         ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("neighbor_votes", "methods.node_classes.neighbor_votes.vote_moment_sensitivity"),
         ("dk2", "papers.wang2013.dk2.weighted_joint_degree_sensitivity"),
         ("dk2_uniform", "papers.wang2013.uniform_dk2.joint_degree_sensitivity"),
         ("hrg", "papers.xiao2014.dendrogram_chain.log_likelihood_sensitivity"),

@@ -240,12 +240,12 @@ LEDGERS |= {
 }
 LEDGERS["neighbor_votes"] = [
     ("number of edges", "pure", 1, 0.02, 1),
-    # Half of what the count leaves, and a sixth for each table.
+    # .3 of what the count leaves, and a third of the rest for each table.
     (
         "moment of attributes and neighbors' beliefs",
         "gaussian",
         pytest.approx(2.0, rel=1e-5),
-        ("all the rest", 1 / 2),
+        ("all the rest", 0.3),
         1,
     ),
     *(
@@ -253,7 +253,7 @@ LEDGERS["neighbor_votes"] = [
             f"votes of neighbors, table {number}",
             "gaussian",
             pytest.approx(math.sqrt(2), rel=1e-5),
-            ("all the rest", 1 / 6),
+            ("all the rest", 0.7 / 3),
             1,
         )
         for number in (1, 2, 3)

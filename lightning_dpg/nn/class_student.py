@@ -55,7 +55,9 @@ class ClassStudent(nn.Module):
         self.factor.fill_(factor)
 
 
-def self_trained(rows: Tensor, known: Tensor, classes: Tensor, factor: float) -> ClassStudent:
+def self_trained(
+    rows: Tensor, known: Tensor, classes: Tensor, factor: float, others: Tensor | None = None
+) -> ClassStudent:
     """Learn known classes, and then the probabilities that follow for all nodes (self-training).
 
     Args:
@@ -63,9 +65,12 @@ def self_trained(rows: Tensor, known: Tensor, classes: Tensor, factor: float) ->
         known: Nodes with known classes, shape ``(K,)``.
         classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
         factor: Factor of the log odds.
+        others: Log probabilities by another student, shape ``(N, C)``; the geometric mean with them
+            is learned.
     """
     weight, bias = _regression(rows[known], classes, _KNOWN_PENALTY)
-    targets = torch.softmax(rows @ weight + bias, 1)
+    logs = log_softmax(rows @ weight + bias, 1)
+    targets = torch.softmax(logs if others is None else (logs + others) / 2, 1)
     targets[known] = classes
     student = ClassStudent()
     student.fit(rows, targets, factor)

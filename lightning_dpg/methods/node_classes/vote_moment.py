@@ -63,9 +63,11 @@ class VoteMoment(nn.Module):
         Returns:
             Probabilities of the classes of all nodes, shape ``(N, C)``.
         """
-        factor = float(self.student.factor)
+        factor, public = float(self.student.factor), self.student(rows)
+        # The targets are as sure as the mean of an unsure student and of a public one of this factor.
+        factor = 2 * factor / (1 + factor)
         self.moment, self.expected = moment, expected_votes(moment, rows, noise)
-        self.student = self_trained(self._both(rows), known, classes, factor)
+        self.student = self_trained(self._both(rows), known, classes, factor, public)
         return self._beliefs(self._both(rows), known, classes)
 
     def log_prior(self, rows: Tensor) -> Tensor:
@@ -75,7 +77,7 @@ class VoteMoment(nn.Module):
 
     def learn_posteriors(self, rows: Tensor, posteriors: Tensor) -> None:
         """Let the student learn released probabilities of all nodes, shape ``(N, C)``."""
-        self.student.fit(self._both(rows), posteriors, float(self.student.factor))
+        self.student.fit(self._both(rows), posteriors, 1.0)
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""
@@ -104,9 +106,10 @@ def belief_rows(beliefs: Tensor) -> Tensor:
 def expected_votes(moment: Tensor, rows: Tensor, noise: float) -> Tensor:
     r"""Coefficients of a ridge regression of votes on rows, from their noisy moment, shape ``(r, k)``.
 
-    They are :math:`(Z^T Z + \lambda I)^{-1} M`, scaled so that the expected votes have a root mean
-    square length of 1. The noise is known and the rows are public, so that Stein's unbiased estimate
-    of the risk chooses the ridge.
+    They are :math:`(Z^T Z + \lambda I)^{-1} M`. The noise is known and the rows are public, so that
+    Stein's unbiased estimate of the risk chooses the ridge. The expected votes are scaled to a root
+    mean square length of the share of their squares that is not noise: a student then gives less
+    weight to a moment that is mostly noise.
     """
     values, vectors = torch.linalg.eigh(rows.T @ rows)
     values = values.clamp(min=_TINY * float(values.max().clamp(min=1.0)))
@@ -119,6 +122,8 @@ def expected_votes(moment: Tensor, rows: Tensor, noise: float) -> Tensor:
         return float(((1 - kept) ** 2 * squares + 2 * kept * errors).sum())
 
     ridge = min(_RIDGES, key=risk)
-    coefficients = vectors @ (turned / (values + ridge)[:, None])
-    size = (rows @ coefficients).square().sum(1).mean().sqrt()
-    return coefficients / size.clamp(min=_TINY)
+    kept = values / (values + ridge)
+    total, drawn = float((kept**2 * squares).sum()), float((kept**2 * errors).sum())
+    share = max(0.0, 1 - drawn / max(total, _TINY))
+    size = (total / max(len(rows), 1)) ** 0.5
+    return vectors @ (turned / (values + ridge)[:, None]) * share / max(size, _TINY)

@@ -44,10 +44,10 @@ def _planted_words() -> nx.Graph:
 
 
 def _planted_classes() -> nx.Graph:
-    """Draw the graph ``planted_words`` with its communities as classes ``y``."""
+    """Draw the graph ``planted_words``, where 20 nodes of each community show it as their class."""
     graph = _planted_words()
     for node in graph:
-        graph.nodes[node]["y"] = node // 50
+        graph.nodes[node]["y"] = node // 50 if node % 50 < 20 else None
     return graph
 
 

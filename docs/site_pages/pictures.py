@@ -164,8 +164,8 @@ def _class_picture(settings: dict[str, Any]) -> Figure:
     figure, (left, right) = _panels()
     _draw(left, places, undirected_edges(real).numpy(), shown)
     predicted = [to_hex(palette(label)) for label in found.tolist()]
-    _draw(right, places, np.zeros((0, 2), dtype=np.int64), predicted)
-    right.collections[-1].set_sizes([20])
+    right.scatter(places[:, 0], places[:, 1], s=20, c=predicted, linewidths=0)
+    right.axis("off")
     for axes in (left, right):
         axes.set_xlim(-1.12, 1.12)
         axes.set_ylim(-1.12, 1.12)

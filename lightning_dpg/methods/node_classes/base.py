@@ -16,13 +16,14 @@ from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.interfaces import AttributedGraphRecords, KeepsBudget
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.constraints import SHARE, Constraints, either
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.preflight.data import served_records
+from lightning_dpg.preflight.typed_trainer import typed
 
 PUBLIC_CLASSES = "the classes of the nodes that the method learns from"
 """Assumption of each guarantee of edges where classes are used."""
@@ -180,6 +181,12 @@ class NodeClassifier(PrivateModule):
 
     def test_step(self, batch: object, batch_idx: int) -> None:
         """Do nothing: classes are compared by ``evaluate``."""
+
+    def on_predict_start(self) -> None:
+        """Take the budget of the run, with whose delta predictions repeat the guarantee."""
+        for callback in typed(self.trainer).callbacks:
+            if isinstance(callback, KeepsBudget):
+                self.ledger.budget = callback.budget
 
     def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
         """Predict classes from released tensors, which reads no edge.

@@ -77,7 +77,8 @@ class NeighborVotes(NodeClassifier):
         train_fraction: Share of the known classes that the split gives to training instead.
     """
 
-    constraints: ClassVar[Constraints] = NODE_CLASS_SETTINGS | {
+    constraints: ClassVar[Constraints] = {
+        **NODE_CLASS_SETTINGS,
         "rank": at_least(1),
         "count_share": SHARE,
         "moment_share": SHARE,

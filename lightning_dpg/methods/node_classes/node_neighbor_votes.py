@@ -65,7 +65,8 @@ class NodeNeighborVotes(NodeClassifier):
     """
 
     relation = Relation.EDGES_OF_NODE
-    constraints: ClassVar[Constraints] = NODE_CLASS_SETTINGS | {
+    constraints: ClassVar[Constraints] = {
+        **NODE_CLASS_SETTINGS,
         "max_edges": at_least(1),
         "rank": at_least(1),
         "clip": either(None, POSITIVE),

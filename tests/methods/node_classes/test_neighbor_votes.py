@@ -1,5 +1,6 @@
 """Votes of neighbors: noise and beliefs by hand, kinds of linking, planted bugs, predictions."""
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -123,6 +124,16 @@ def test_a_release_predicts_classes_of_new_nodes_and_draws_no_graph(method, tmp_
         again.predict(np.eye(3))
     with np.load(tmp_path / "out" / "features.npz") as arrays:
         assert np.array_equal(arrays["posteriors"], release.predict_proba())
+
+
+def test_fit_takes_the_attribute_that_holds_the_classes():
+    graph = nx.karate_club_graph()
+    nx.set_node_attributes(graph, {node: float(node % 5) for node in graph}, "age")
+    release = dpg.fit(graph, "neighbor_votes", epsilon=1.0, labels="club")
+    assert len(release.method.known_nodes) == 34
+    assert release.method.classes.tolist() == [0, 1]
+    with pytest.raises(CommandError, match="uses no attributes"):
+        dpg.fit(graph, "bter", epsilon=1.0, labels="club")
 
 
 def test_data_without_classes_are_refused():

@@ -45,7 +45,7 @@ class Fused(NamedTuple):
 
     Attributes:
         posteriors: Probabilities of the classes of all nodes, shape ``(N, C)``.
-        log_likelihood: Of the votes and of the known classes.
+        log_likelihood: Of the votes and of the known classes, up to a constant.
     """
 
     posteriors: Tensor

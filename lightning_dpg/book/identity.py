@@ -59,8 +59,6 @@ def protected_unit(relation: Relation, record: str) -> str:
     """
     if relation is Relation.LOCAL_GRAPH:
         return "graph of a client"
-    if relation is Relation.EDGES_OF_NODE:
-        return f"several times one {record} of a node"
     return f"every {record} of a node" if relation is Relation.NODE else record
 
 

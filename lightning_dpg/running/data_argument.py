@@ -32,14 +32,15 @@ def data_module(
         MisconfigurationException: If the method reads other data.
         CommandError: If ``labels`` are given to data that name their own.
     """
-    if labels is not None and isinstance(data, pl.LightningDataModule):
+    is_table = hasattr(data, "get_backend")  # of Ibis
+    if labels is not None and (is_table or isinstance(data, pl.LightningDataModule)):
         raise CommandError(
-            f"labels {labels}: the data module names the attributes itself\n"
-            f'give Nodes(policy={{"{labels}": "label"}}) to it'
+            f"labels {labels}: name them in the data module\n"
+            f'EdgeListDataModule(..., nodes=Nodes(attributes=..., policy={{"{labels}": "label"}}))'
         )
     if isinstance(data, pl.LightningDataModule):
         module = data
-    elif hasattr(data, "get_backend"):  # an Ibis table
+    elif is_table:
         module = EdgeTableDataModule(data)
     else:
         section = chosen.sections["data"] if labels is None else _with_labels(chosen, labels)

@@ -43,6 +43,14 @@ def _planted_words() -> nx.Graph:
     return graph
 
 
+def _planted_classes() -> nx.Graph:
+    """Draw the graph ``planted_words``, where 20 nodes of each community show it as their class."""
+    graph = _planted_words()
+    for node in graph:
+        graph.nodes[node]["y"] = node // 50 if node % 50 < 20 else None
+    return graph
+
+
 BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "les_miserables": nx.les_miserables_graph,
     "karate": nx.karate_club_graph,
@@ -50,6 +58,7 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     # Four communities of 50 nodes, with about 7.4 neighbors inside and 1.5 outside.
     "planted_partition": lambda: nx.planted_partition_graph(4, 50, 0.15, 0.01, seed=0),
     "planted_words": _planted_words,
+    "planted_classes": _planted_classes,
 }
 
 if TYPE_CHECKING:

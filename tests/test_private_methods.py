@@ -238,6 +238,37 @@ LEDGERS |= {
         ),
     ],
 }
+LEDGERS["neighbor_votes"] = [
+    ("number of edges", "pure", 1, 0.02, 1),
+    # .3 of what the count leaves, and a third of the rest for each table.
+    (
+        "moment of attributes and neighbors' beliefs",
+        "gaussian",
+        pytest.approx(2.0, rel=1e-5),
+        ("all the rest", 0.3),
+        1,
+    ),
+    *(
+        (
+            f"votes of neighbors, table {number}",
+            "gaussian",
+            pytest.approx(math.sqrt(2), rel=1e-5),
+            ("all the rest", 0.7 / 3),
+            1,
+        )
+        for number in (1, 2, 3)
+    ),
+]
+# Five edges, and twice the length of the clip of 5 / 6.
+LEDGERS["neighbor_votes_node"] = [
+    (
+        "moment of attributes and clipped votes of neighbors",
+        "gaussian",
+        pytest.approx(20 / 3, rel=1e-5),
+        ("all the rest", 1),
+        1,
+    )
+]
 # Twice the bound on degrees.
 LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
 RELATIONS = {
@@ -247,6 +278,7 @@ RELATIONS = {
     "privcom_node": "node",
     "block_sampler_node": "node",
     "attribute_moments_node": "node",
+    "neighbor_votes_node": "edges_of_node",
 }
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
 LEDGERS["pooled_gmmn"] = LEDGERS["pooled_set"]  # its steps read no edge
@@ -324,7 +356,8 @@ LEARNERS = {
     case
     for case, (name, _) in CASES.items()
     if issubclass(
-        getattr(methods, parsed(name)["model"]["class_path"]), methods.GraphFeatureRelease
+        getattr(methods, parsed(name)["model"]["class_path"]),
+        methods.GraphFeatureRelease | methods.NodeClassifier,
     )
 }
 
@@ -399,6 +432,8 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     data = getattr(datamodules, config["data"]["class_path"])
     if "nodes" in config["data"]["init_args"]:
         graph.x = WORDS
+        if issubclass(method, methods.NodeClassifier):
+            graph.y = torch.arange(N) % 2
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)
     if case in SETS:
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
@@ -826,6 +861,11 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
     assert not faults(tmp_path / "release")  # it is what the class and its plan say
     rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
+        if isinstance(module, methods.NodeClassifier):
+            assert torch.equal(rebuilt.predict_proba(WORDS), module.predict_proba(WORDS))
+            with np.load(tmp_path / "release" / "features.npz") as released:
+                assert np.array_equal(released["posteriors"], module.node_posteriors())
+            return
         kernels = rebuilt.kernels(rebuilt.embedding, rebuilt.sizes)
         assert np.array_equal(kernels, module.kernels(module.embedding, module.sizes))
         with np.load(tmp_path / "release" / "features.npz") as released:
@@ -1050,10 +1090,25 @@ def test_a_number_of_edges_passed_off_as_private_is_found(monkeypatch, tmp_path)
         )
 
 
+def test_votes_of_beliefs_that_were_not_released_are_found(monkeypatch, tmp_path):
+    honest = methods.NeighborVotes.pay
+
+    def leaks(method, read, value, law=None):
+        noisy = honest(method, read, value, law)
+        return value if read.key == "vote_moment" else noisy
+
+    monkeypatch.setattr(methods.NeighborVotes, "pay", leaks)
+    with pytest.raises(AssertionError, match="learner"):
+        test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(
+            "neighbor_votes", monkeypatch, tmp_path
+        )
+
+
 @pytest.mark.parametrize(
     ("case", "sensitivity"),
     [
         ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
+        ("neighbor_votes", "methods.node_classes.neighbor_votes.vote_moment_sensitivity"),
         ("dk2", "papers.wang2013.dk2.weighted_joint_degree_sensitivity"),
         ("dk2_uniform", "papers.wang2013.uniform_dk2.joint_degree_sensitivity"),
         ("hrg", "papers.xiao2014.dendrogram_chain.log_likelihood_sensitivity"),

@@ -15,6 +15,7 @@ TASKS = {
     "one graph": "One graph",
     "set of graphs": "Sets of graphs",
     "features of graphs": "Features and labels of graphs",
+    "classes of nodes": "Classes of nodes",
 }
 """Title of each task of ``list_methods``, in the order of the site."""
 KINDS = {
@@ -26,6 +27,7 @@ GUARANTEES = {"pure": "epsilon", "approximate": "(epsilon, delta)", "none": "non
 RELATIONS = {
     "edge": "one edge",
     "node": "all edges of one node",
+    "edges_of_node": "several edges of one node",
     "local_graph": "the graph of one client",
     "": "nothing",
 }

@@ -32,7 +32,12 @@ from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods import GraphFeatureRelease, GraphSetSynthesizer, PrivateModule
+from lightning_dpg.methods import (
+    GraphFeatureRelease,
+    GraphSetSynthesizer,
+    NodeClassifier,
+    PrivateModule,
+)
 from lightning_dpg.running.fit import fit_without_release
 from lightning_dpg.running.settings import conf_folder
 
@@ -111,6 +116,8 @@ def picture(method: type[PrivateModule]) -> Figure:
         return _set_picture(settings)
     if issubclass(method, GraphFeatureRelease):
         return _feature_picture(settings)
+    if issubclass(method, NodeClassifier):
+        return _class_picture(settings)
     return _graph_picture(settings)
 
 
@@ -144,6 +151,26 @@ def _graph_picture(settings: dict[str, Any]) -> Figure:
     _title(left, f"original: {source}", _sizes(real))
     budget = budget_text(settings, method)
     _title(right, f"drawn by {type(method).__name__}, {budget}, seed {_SEED}", _sizes(drawn))
+    return figure
+
+
+def _class_picture(settings: dict[str, Any]) -> Figure:
+    """The graph with the known classes, and the released classes of all nodes, without an edge."""
+    source = settings["data"]["init_args"]["name"]
+    real, method = load_graph(source), fitted(settings)
+    known, found = method.known_labels(), method.node_posteriors().argmax(1)
+    places, palette = _layout(_networkx(real)), colormaps["tab10"]
+    shown = [to_hex(palette(label)) if label >= 0 else _EDGES for label in known.tolist()]
+    figure, (left, right) = _panels()
+    _draw(left, places, undirected_edges(real).numpy(), shown)
+    predicted = [to_hex(palette(label)) for label in found.tolist()]
+    right.scatter(places[:, 0], places[:, 1], s=20, c=predicted, linewidths=0)
+    right.axis("off")
+    for axes in (left, right):
+        axes.set_xlim(-1.12, 1.12)
+        axes.set_ylim(-1.12, 1.12)
+    _title(left, f"original: {source}", f"{len(method.known_nodes)} nodes with a known class")
+    _title(right, f"classes by {type(method).__name__}", budget_text(settings, method))
     return figure
 
 

@@ -48,7 +48,7 @@ def generate(
 
     if tensors.name == LEARNER:
         raise CommandError(
-            f"{run}: its method learns labels of graphs, and draws none\n"
+            f"{run}: its method predicts labels, and draws no graph\n"
             f"read {tensors.with_name(FEATURES)}, or use: python -m lightning_dpg predict"
         )
     method_class = None if method is None else imported(method)

@@ -16,6 +16,7 @@ from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
+from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.node_classification import (
@@ -24,7 +25,6 @@ from lightning_dpg.metrics.node_classification import (
     NodeScores,
     node_scores,
     scaled,
-    split_nodes,
 )
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.sided_rows import fit_rows

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer as GraphSetSynthesizer
     from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet as ErdosRenyiSet
     from lightning_dpg.methods.graph_set.pooled_set.method import PooledSet as PooledSet
+    from lightning_dpg.methods.node_classes.base import NodeClassifier as NodeClassifier
+    from lightning_dpg.methods.node_classes.neighbor_votes import NeighborVotes as NeighborVotes
+    from lightning_dpg.methods.node_classes.node_neighbor_votes import (
+        NodeNeighborVotes as NodeNeighborVotes,
+    )
     from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
         AttributeMoments as AttributeMoments,
     )

@@ -20,40 +20,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from lightning_dpg.graph.graph import adjacency
-
-_PER_CLASS, _VALIDATION, _TEST = 20, 500, 1000
-
-
-class Split(NamedTuple):
-    """Numbers of the nodes of the three parts."""
-
-    train: Tensor
-    """Nodes whose classes a network learns from."""
-    validation: Tensor
-    """Nodes whose classes choose the step at which the training stops."""
-    test: Tensor
-    """Nodes whose classes are predicted."""
-
-
-def split_nodes(classes: Tensor, seed: int) -> Split:
-    """Split the nodes that have a class by a public coin.
-
-    20 nodes of each class are for training, 500 others for validation and 1,000 for the test, as in
-    Kipf and Welling. A small graph has fewer: at most a third of a class for training, at least one
-    node, and a third of the others for validation.
-
-    Args:
-        classes: Class of each node, shape ``(N,)``, -1 where there is none.
-        seed: Public seed.
-    """
-    order = torch.randperm(len(classes), generator=torch.Generator().manual_seed(seed))
-    order = order[classes[order] >= 0]
-    parts = [order[classes[order] == label] for label in torch.unique(classes[order])]
-    counts = [max(1, min(_PER_CLASS, len(part) // 3)) for part in parts]
-    train = torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
-    others = order[~torch.isin(order, train)]
-    count = min(_VALIDATION, len(others) // 3)
-    return Split(train, others[:count], others[count : count + _TEST])
+from lightning_dpg.graph.node_splits import Split, split_nodes
 
 
 class GCN(nn.Module):

@@ -20,3 +20,14 @@ def resize_on_loading(module: nn.Module, *names: str) -> None:
                 setattr(module, name, torch.empty_like(state[prefix + name]))
 
     before_loading(module, resize)
+
+
+def resize_own_buffers(module: nn.Module) -> None:
+    """Let loading resize all buffers of a module, apart from those of its parts."""
+
+    def resize(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
+        for name, buffer in module.named_buffers(recurse=False):
+            if prefix + name in state:
+                setattr(module, name, buffer.new_empty(state[prefix + name].shape))
+
+    before_loading(module, resize)

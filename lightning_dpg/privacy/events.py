@@ -31,6 +31,8 @@ class Relation(StrEnum):
     """One undirected edge is added or removed."""
     NODE = "node"
     """All edges of one node are removed; the node stays."""
+    EDGES_OF_NODE = "edges_of_node"
+    """At most D edges of one node are added or removed; its entries name the public number D."""
     LOCAL_GRAPH = "local_graph"
     """The graph of one client is exchanged for any other."""
 
@@ -42,6 +44,7 @@ class Relation(StrEnum):
 _RECORDS = {
     Relation.EDGE: "undirected edge",
     Relation.NODE: "edges of a node",
+    Relation.EDGES_OF_NODE: "several edges of one node",
     Relation.LOCAL_GRAPH: "graph of one client",
 }
 

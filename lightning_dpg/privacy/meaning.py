@@ -7,8 +7,18 @@ them, the true one with probability :math:`e^\epsilon / (1 + e^\epsilon)` (Kairo
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
-from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.budget import Budget, digits_up
+from lightning_dpg.privacy.composition import quick_epsilon
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.sensitivity import node_vote_moment_sensitivity
+
+MAX_EDGES, CLIP = "edges of one node", "length of clipped votes"
+"""Public facts of an entry of the relation ``edges_of_node``, from which other numbers follow."""
+NUMBERS_OF_EDGES = (1, 5, 10, 20, 50)
+"""Numbers of edges of one node for which a statement says epsilon."""
 
 
 def belief_bound(epsilon: float, delta: float = 0.0) -> float:
@@ -71,3 +81,42 @@ def group_budget(epsilon: float, delta: float, size: int) -> Budget:
         if together >= 1:
             return Budget(size * epsilon, 1.0)
     return Budget(size * epsilon, together)
+
+
+def epsilon_by_edges(entries: Sequence[LedgerEntry], delta: float) -> dict[int, float]:
+    r"""Epsilon for m edges of one node together, for the numbers m of ``NUMBERS_OF_EDGES``.
+
+    The noise of a Gaussian release is fixed, and its sensitivity for m edges is that of
+    :func:`node_vote_moment_sensitivity` with m in place of D. So m edges have the noise multiplier
+    of D edges times the quotient of both sensitivities.
+
+    Args:
+        entries: All releases, of the relation ``edges_of_node``.
+        delta: Delta of the guarantee.
+
+    Returns:
+        Epsilon by number of edges; empty if an entry does not say what it hides.
+    """
+    found = {}
+    for count in NUMBERS_OF_EDGES:
+        scaled = [_of_edges(entry, count) for entry in entries]
+        if None in scaled:
+            return {}
+        found[count] = quick_epsilon([entry for entry in scaled if entry is not None], delta)
+    return found
+
+
+def in_words(found: dict[int, float]) -> str:
+    """Say the epsilon of each number of edges, rounded up to two digits."""
+    counts = ", ".join(map(str, found))
+    epsilons = (float(digits_up(epsilon, 2)) for epsilon in found.values())
+    return f"{counts} edges have {', '.join(f'{epsilon:g}' for epsilon in epsilons)}"
+
+
+def _of_edges(entry: LedgerEntry, count: int) -> LedgerEntry | None:
+    clip, event = entry.public.get(CLIP), entry.event
+    if not isinstance(clip, float | int) or not isinstance(event, Gaussian):
+        return None
+    sensitivity = node_vote_moment_sensitivity(count, clip)
+    multiplier = event.noise_multiplier * entry.sensitivity / sensitivity
+    return replace(entry, event=Gaussian(multiplier), sensitivity=sensitivity)

@@ -70,7 +70,7 @@ def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
     """Collect the facts of a release of an earlier version from its tensors and files."""
     path = released_tensors(release)
     recipe, _ = read_recipe(path)
-    reads: Any = rebuild(path, PrivateModule, method_class).reads
+    reads: Any = rebuild(path, (PrivateModule,), method_class).reads
     graphs = {file.stem for file in release.glob("synthetic-*.*")}
     return Facts(
         method_path=recipe["method"],

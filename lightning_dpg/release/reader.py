@@ -20,6 +20,7 @@ from lightning_dpg.graph.attributes import NodeAttributes
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import SUMS, digest, read_sums
@@ -39,7 +40,10 @@ from lightning_dpg.release.writer import (
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, released_tensors
 
 _FIELDS = {"method": str, "hparams": dict}
-_WRITTEN_BY = {GENERATOR: Synthesizer, LEARNER: GraphFeatureRelease}
+_WRITTEN_BY: dict[str, tuple[type[PrivateModule], ...]] = {
+    GENERATOR: (Synthesizer,),
+    LEARNER: (GraphFeatureRelease, NodeClassifier),
+}
 
 
 def open_release(folder: str | Path, method_class: type[PrivateModule] | None = None) -> Release:
@@ -190,12 +194,16 @@ def is_shipped(name: str) -> bool:
     return _shipped(name) is not None
 
 
-def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None = None) -> Any:
+def rebuild(
+    path: Path,
+    expected: tuple[type[PrivateModule], ...],
+    method_class: type[PrivateModule] | None = None,
+) -> Any:
     """Rebuild the method of a release around its tensors.
 
     Args:
         path: File of the tensors.
-        expected: Class that the method must be one of.
+        expected: Classes, of one of which the method must be.
         method_class: Its class, if the caller knows it; by default the shipped or already imported
             class of the recipe's name.
 
@@ -209,7 +217,8 @@ def rebuild(path: Path, expected: type, method_class: type[PrivateModule] | None
     if cls.__name__ != class_name:
         raise CommandError(f"{path}: released by {class_name}, not by {cls.__name__}")
     if not issubclass(cls, expected):
-        raise CommandError(f"{path}: {recipe['method']} is not a {expected.__name__}")
+        kinds = " or ".join(kind.__name__ for kind in expected)
+        raise CommandError(f"{path}: {recipe['method']} is not a {kinds}")
     try:
         method: Any = cls(**recipe["hparams"])
         state = tensors_of_today(state, method.state_dict())

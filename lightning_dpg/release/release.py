@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import synthetic_figure
@@ -176,6 +177,49 @@ class Release:
             scores: Tensor = self.method.eval().score(numbers)
         return scores
 
+    def predict(self, attributes: ArrayLike | Tensor | None = None) -> NDArray[np.int64]:
+        """Predict classes of nodes, which reads no edge and costs no privacy.
+
+        Args:
+            attributes: Attributes of new nodes, shape ``(P, F)``, in the columns of the fit; by
+                default the classes of the nodes of the graph are predicted.
+
+        Returns:
+            Class of each node, shape ``(P,)``.
+
+        Raises:
+            CommandError: If the method predicts no classes of nodes, or has other columns.
+        """
+        places = self.predict_proba(attributes).argmax(1)
+        classes: NDArray[np.int64] = self.method.classes.numpy(force=True)[places]
+        return classes
+
+    def predict_proba(self, attributes: ArrayLike | Tensor | None = None) -> NDArray[np.float32]:
+        """Predict probabilities of the classes ``method.classes`` of nodes, see :meth:`predict`.
+
+        Args:
+            attributes: Attributes of new nodes, shape ``(P, F)``; by default the nodes of the graph.
+
+        Returns:
+            Probabilities of shape ``(P, C)``.
+
+        Raises:
+            CommandError: If the method predicts no classes of nodes, or has other columns.
+        """
+        if not isinstance(self.method, NodeClassifier):
+            raise CommandError(f"{self._name} predicts no classes of nodes")
+        try:
+            with torch.no_grad():
+                found = (
+                    self.method.node_posteriors()
+                    if attributes is None
+                    else self.method.eval().predict_proba(_matrix(attributes))
+                )
+        except Refusal as error:
+            raise CommandError(str(error)) from error
+        posteriors: NDArray[np.float32] = found.numpy(force=True)
+        return posteriors
+
     @property
     def features(self) -> dict[str, NDArray[Any]]:
         """Released features of each graph by name, as in ``features.npz``.
@@ -184,10 +228,8 @@ class Release:
             CommandError: If the method draws graphs instead.
         """
         if not isinstance(self.method, GraphFeatureRelease):
-            raise CommandError(
-                f"{self._name} releases graphs, and no features of graphs\n"
-                "draw a graph with sample(seed)"
-            )
+            way = "predict()" if isinstance(self.method, NodeClassifier) else "sample(seed)"
+            raise CommandError(f"{self._name} releases no features of graphs\nuse {way}")
         return self.method.released_arrays()
 
     @property
@@ -233,9 +275,12 @@ class Release:
 
     def __repr__(self) -> str:
         """Name the method, the guarantee, and what the release can do."""
-        draws = isinstance(self.method, Synthesizer)
-        calls = "sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs)"
-        can = f"{calls if draws else 'features, labels'}, save(folder)"
+        calls = "features, labels"
+        if isinstance(self.method, Synthesizer):
+            calls = "sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs)"
+        elif isinstance(self.method, NodeClassifier):
+            calls = "predict(attributes), predict_proba(attributes)"
+        can = f"{calls}, save(folder)"
         return f"Release of {self._name}: {self._size()}\n{self.guarantee}\n{can}"
 
     def _repr_html_(self) -> str:
@@ -264,6 +309,11 @@ class Release:
         return f"one graph of {self.method.hparams['num_nodes']} nodes"
 
     def _check_draws(self) -> None:
+        if isinstance(self.method, NodeClassifier):
+            raise CommandError(
+                f"{self._name} releases classes of nodes: it draws no graph and scores no pair\n"
+                "read them: release.predict()"
+            )
         if not isinstance(self.method, Synthesizer):
             raise CommandError(
                 f"{self._name} releases features of graphs: it draws no graph and scores no pair\n"
@@ -288,6 +338,14 @@ class Release:
     def _num_nodes(self) -> int:
         sizes = getattr(self.method, "sizes", None)
         return int(self.method.hparams["num_nodes"] if sizes is None else sizes.sum())
+
+
+def _matrix(attributes: ArrayLike | Tensor) -> Tensor:
+    """Return attributes as a tensor of shape ``(P, F)``."""
+    rows = torch.as_tensor(np.asarray(attributes, dtype=np.float32))
+    if rows.dim() != 2:
+        raise CommandError(f"attributes must have the shape (P, F), got {tuple(rows.shape)}")
+    return rows
 
 
 def refuse_foreign_folder(folder: Path) -> None:

@@ -9,11 +9,13 @@ from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, Undire
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.meaning import epsilon_by_edges, in_words
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
     Relation.NODE: ("node-level", "remove all edges of one node"),
+    Relation.EDGES_OF_NODE: ("neighbor-level", "add/remove edges of one node"),
     Relation.LOCAL_GRAPH: ("local graph-level", "exchange a client's graph for any other"),
 }
 """Level and neighbors of each relation, in words."""
@@ -122,6 +124,8 @@ def _sentence(
         change = change.replace("undirected edge", _unit(ledger))
     if ledger.relation is Relation.NODE:
         change += f"; one changed link is two such changes: {_twice(epsilon, delta)}-DP"
+    if ledger.relation is Relation.EDGES_OF_NODE:
+        change = f"add/remove {ledger.entries[0].record}{_by_edges(ledger, delta)}"
     assumption = "" if condition is None else f" if {condition}"
     reads = ledger.steps or len(ledger.entries)
     what = f"{reads} private steps" if ledger.steps else f"{reads} read{'s' * (reads > 1)}"
@@ -129,6 +133,12 @@ def _sentence(
         f"{level} ({epsilon:.15g}, {delta:.15g})-DP{assumption} ({change}), {accountant} "
         f"accountant, {what}.{paper}"
     )
+
+
+def _by_edges(ledger: PrivacyLedger, delta: float) -> str:
+    """Say the epsilon of nodes with several numbers of edges."""
+    found = epsilon_by_edges(ledger.entries, delta)
+    return f"; epsilon by the edges of a node together: {in_words(found)}" if found else ""
 
 
 def _unit(ledger: PrivacyLedger) -> str:

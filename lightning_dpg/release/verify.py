@@ -449,7 +449,7 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
 
 def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
     """Rebuild the method of a release with the stated budget, on which its condition may depend."""
-    method: PrivateModule = rebuild(path, PrivateModule)
+    method: PrivateModule = rebuild(path, (PrivateModule,))
     method.ledger.budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
     return method
 

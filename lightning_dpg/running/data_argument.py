@@ -3,11 +3,13 @@
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as pl
 
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeTableDataModule
+from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.running.method_choice import MethodChoice
@@ -16,22 +18,32 @@ ReadData = Callable[[], pl.LightningDataModule]
 """Function that returns new data modules of equal data, set up for a fit."""
 
 
-def data_module(data: object, chosen: MethodChoice) -> pl.LightningDataModule:
+def data_module(
+    data: object, chosen: MethodChoice, labels: str | None = None
+) -> pl.LightningDataModule:
     """Set up data for a fit.
 
     Args:
         data: Name, path, graph, set of graphs, Ibis table, or a data module, which is used as it is.
         chosen: Method of the fit, whose data section says how its configuration reads them.
+        labels: Attribute of the nodes that holds their classes.
 
     Raises:
         MisconfigurationException: If the method reads other data.
+        CommandError: If ``labels`` are given to data that name their own.
     """
+    is_table = hasattr(data, "get_backend")  # of Ibis
+    if labels is not None and (is_table or isinstance(data, pl.LightningDataModule)):
+        raise CommandError(
+            f"labels {labels}: name them in the data module\n"
+            f'EdgeListDataModule(..., nodes=Nodes(attributes=..., policy={{"{labels}": "label"}}))'
+        )
     if isinstance(data, pl.LightningDataModule):
         module = data
-    elif hasattr(data, "get_backend"):  # an Ibis table
+    elif is_table:
         module = EdgeTableDataModule(data)
     else:
-        section = chosen.sections["data"]
+        section = chosen.sections["data"] if labels is None else _with_labels(chosen, labels)
         is_folder = isinstance(data, Path) and chosen.method.reads is GraphSetRecords
         source = str(data) if is_folder else data
         module = find_class(section["class_path"])(**section["init_args"] | {"name": source})
@@ -39,6 +51,18 @@ def data_module(data: object, chosen: MethodChoice) -> pl.LightningDataModule:
     module.setup("fit")
     check_data(chosen.method, module)
     return module
+
+
+def _with_labels(chosen: MethodChoice, labels: str) -> dict[str, Any]:
+    """Return the data section of a method, with an attribute of the nodes as their classes."""
+    section = chosen.sections["data"]
+    nodes = section["init_args"].get("nodes") or {}
+    if nodes.get("attributes") is None:
+        raise CommandError(
+            f"labels {labels}: {chosen.method.__name__} uses no attributes of nodes\nleave labels away"
+        )
+    policy = (nodes.get("policy") or {}) | {labels: "label"}
+    return section | {"init_args": section["init_args"] | {"nodes": nodes | {"policy": policy}}}
 
 
 def reader(data: object, chosen: MethodChoice) -> ReadData:

@@ -15,6 +15,7 @@ from lightning_dpg.running.settings import shipped_configs
 
 _TASKS = {
     "GraphFeatureRelease": "features of graphs",
+    "NodeClassifier": "classes of nodes",
     "GraphSetSynthesizer": "set of graphs",
     "Synthesizer": "one graph",
 }
@@ -38,7 +39,8 @@ class MethodInfo(NamedTuple):
         relation: Neighboring relation: ``edge``, ``node`` or ``local_graph``; empty without a
             guarantee.
         is_conditional: Whether the guarantee holds only under a condition that no release proves.
-        task: What it learns: ``one graph``, ``set of graphs`` or ``features of graphs``.
+        task: What it learns: ``one graph``, ``set of graphs``, ``features of graphs`` or
+            ``classes of nodes``.
         summary: First sentence of its documentation.
         tier: ``recommended`` if :mod:`lightning_dpg.advice` may name it; otherwise ``without privacy``
             without a guarantee, ``papers`` or ``research`` by its folder, or ``baselines``, which

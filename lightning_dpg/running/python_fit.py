@@ -59,6 +59,7 @@ def fit(
     wandb: TrackingMode | None = None,
     book: str | None = None,
     dataset: str | None = None,
+    labels: str | None = None,
     **settings: Any,
 ) -> Release:
     """Fit a method to a private graph within a budget, and open its release.
@@ -89,6 +90,8 @@ def fit(
             ``sqlite:///book.db``; by default that of the environment variable
             ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         dataset: Name of the data in the book; by default they are recognized.
+        labels: Attribute of the nodes that holds their classes (public), for a method that learns
+            them; by default whole numbers ``y``.
         **settings: Arguments of the method's constructor.
 
     Returns:
@@ -128,13 +131,13 @@ def fit(
                     "leave out away, or set default_root_dir of the trainer"
                 )
             _check_budgets(trainer, budget, has_delta=delta is not None)
-            return _fit_with(trainer, budget, writer, chosen, data, config)
+            return _fit_with(trainer, budget, writer, chosen, data, config, labels)
         if config["trainer"]["max_epochs"] is None:
             raise CommandError(
                 f"{chosen.method.__name__} has no shipped configuration that sets its epochs\n"
                 "give trainer=pytorch_lightning.Trainer(max_epochs=...)"
             )
-        module = data_module(data, chosen)
+        module = data_module(data, chosen, labels)
         model = chosen.build(module)
         check_settings(model)
         is_silent = progress is False or not model.is_trained
@@ -200,6 +203,7 @@ def _fit_with(
     chosen: MethodChoice,
     data: object,
     config: dict[str, Any],
+    labels: str | None,
 ) -> Release:
     """Fit with the caller's trainer, and restore its callbacks."""
     if trainer.current_epoch or trainer.global_step:
@@ -215,7 +219,7 @@ def _fit_with(
     folder = Path(trainer.log_dir or trainer.default_root_dir)
     for name in (RELEASE, NOT_PRIVATE):
         refuse_foreign_folder(folder / name)
-    module = data_module(data, chosen)
+    module = data_module(data, chosen, labels)
     model = chosen.build(module)
     active = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
     typed(trainer).callbacks = [*added, *before]

@@ -22,6 +22,7 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods import (
     GraphFeatureRelease,
+    NodeClassifier,
     PrivateModule,
     RandomizedResponse,
     Synthesizer,
@@ -58,6 +59,7 @@ class AnyGraph(EdgeListDataModule):
         source = torch.Generator().manual_seed(0)
         records.attributes = torch.rand(records.num_nodes, 3, generator=source)
         records.attribute_names = ["a", "b", "c"]
+        records.graph.y = torch.arange(records.num_nodes) % 2  # of methods that learn classes
         return records
 
 
@@ -138,6 +140,13 @@ def all_pairs(num_nodes):
     return torch.combinations(torch.arange(num_nodes)).view(-1, 2)
 
 
+CLASSIFIERS = [
+    pytest.param(name, graph, epsilon, id=f"{name}-{graph}-{epsilon:g}", marks=marks_of(name))
+    for name, method in METHODS.items()
+    if issubclass(method, NodeClassifier)
+    for graph in EXTREMES
+    for epsilon in epsilons(name)
+]
 ONE_GRAPH = [
     pytest.param(name, graph, epsilon, id=f"{name}-{graph}-{epsilon:g}", marks=marks_of(name))
     for name in SYNTHESIZERS
@@ -161,6 +170,17 @@ def test_extreme_graphs_give_a_simple_graph_and_finite_scores(name, graph, epsil
     num_nodes = len(EXTREMES[graph])
     check_simple(method.sample(torch.Generator().manual_seed(0)), [num_nodes])
     assert method.score(all_pairs(num_nodes)).isfinite().all()
+
+
+@pytest.mark.parametrize(("name", "graph", "epsilon"), CLASSIFIERS)
+def test_extreme_graphs_give_probabilities_of_classes(name, graph, epsilon):
+    method = fitted(name, graph, epsilon)
+    if isinstance(method, str):
+        return
+    for found in (method.node_posteriors(), method.predict_proba(torch.rand(4, 3))):
+        assert found.shape[1] == len(method.classes)
+        torch.testing.assert_close(found.sum(1), torch.ones(len(found)))
+    assert len(method.node_posteriors()) == len(EXTREMES[graph])
 
 
 @pytest.mark.parametrize(("name", "epsilon"), SETS)
@@ -187,6 +207,9 @@ def drawn(method: PrivateModule) -> list[torch.Tensor]:
     if isinstance(method, GraphFeatureRelease):
         kernels = method.kernels(method.embedding, method.sizes)
         return [torch.from_numpy(kernel) for kernel in kernels] + list(method.embedding.values())
+    if isinstance(method, NodeClassifier):
+        source = torch.Generator().manual_seed(0)
+        return [method.predict_proba(torch.rand(4, 3, generator=source)), method.node_posteriors()]
     graphs = [method.sample_edges(torch.Generator().manual_seed(seed)) for seed in range(3)]
     return [*graphs, method.score(all_pairs(len(GRAPHS[RICH])))]
 

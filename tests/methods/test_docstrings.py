@@ -20,6 +20,7 @@ HEADINGS = ["When to use", "Privacy", "Cost", "Differences from the paper", "Arg
 RELATIONS = {
     Relation.EDGE: "level of edges",
     Relation.NODE: "level of nodes",
+    Relation.EDGES_OF_NODE: "edges D of one node together",
     Relation.LOCAL_GRAPH: "the graph of one client",
 }
 

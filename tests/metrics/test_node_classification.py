@@ -7,8 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from torch_geometric.nn import SGConv
 
 from lightning_dpg.graph.graph import adjacency, make_graph
+from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.metrics import node_classification
-from lightning_dpg.metrics.node_classification import NETWORKS, node_scores, scaled, split_nodes
+from lightning_dpg.metrics.node_classification import NETWORKS, node_scores, scaled
 
 
 @pytest.fixture

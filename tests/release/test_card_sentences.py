@@ -69,7 +69,12 @@ def write_cards_of_all_kinds(folder):
     card_of(statement("node", condition="they agree", conditional=True))
     card_of(statement("node", epsilon=500.0, delta=1e-5, entries=[]), method_path="my.Method")
     updates = entry(key="client_updates", relation="local_graph", epsilon=1.0)
-    card_of(statement("local_graph", entries=[updates]), num_graphs=None)
+    card_of(statement("local_graph", entries=[updates]), is_set=True, num_graphs=None)
+    card_of(statement(), num_graphs=None)
+    several = {"relation": "edges_of_node", "record": "at most 20 edges of one node"}
+    facts = {"public": {"edges of one node": 20, "length of clipped votes": 3.5}}
+    moment = entry("gaussian", noise_multiplier=1.5, **several, **facts)
+    card_of(statement("edges_of_node", delta=1e-5, entries=[moment]), num_graphs=None)
     for accountant in (PURE, APPROXIMATE, "PLD", "PRV", "GDP", "RDP", "a sum of our own"):
         card_of(statement(accountant=accountant))
     audit = {"method": "Any", "epsilon_lower_bound": 0.3, "confidence": 0.95}

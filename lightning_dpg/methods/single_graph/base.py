@@ -1,10 +1,10 @@
 """Synthesizers that read the graph once, without gradient descent."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
@@ -13,7 +13,7 @@ from lightning_dpg.graph.statistics_source import GraphStatisticsSource, HoldsSt
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.nn.resized_buffers import before_loading
+from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity import (
     edge_count_sensitivity,
@@ -41,7 +41,7 @@ class OneShotSynthesizer(Synthesizer):
         self.is_released: Tensor
         self.register_buffer("num_edges", torch.tensor(0))
         self.register_buffer("is_released", torch.tensor(False))
-        before_loading(self, _resize_buffers)
+        resize_own_buffers(self)
 
     @abstractmethod
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
@@ -111,10 +111,3 @@ def node_num_edges_entry(epsilon: float, max_degree: int) -> LedgerEntry:
         max_degree,
         relation=Relation.NODE,
     )
-
-
-def _resize_buffers(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
-    """Resize buffers to the released shapes."""
-    for name, buffer in module.named_buffers(recurse=False):
-        if prefix + name in state:
-            setattr(module, name, buffer.new_empty(state[prefix + name].shape))

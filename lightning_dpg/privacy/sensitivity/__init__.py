@@ -33,6 +33,11 @@ from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     aggregation_sensitivity,
     earlier_neighbor_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.neighbor_votes import (
+    node_vote_moment_sensitivity,
+    vote_moment_sensitivity,
+    vote_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.node_groups import (
     node_label_utility_sensitivity,
     node_pair_bit_sensitivity,
@@ -72,6 +77,7 @@ __all__ = [
     "node_moment_sensitivity",
     "node_pair_bit_sensitivity",
     "node_partition_sensitivity",
+    "node_vote_moment_sensitivity",
     "pair_bit_sensitivity",
     "pooled_component_sensitivity",
     "pooled_degree_sensitivity",
@@ -79,6 +85,8 @@ __all__ = [
     "projected_degree_sensitivity",
     "projected_edge_count_sensitivity",
     "projected_histogram_sensitivity",
+    "vote_moment_sensitivity",
+    "vote_sensitivity",
     "wedge_sensitivity",
     "weighted_joint_degree_sensitivity",
 ]

@@ -120,7 +120,7 @@ def with_texts(content: dict[str, Any], card: Card, evaluation: dict[str, str]) 
 
 def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
     is_private, count = statement["epsilon"] != "inf", facts.num_graphs
-    kind = "features" if count is None else "graphs"
+    kind = "graphs" if count is not None else "features" if facts.is_set else "classes"
     content = kind if count is None else "one_graph" if count == 1 else "several_graphs"
     name = say(f"product.{kind}_title", method=statement["method"])
     if not is_private:

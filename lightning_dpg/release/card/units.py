@@ -4,9 +4,10 @@ from typing import Any
 
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.meaning import group_budget
+from lightning_dpg.privacy.meaning import epsilon_by_edges, group_budget, in_words
 from lightning_dpg.release.card.facts import Facts, publishes_names
 from lightning_dpg.release.card.sentences import chosen, say
+from lightning_dpg.release.statement import entries_of
 
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
@@ -51,6 +52,8 @@ def _is_copied(facts: Facts) -> bool:
 
 def _description(statement: dict[str, Any], facts: Facts) -> str:
     relation = Relation(statement["relation"])
+    if relation is Relation.EDGES_OF_NODE:
+        return _of_edges(statement)
     is_copied = relation is Relation.EDGE and _is_copied(facts)
     description = say(
         f"{relation}.{'copied_description' if is_copied else 'description'}",
@@ -63,6 +66,17 @@ def _description(statement: dict[str, Any], facts: Facts) -> str:
     return description
 
 
+def _of_edges(statement: dict[str, Any]) -> str:
+    """Describe the edges of one node that are a unit, with the epsilon of other numbers of them."""
+    entries = entries_of(statement)
+    found = epsilon_by_edges(entries, float(statement["delta"]))
+    return say(
+        f"{Relation.EDGES_OF_NODE}.description",
+        record=entries[0].record,
+        by_edges=say(f"{Relation.EDGES_OF_NODE}.by_edges", each=in_words(found)) if found else "",
+    )
+
+
 def _protected(relation: Relation, facts: Facts) -> str:
     others = say("edge.others_of_set" if facts.is_set else "edge.others")
     return say(f"{relation}.protected", others=others)
@@ -72,7 +86,8 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
     relation, epsilon, delta = (statement[name] for name in ("relation", "epsilon", "delta"))
     two, fifty = (group_budget(float(epsilon), float(delta), size) for size in (2, 50))
     is_edge, is_node = relation == Relation.EDGE, relation == Relation.NODE
-    is_graph = (is_edge or is_node) and not facts.is_set
+    is_several = relation == Relation.EDGES_OF_NODE
+    is_graph = (is_edge or is_node or is_several) and not facts.is_set
     has_names = publishes_names(statement, facts)
     attributes = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
     return chosen(
@@ -88,7 +103,7 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
             "names": is_graph and has_names,
             "numbers": is_graph and not has_names,
             "same_nodes": is_edge and facts.is_set and not _is_copied(facts),
-            "attributes": (is_edge or is_node) and attributes,
+            "attributes": (is_edge or is_node or is_several) and attributes,
             "everybody": True,
         },
         two=_amounts(two),

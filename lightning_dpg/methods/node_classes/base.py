@@ -1,0 +1,238 @@
+"""Base class of methods that learn classes of nodes: they predict, and draw no graph."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+from torch.nn.functional import one_hot
+from torch.optim import Optimizer
+
+from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
+from lightning_dpg.graph.node_splits import split_nodes
+from lightning_dpg.graph.pair_space import UndirectedPairs
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.interfaces import AttributedGraphRecords, KeepsBudget
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.constraints import SHARE, Constraints, either
+from lightning_dpg.methods.planning import Reads, by_key
+from lightning_dpg.methods.single_graph.base import statistics_of
+from lightning_dpg.nn.resized_buffers import resize_own_buffers
+from lightning_dpg.preflight.data import served_records
+from lightning_dpg.preflight.typed_trainer import typed
+
+PUBLIC_CLASSES = "the classes of the nodes that the method learns from"
+"""Assumption of each guarantee of edges where classes are used."""
+
+NODE_CLASS_SETTINGS: Constraints = {"train_fraction": either(None, SHARE)}
+
+
+class NodeClassifier(PrivateModule):
+    """A method that learns classes of nodes, from public attributes and private edges.
+
+    The step of ``fit`` makes all releases and keeps them, and functions of them, in buffers. The
+    classes that the data hold are public. :meth:`node_posteriors` are those of the nodes of the
+    graph; :meth:`predict_proba` predicts those of new nodes from their attributes alone, and reads
+    no edge. Both cost no privacy. No graph is drawn.
+
+    A subclass has the settings ``num_nodes``, ``split_seed`` and ``train_fraction``, which this class
+    reads.
+
+    Attributes:
+        node_names: Names of the nodes (public).
+        classes: Numbers of the C classes in ascending order (public), shape ``(C,)``.
+        known_nodes: Nodes whose classes the method learns from (public), shape ``(K,)``.
+        known_classes: Their places in :attr:`classes`, shape ``(K,)``.
+        posteriors: Released probabilities of the classes of all nodes, shape ``(N, C)``.
+    """
+
+    reads: ClassVar[type] = AttributedGraphRecords
+    is_trained: ClassVar[bool] = False
+    constraints: ClassVar[Constraints] = NODE_CLASS_SETTINGS
+    records: AttributedGraphRecords
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
+        self.automatic_optimization = True
+        self.node_names: list[str] | None = None
+        self.classes: Tensor
+        self.known_nodes: Tensor
+        self.known_classes: Tensor
+        self.posteriors: Tensor
+        self.is_released: Tensor
+        for name in ("classes", "known_nodes", "known_classes"):
+            self.register_buffer(name, torch.empty(0, dtype=torch.long))
+        self.register_buffer("posteriors", torch.empty(0, 0))
+        self.register_buffer("is_released", torch.tensor(False))
+        resize_own_buffers(self)
+
+    @abstractmethod
+    def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
+        """Pay for all planned reads, and keep what they release.
+
+        Args:
+            source: The edges and their counts (private).
+            attributes: Attributes of the nodes (public), shape ``(N, F)``.
+            reads: The entries of :meth:`plan`, by key; under an infinite budget without noise.
+
+        Returns:
+            Probabilities of the classes of all nodes, shape ``(N, C)``, a function of releases. Those
+            of known nodes are replaced by their classes.
+        """
+
+    @abstractmethod
+    def predict_proba(self, attributes: Tensor) -> Tensor:
+        """Predict classes from attributes of shape ``(P, F)`` alone: probabilities ``(P, C)``."""
+
+    def node_posteriors(self) -> Tensor:
+        """Probabilities of the classes of the nodes of the graph, shape ``(N, C)``."""
+        return self.posteriors
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes N (public)."""
+        return int(self.hparams["num_nodes"])
+
+    @property
+    def space(self) -> UndirectedPairs:
+        """Pairs of nodes that may be linked (public)."""
+        return UndirectedPairs(self.num_nodes)
+
+    def known_rows(self) -> Tensor:
+        """Classes of the known nodes as rows of 0 and 1, shape ``(K, C)``."""
+        return one_hot(self.known_classes, len(self.classes)).float()
+
+    def known_labels(self) -> Tensor:
+        """Class number of each known node, and -1 of the others, shape ``(N,)``."""
+        labels = torch.full((self.num_nodes,), -1)
+        labels[self.known_nodes.cpu()] = self.classes[self.known_classes].cpu()
+        return labels
+
+    def released_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of ``features.npz``: classes of all nodes, by their names."""
+        names = ("classes", "known_nodes", "known_classes", "posteriors")
+        arrays = {name: getattr(self, name).cpu().numpy() for name in names}
+        return {"node_names": np.array(self.node_names, dtype=np.str_)} | arrays
+
+    def released_state(self) -> dict[str, Tensor]:
+        """All buffers and parameters."""
+        return dict(self.state_dict())
+
+    def load_released_state(self, state: dict[str, Tensor]) -> None:
+        """Restore the result of :meth:`released_state`."""
+        self.load_state_dict(state)
+
+    def accept_data(self, data: object) -> None:
+        """Refuse data of another kind, or without classes; take the number of nodes."""
+        super().accept_data(data)
+        records = served_records(type(self).__name__, self.reads, data)
+        assert isinstance(records, AttributedGraphRecords)
+        if self.hparams["num_nodes"] is None:
+            self.hparams["num_nodes"] = records.num_nodes
+        self._check_num_nodes(records.num_nodes)
+        self._given_classes(records)
+
+    def on_fit_start(self) -> None:
+        """Copy the public facts of the data: names, classes, and which of them are known."""
+        records = self.records
+        self._check_num_nodes(records.num_nodes)
+        names = list(records.node_names)
+        if self.node_names not in (None, names):
+            raise MisconfigurationException(
+                "the method was trained on nodes of other names, or in another order: resume with "
+                "the data and the setting of names that the first run had"
+            )
+        self.node_names = names
+        given = self._given_classes(records)
+        seed = self.hparams["split_seed"]
+        known = torch.nonzero(given >= 0)[:, 0]
+        if seed is not None:
+            known = split_nodes(given, seed, self.hparams["train_fraction"]).train.sort().values
+        classes, places = torch.unique(given[known], return_inverse=True)
+        self.classes, self.known_nodes = classes.to(self.device), known.to(self.device)
+        self.known_classes = places.to(self.device)
+        self.assumptions = list(records.assumptions)
+        if PUBLIC_ATTRIBUTES not in self.assumptions:
+            self.assumptions.append(PUBLIC_ATTRIBUTES)  # of records of a user's own
+        self.assumptions.append(PUBLIC_CLASSES)
+
+    def training_step(self, batch: AttributedGraphRecords, batch_idx: int) -> None:
+        """Make the releases, unless a resumed run has made them."""
+        if not self.is_released:
+            source = statistics_of(batch, self.space)
+            reads = by_key(self.plan(self.budget, 1))
+            posteriors = self.release(source, batch.attributes, reads).float()
+            posteriors[self.known_nodes.cpu()] = self.known_rows().cpu()
+            self.posteriors = posteriors.to(self.device)
+            self.is_released.fill_(True)
+        self.trainer.should_stop = True
+
+    def configure_optimizers(self) -> Optimizer | None:
+        """Return None, since there is no gradient."""
+        return None
+
+    def validation_step(self, batch: object, batch_idx: int) -> None:
+        """Do nothing: classes are compared by ``evaluate``."""
+
+    def test_step(self, batch: object, batch_idx: int) -> None:
+        """Do nothing: classes are compared by ``evaluate``."""
+
+    def on_predict_start(self) -> None:
+        """Take the budget of the run, with whose delta predictions repeat the guarantee."""
+        for callback in typed(self.trainer).callbacks:
+            if isinstance(callback, KeepsBudget):
+                self.ledger.budget = callback.budget
+
+    def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
+        """Predict classes from released tensors, which reads no edge.
+
+        Args:
+            batch: Attributes of new nodes, shape ``(P, F)``. Data modules of graphs serve a seed in
+                place of it; the classes are then those of the nodes of the graph.
+            batch_idx: Number of the batch.
+
+        Returns:
+            Classes of shape ``(P,)`` as ``labels``, and their probabilities, shape ``(P, C)``.
+        """
+        posteriors = self.predict_proba(batch) if batch.dim() == 2 else self.node_posteriors()
+        labels = self.classes[posteriors.argmax(1)]
+        return {"labels": labels.cpu().numpy(), "posteriors": posteriors.cpu().numpy()}
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the public names of the nodes with the ledger."""
+        super().on_save_checkpoint(checkpoint)
+        checkpoint["node_names"] = self.node_names
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the ledger, and the names of the nodes."""
+        super().on_load_checkpoint(checkpoint)
+        self.node_names = checkpoint["node_names"]
+
+    def _check_num_nodes(self, num_nodes: int) -> None:
+        if num_nodes != self.hparams["num_nodes"]:
+            raise MisconfigurationException(
+                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {num_nodes} "
+                f"nodes: set model.init_args.num_nodes to {num_nodes}, or leave it out"
+            )
+
+    def _given_classes(self, records: AttributedGraphRecords) -> Tensor:
+        """Class of each node in the data, -1 where there is none, shape ``(N,)`` (public)."""
+        classes = records.graph.y
+        if classes is None:
+            raise Refusal(
+                f"{type(self).__name__} learns classes of nodes, and the data have none\n"
+                "name their column: --data.nodes.policy.COLUMN label"
+            )
+        classes = classes.cpu()
+        count = len(torch.unique(classes[classes >= 0]))
+        if count < 2:
+            raise Refusal(
+                f"{type(self).__name__} learns classes of nodes, and the data have {count}\n"
+                "give the classes of some nodes of each of two classes or more"
+            )
+        return classes

@@ -1,0 +1,175 @@
+"""NeighborVotes: classes of nodes from public attributes, and noisy votes of neighbors."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.graph.pair_space import UndirectedPairs
+from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
+from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
+from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
+from lightning_dpg.methods.planning import Reads, check_shares
+from lightning_dpg.methods.single_graph.base import num_edges_entry
+from lightning_dpg.nn.belief_mixture import Votes, fuse
+from lightning_dpg.nn.class_student import as_rows
+from lightning_dpg.privacy.aggregation_perturbation import aggregate
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.sensitivity import vote_moment_sensitivity, vote_sensitivity
+
+# Mean degree over the noise of the mean of all tables, from which on the posteriors of a table
+# improve the beliefs of the next one. Fixed on Cora-ML and on synthetic graphs.
+_CLEAR = 1.0
+
+
+class NeighborVotes(NodeClassifier):
+    r"""Classes of nodes, learned from public attributes and noisy votes of neighbors.
+
+    1. Maps the attributes of each node to a row z of their principal components, see
+       :class:`AttributeRows`, and learns the known classes from these rows (public beliefs). No edge
+       is read.
+    2. Releases the number of edges.
+    3. Releases the moment :math:`M = Z^T A U` with Gaussian noise, where a row of U is the belief of
+       a node, as a direction of length 1. A ridge regression then says which votes a node with such
+       attributes can expect, and a student learns classes from both.
+    4. Releases the votes :math:`A U + N` of the student's beliefs, in ``rounds`` tables. Where the
+       released number of edges promises clear votes, each table has the beliefs that follow from
+       those before; else all of them have the same beliefs, and their mean is used.
+    5. Fuses the votes with the student by a mixture that knows the noise, see
+       :func:`lightning_dpg.nn.belief_mixture.fuse`. The student learns the result.
+
+    The mixture learns which beliefs the neighbors of each class have. They need not be of the same
+    class.
+
+    When to use:
+        For classes of nodes, if attributes of all nodes and classes of some are public. Compare it
+        with its own public beliefs: on sparse graphs with good attributes, edges add little at an
+        epsilon of 1.
+
+    Privacy:
+        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
+        guarantee has no condition. The set of nodes, the attributes and the given classes are
+        public. Attributes that were computed from edges, such as a degree, must not be among them.
+        Predictions for the nodes of the graph and, from attributes alone, for new nodes are free. A
+        new node's own edges are not read: that would be another release.
+
+    Cost:
+        Time is O(N F r + M C + N C log N), and memory O(N F + M + N C), with no limit on N.
+
+    Differences from the paper:
+        There is no paper. Moments are sufficient statistics perturbation; noisy sums over neighbors
+        are the aggregation perturbation of Sajadmanesh et al., 2023, of C - 1 numbers instead of an
+        embedding, and at the sensitivity of an undirected edge.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        rank: Number of principal components r.
+        count_share: Share of epsilon for the number of edges.
+        moment_share: Share of the Gaussian budget, by squared signal to noise, for the moment; the
+            tables have the rest in equal parts.
+        rounds: Number of tables of votes.
+        restarts: Starts of the mixture, of which the most likely one counts; they are free.
+        split_seed: Public seed of a split of the known classes; only those of its training nodes are
+            used, 20 of each class. By default all are used.
+        train_fraction: Share of the known classes that the split gives to training instead.
+    """
+
+    constraints: ClassVar[Constraints] = {
+        **NODE_CLASS_SETTINGS,
+        "rank": at_least(1),
+        "count_share": SHARE,
+        "moment_share": SHARE,
+        "rounds": at_least(1),
+        "restarts": at_least(1),
+    }
+
+    def __init__(
+        self,
+        num_nodes: int | None = None,
+        rank: int = 64,
+        count_share: float = 0.02,
+        moment_share: float = 0.3,
+        rounds: int = 3,
+        restarts: int = 1,
+        split_seed: int | None = None,
+        train_fraction: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        check_shares(count_share=count_share, moment_share=moment_share)
+        self.moments = VoteMoment(rank)
+        self.num_edges: Tensor
+        self.votes: Tensor
+        self.register_buffer("num_edges", torch.tensor(0))
+        self.register_buffer("votes", torch.empty(0, 0, 0, dtype=torch.double))
+
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the number of edges, the moment and the tables; the number of steps has no effect."""
+        part = budget.split(count=self.hparams["count_share"])["count"]
+        count = num_edges_entry(part.epsilon)
+        noise = calibrate_noise_multiplier(budget, other=[count])
+        share, rounds = self.hparams["moment_share"], self.hparams["rounds"]
+        record = UndirectedPairs.record
+        moment = LedgerEntry.proved(
+            "vote_moment",
+            "moment of attributes and neighbors' beliefs",
+            Gaussian(noise / share**0.5),
+            vote_moment_sensitivity,
+            record=record,
+        )
+        tables = [
+            LedgerEntry.proved(
+                f"neighbor_votes_{number}",
+                f"votes of neighbors, table {number}",
+                Gaussian(noise / ((1 - share) / rounds) ** 0.5),
+                vote_sensitivity,
+                record=record,
+            )
+            for number in range(1, rounds + 1)
+        ]
+        return [count, moment, *tables]
+
+    def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
+        """Release the number of edges, the moment and the votes; fuse them."""
+        noisy = self.pay(reads["num_edges"], torch.tensor(source.num_edges()))
+        self.num_edges = noisy.clamp(0, self.space.num_pairs)
+        known, classes = (
+            self.known_nodes.cpu(),
+            as_rows(self.known_classes.cpu(), len(self.classes)),
+        )
+        self.moments.features.fit(attributes)
+        rows = self.moments.rows(attributes)
+        edges = source.edges
+        beliefs = belief_rows(self.moments.public_beliefs(rows, known, classes))
+        read = reads["vote_moment"]
+        moment = self.pay(read, rows.T @ aggregate(edges, beliefs))
+        posteriors = self.moments.learn(moment, read.scale, rows, known, classes)
+        log_prior = self.moments.log_prior(rows)
+        degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
+
+        def fused(tables: list[Tensor], noise: float) -> Tensor:
+            votes, starts = Votes(tables, noise), self.hparams["restarts"]
+            return fuse(votes, log_prior, known, classes, degree, starts).posteriors
+
+        rounds, tables = self.hparams["rounds"], list[Tensor]()
+        scale = reads["neighbor_votes_1"].scale
+        is_clear = degree >= _CLEAR * scale / rounds**0.5
+        for number in range(1, rounds + 1):
+            sums = aggregate(edges, belief_rows(posteriors))
+            tables.append(self.pay(reads[f"neighbor_votes_{number}"], sums))
+            if is_clear:
+                posteriors = fused(tables, scale)
+        if not is_clear:  # the sums are the same, and their mean holds all that is known of them
+            tables = [torch.stack(tables).mean(0)]
+            posteriors = fused(tables, scale / rounds**0.5)
+        self.votes = torch.stack(tables)
+        self.moments.learn_posteriors(rows, posteriors)
+        return posteriors
+
+    def predict_proba(self, attributes: Tensor) -> Tensor:
+        """Predict classes from attributes of shape ``(P, F)`` alone: probabilities ``(P, C)``."""
+        found: Tensor = self.moments(attributes)
+        return found

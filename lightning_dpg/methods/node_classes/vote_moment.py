@@ -1,0 +1,129 @@
+r"""Classes from attributes, by one noisy moment of attributes against the beliefs of neighbors."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.class_student import ClassStudent, confidence, self_trained
+from lightning_dpg.nn.resized_buffers import resize_on_loading
+
+_RIDGES = tuple(10 ** (power / 2) for power in range(-2, 8))
+_TINY = 1e-9
+
+
+class VoteMoment(nn.Module):
+    r"""Public rows of nodes, the votes that nodes with such rows expect, and a student of both.
+
+    Attributes:
+        features: Map from attributes to rows z, fitted to public attributes.
+        moment: Released moment :math:`Z^T A U` of rows and beliefs of neighbors, shape ``(r, k)``.
+        expected: Map from a row to the votes that it expects, up to a factor, shape ``(r, k)``.
+        student: Classes by both.
+    """
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.features = AttributeRows(rank)
+        self.student = ClassStudent()
+        self.moment: Tensor
+        self.expected: Tensor
+        self.register_buffer("moment", torch.empty(0, 0, dtype=torch.double))
+        self.register_buffer("expected", torch.empty(0, 0, dtype=torch.double))
+        resize_on_loading(self, "moment", "expected")
+
+    def rows(self, attributes: Tensor) -> Tensor:
+        """Rows z of nodes in double precision, at most 1 long: ``(P, F)`` to ``(P, r)``."""
+        rows: Tensor = self.features(attributes).double()
+        return rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
+
+    def public_beliefs(self, rows: Tensor, known: Tensor, classes: Tensor) -> Tensor:
+        """Probabilities of classes from public facts alone, shape ``(N, C)``.
+
+        Args:
+            rows: Rows of all nodes, shape ``(N, r)``.
+            known: Nodes with known classes, shape ``(K,)``.
+            classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+        """
+        self.student = self_trained(rows, known, classes, confidence(rows, known, classes))
+        return self._beliefs(rows, known, classes)
+
+    def learn(
+        self, moment: Tensor, noise: float, rows: Tensor, known: Tensor, classes: Tensor
+    ) -> Tensor:
+        """Learn from the released moment, which reads no edge.
+
+        Args:
+            moment: The released moment, shape ``(r, k)``.
+            noise: Standard deviation of the noise of a number in it.
+            rows: Rows of all nodes, shape ``(N, r)``.
+            known: Nodes with known classes, shape ``(K,)``.
+            classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+
+        Returns:
+            Probabilities of the classes of all nodes, shape ``(N, C)``.
+        """
+        factor, public = float(self.student.factor), self.student(rows)
+        # The targets are as sure as the mean of an unsure student and of a public one of this factor.
+        factor = 2 * factor / (1 + factor)
+        self.moment, self.expected = moment, expected_votes(moment, rows, noise)
+        self.student = self_trained(self._both(rows), known, classes, factor, public)
+        return self._beliefs(self._both(rows), known, classes)
+
+    def log_prior(self, rows: Tensor) -> Tensor:
+        """Log probabilities of classes by the student, shape ``(N, C)``."""
+        logs: Tensor = self.student(self._both(rows))
+        return logs
+
+    def learn_posteriors(self, rows: Tensor, posteriors: Tensor) -> None:
+        """Let the student learn released probabilities of all nodes, shape ``(N, C)``."""
+        self.student.fit(self._both(rows), posteriors, 1.0)
+
+    def forward(self, attributes: Tensor) -> Tensor:
+        """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""
+        return self.log_prior(self.rows(attributes)).exp().float()
+
+    def _both(self, rows: Tensor) -> Tensor:
+        return torch.cat([rows, rows @ self.expected], 1)
+
+    def _beliefs(self, rows: Tensor, known: Tensor, classes: Tensor) -> Tensor:
+        beliefs: Tensor = self.student(rows).exp()
+        beliefs[known] = classes
+        return beliefs
+
+
+def belief_rows(beliefs: Tensor) -> Tensor:
+    """Directions of probabilities from the uniform ones: ``(N, C)`` to ``(N, C - 1)``, length 1.
+
+    Rows of uniform probabilities have the length 0.
+    """
+    count = beliefs.shape[1]
+    square = torch.cat([torch.ones(count, 1), torch.eye(count)[:, : count - 1]], 1).double()
+    basis = torch.linalg.qr(square).Q[:, 1:]
+    return normalize((beliefs - 1 / count) @ basis)
+
+
+def expected_votes(moment: Tensor, rows: Tensor, noise: float) -> Tensor:
+    r"""Coefficients of a ridge regression of votes on rows, from their noisy moment, shape ``(r, k)``.
+
+    They are :math:`(Z^T Z + \lambda I)^{-1} M`. The noise is known and the rows are public, so that
+    Stein's unbiased estimate of the risk chooses the ridge. The expected votes are scaled to a root
+    mean square length of the share of their squares that is not noise: a student then gives less
+    weight to a moment that is mostly noise.
+    """
+    values, vectors = torch.linalg.eigh(rows.T @ rows)
+    values = values.clamp(min=_TINY * float(values.max().clamp(min=1.0)))
+    turned = vectors.T @ moment
+    errors = noise**2 / values * moment.shape[1]
+    squares = turned.square().sum(1) / values
+
+    def risk(ridge: float) -> float:
+        kept = values / (values + ridge)
+        return float(((1 - kept) ** 2 * squares + 2 * kept * errors).sum())
+
+    ridge = min(_RIDGES, key=risk)
+    kept = values / (values + ridge)
+    total, drawn = float((kept**2 * squares).sum()), float((kept**2 * errors).sum())
+    share = max(0.0, 1 - drawn / max(total, _TINY))
+    size = (total / max(len(rows), 1)) ** 0.5
+    return vectors @ (turned / (values + ridge)[:, None]) * share / max(size, _TINY)

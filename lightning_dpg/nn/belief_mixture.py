@@ -1,0 +1,179 @@
+r"""Classes of nodes from noisy sums of their neighbors' beliefs, by expectation and maximization.
+
+The votes of node i, which has class y and degree d, are a normal vector with the mean
+:math:`d\,m_y` and the variance :math:`\sigma^2 + d\,v_y` of each number. The noise :math:`\sigma` is
+known, :math:`m_y` is the mean belief row of neighbors of class y, and
+:math:`v_y = (1 - |m_y|^2) / k` the variance of one of its k numbers. The degree is latent, with a
+lognormal law of known mean: no degree is released. Neighbors of class y need not be of class y.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+# Standard deviation of the logarithm of a degree.
+_SPREAD = 1.2
+# Quotient of successive degrees of the grid.
+_RATIO = 1.5
+_LEAST_DEGREE = 0.1
+_LEAST_VARIANCE = 0.02
+_LEAST_NOISE = 0.1  # an isolated node without noise would have no density
+_STEPS = 8
+# Nodes whose probabilities of all classes and degrees are in memory at a time.
+_CHUNK = 16_384
+_PUBLIC_SEED = 0
+_PUSH = 1.0
+
+
+class Votes(NamedTuple):
+    """Noisy sums of belief rows over neighbors, released once or several times.
+
+    Attributes:
+        tables: Sums of shape ``(N, k)`` each, whose belief rows may differ.
+        noise: Standard deviation of the noise of a number in each of them.
+    """
+
+    tables: Sequence[Tensor]
+    noise: float
+
+
+class Fused(NamedTuple):
+    """Result of a fusion.
+
+    Attributes:
+        posteriors: Probabilities of the classes of all nodes, shape ``(N, C)``.
+        log_likelihood: Of the votes and of the known classes, up to a constant.
+    """
+
+    posteriors: Tensor
+    log_likelihood: float
+
+
+def fuse(
+    votes: Votes,
+    log_prior: Tensor,
+    known: Tensor,
+    classes: Tensor,
+    mean_degree: float,
+    restarts: int = 1,
+) -> Fused:
+    """Fuse votes with a prior; of several starts that of the largest likelihood counts.
+
+    Args:
+        votes: The votes.
+        log_prior: Log probabilities of the classes before the votes, shape ``(N, C)``.
+        known: Nodes with known classes, shape ``(K,)``.
+        classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+        mean_degree: Mean degree of all nodes.
+        restarts: Number of starts. The first one is the prior, the others are the prior with
+            public random log odds for each class.
+    """
+    source = torch.Generator().manual_seed(_PUBLIC_SEED)
+    best: Fused | None = None
+    for start in range(restarts):
+        beliefs = log_prior
+        if start:
+            # One draw for each node, so that the classes of a start differ by chance.
+            push = torch.randn(log_prior.shape, generator=source, dtype=torch.double)
+            beliefs = torch.log_softmax(log_prior + _PUSH * start * push, 1)
+        found = _climb(votes, log_prior, beliefs.exp(), known, classes, mean_degree)
+        if best is None or found.log_likelihood > best.log_likelihood:
+            best = found
+    assert best is not None
+    return best
+
+
+def degree_law(mean_degree: float, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Grid of degrees and their probabilities, lognormal with the given mean, shape ``(G,)`` each."""
+    degrees = [0.0, 1.0]
+    while degrees[-1] * _RATIO < num_nodes:
+        degrees.append(degrees[-1] * _RATIO)
+    grid = torch.tensor(degrees, dtype=torch.double)
+    center = math.log(max(mean_degree, _LEAST_DEGREE)) - _SPREAD**2 / 2
+    bounds = (grid[1:] + grid[:-1]) / 2
+    below = torch.special.ndtr((bounds.log() - center) / _SPREAD)
+    below = torch.cat([torch.zeros(1), below, torch.ones(1)]).double()
+    return grid, torch.diff(below)
+
+
+def _climb(
+    votes: Votes,
+    log_prior: Tensor,
+    beliefs: Tensor,
+    known: Tensor,
+    classes: Tensor,
+    mean_degree: float,
+) -> Fused:
+    """Alternate between the probabilities of nodes and the means of classes."""
+    beliefs = beliefs.clone()
+    beliefs[known] = classes
+    degrees, law = degree_law(mean_degree, len(log_prior))
+    weights = max(mean_degree, _LEAST_DEGREE) * beliefs.sum(0)[:, None].clamp(min=1e-9)
+    means = [_inside(beliefs.T @ table / weights) for table in votes.tables]
+    for _ in range(_STEPS):
+        beliefs, means, log_likelihood = _step(
+            votes, log_prior, means, known, classes, degrees, law
+        )
+    return Fused(beliefs, log_likelihood)
+
+
+def _step(
+    votes: Votes,
+    log_prior: Tensor,
+    means: list[Tensor],
+    known: Tensor,
+    classes: Tensor,
+    degrees: Tensor,
+    law: Tensor,
+) -> tuple[Tensor, list[Tensor], float]:
+    """Probabilities of nodes given the means, the means given them, and the log likelihood."""
+    size = votes.tables[0].shape[1]
+    variances = [
+        max(votes.noise, _LEAST_NOISE) ** 2
+        + degrees[:, None] * ((1 - mean.square().sum(1)) / size).clamp(min=_LEAST_VARIANCE)
+        for mean in means
+    ]  # (G, C) each
+    is_known = torch.zeros(len(log_prior), dtype=torch.bool)
+    is_known[known] = True
+    given = torch.zeros_like(log_prior)
+    given[known] = classes
+    beliefs, total = torch.empty_like(log_prior), 0.0
+    sums = [torch.zeros_like(mean) for mean in means]
+    weights = [torch.zeros(len(mean), dtype=torch.double) for mean in means]
+    for nodes in torch.split(torch.arange(len(log_prior)), _CHUNK):
+        logs = law.clamp(min=1e-300).log()[:, None].expand(len(degrees), log_prior.shape[1])
+        logs = logs.expand(len(nodes), -1, -1)  # (P, G, C)
+        for table, mean, variance in zip(votes.tables, means, variances, strict=True):
+            rows = table[nodes]
+            squares = (
+                rows.square().sum(1)[:, None, None]
+                - 2 * degrees[None, :, None] * (rows @ mean.T)[:, None, :]
+                + degrees[None, :, None].square() * mean.square().sum(1)[None, None]
+            )
+            logs = logs - squares / (2 * variance) - size / 2 * variance.log()
+        by_class = torch.logsumexp(logs, 1)
+        joint = log_prior[nodes] + by_class
+        evidence = torch.logsumexp(joint, 1)
+        own = (given[nodes] * by_class).sum(1)
+        total += float(torch.where(is_known[nodes], own, evidence).sum())
+        found = (joint - evidence[:, None]).exp()
+        found = torch.where(is_known[nodes][:, None], given[nodes], found)
+        beliefs[nodes] = found
+        shares = (logs - by_class[:, None]).exp() * found[:, None]
+        for place, (table, variance) in enumerate(zip(votes.tables, variances, strict=True)):
+            pull = (shares * degrees[None, :, None] / variance).sum(1)  # (P, C)
+            sums[place] += pull.T @ table[nodes]
+            weights[place] += (shares * degrees[None, :, None].square() / variance).sum((0, 1))
+    new = [
+        _inside(total_rows / weight[:, None].clamp(min=1e-12))
+        for total_rows, weight in zip(sums, weights, strict=True)
+    ]
+    return beliefs, new, total
+
+
+def _inside(means: Tensor) -> Tensor:
+    """Means of rows that are at most 1 long."""
+    return means / means.norm(dim=1, keepdim=True).clamp(min=1.0)

@@ -1,0 +1,130 @@
+"""Multinomial regression of classes on rows of nodes, with probabilities as targets."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax, one_hot
+
+from lightning_dpg.nn.resized_buffers import resize_on_loading
+
+# Penalties of the squared weights: of few known classes, and of probabilities of all nodes.
+_KNOWN_PENALTY, _ALL_PENALTY = 1.0, 10.0
+_STEPS = 60
+_FOLDS = 5
+_FACTORS = tuple(2 ** (power / 2) for power in range(-2, 9))
+# Nodes whose probabilities a student learns; more do not change so few weights.
+_MOST_NODES = 50_000
+_PUBLIC_SEED = 0
+
+
+class ClassStudent(nn.Module):
+    """Log probabilities of C classes, linear in rows of r numbers, up to a factor of confidence.
+
+    Attributes:
+        weight: Weights, shape ``(r, C)``.
+        bias: Biases, shape ``(C,)``.
+        factor: Factor of all log odds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight: Tensor
+        self.bias: Tensor
+        self.factor: Tensor
+        self.register_buffer("weight", torch.empty(0, 0, dtype=torch.double))
+        self.register_buffer("bias", torch.empty(0, dtype=torch.double))
+        self.register_buffer("factor", torch.tensor(1.0, dtype=torch.double))
+        resize_on_loading(self, "weight", "bias")
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Compute log probabilities of rows of shape ``(P, r)``: shape ``(P, C)``."""
+        return log_softmax(self.factor * (rows.double() @ self.weight + self.bias), 1)
+
+    def fit(self, rows: Tensor, targets: Tensor, factor: float) -> None:
+        """Learn the probabilities of nodes.
+
+        Args:
+            rows: Rows of shape ``(N, r)``.
+            targets: Probabilities of the classes, shape ``(N, C)``.
+            factor: Factor of the log odds that are learned, see :func:`confidence`.
+        """
+        if len(rows) > _MOST_NODES:
+            source = torch.Generator().manual_seed(_PUBLIC_SEED)
+            some = torch.randperm(len(rows), generator=source)[:_MOST_NODES]
+            rows, targets = rows[some], targets[some]
+        self.weight, self.bias = _regression(rows, targets, _ALL_PENALTY)
+        self.factor.fill_(factor)
+
+
+def self_trained(
+    rows: Tensor, known: Tensor, classes: Tensor, factor: float, others: Tensor | None = None
+) -> ClassStudent:
+    """Learn known classes, and then the probabilities that follow for all nodes (self-training).
+
+    Args:
+        rows: Rows of all nodes, shape ``(N, r)``.
+        known: Nodes with known classes, shape ``(K,)``.
+        classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+        factor: Factor of the log odds.
+        others: Log probabilities by another student, shape ``(N, C)``; the geometric mean with them
+            is learned.
+    """
+    weight, bias = _regression(rows[known], classes, _KNOWN_PENALTY)
+    logs = log_softmax(rows @ weight + bias, 1)
+    targets = torch.softmax(logs if others is None else (logs + others) / 2, 1)
+    targets[known] = classes
+    student = ClassStudent()
+    student.fit(rows, targets, factor)
+    return student
+
+
+def confidence(rows: Tensor, known: Tensor, classes: Tensor) -> float:
+    """Choose the factor of log odds that predicts known classes best, by cross-validation.
+
+    A student that has learned soft probabilities ranks classes well, and is far too unsure: its log
+    odds are too small by a factor. Votes of neighbors would then outweigh it.
+
+    Args:
+        rows: Rows of all nodes, shape ``(N, r)`` (public).
+        known: Nodes with known classes, shape ``(K,)`` (public).
+        classes: Their classes as rows of 0 and 1, shape ``(K, C)`` (public).
+    """
+    folds = min(_FOLDS, len(known))
+    source = torch.Generator().manual_seed(_PUBLIC_SEED)
+    fold_of = torch.randperm(len(known), generator=source) % folds
+    losses = torch.zeros(len(_FACTORS), dtype=torch.double)
+    for fold in range(folds):
+        out = fold_of == fold
+        if out.all() or not bool((classes[~out].sum(0) > 0).all()):
+            continue  # a class without a known node is no class of a student
+        student = self_trained(rows, known[~out], classes[~out], 1.0)
+        odds = rows[known[out]] @ student.weight + student.bias
+        for place, factor in enumerate(_FACTORS):
+            losses[place] -= (log_softmax(factor * odds, 1) * classes[out]).sum()
+    return _FACTORS[int(losses.argmin())] if losses.any() else 1.0
+
+
+def as_rows(places: Tensor, count: int) -> Tensor:
+    """Classes as rows of 0 and 1, shape ``(K, count)``."""
+    return one_hot(places, count).double()
+
+
+def _regression(rows: Tensor, targets: Tensor, penalty: float) -> tuple[Tensor, Tensor]:
+    """Weights and biases that minimize cross-entropy plus half the penalty of squared weights."""
+    size, count = rows.shape[1], targets.shape[1]
+    parameters = torch.zeros(size + 1, count, dtype=torch.double, requires_grad=True)
+    optimizer = torch.optim.LBFGS(
+        [parameters], max_iter=_STEPS, tolerance_grad=1e-6, line_search_fn="strong_wolfe"
+    )
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        weight, bias = parameters[:-1], parameters[-1]
+        fit = -(targets * log_softmax(rows @ weight + bias, 1)).sum()
+        total = fit + penalty / 2 * weight.square().sum()
+        torch.autograd.backward(total)
+        return total
+
+    with torch.enable_grad():
+        optimizer.step(loss)  # type: ignore[no-untyped-call]
+    result = parameters.detach()
+    return result[:-1].contiguous(), result[-1].contiguous()

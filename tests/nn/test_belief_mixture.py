@@ -1,0 +1,74 @@
+"""Fusion of votes: one step against loops over classes and degrees, and known degrees and classes."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import lognorm, multivariate_normal
+
+from lightning_dpg.nn.belief_mixture import Votes, _step, degree_law, fuse
+
+CLASSES, SIZE = 3, 2
+
+
+def drawn(num_nodes, noise, seed=0, shift=1):
+    """Votes of nodes whose neighbors are of the class ``shift`` further, and their classes."""
+    source = np.random.default_rng(seed)
+    angles = 2 * np.pi * np.arange(CLASSES) / CLASSES
+    rows = np.stack([np.cos(angles), np.sin(angles)], 1)
+    classes, degrees = np.arange(num_nodes) % CLASSES, source.integers(1, 12, num_nodes)
+    votes = degrees[:, None] * rows[(classes + shift) % CLASSES]
+    votes = votes + noise * source.normal(size=votes.shape)
+    return torch.from_numpy(votes), torch.from_numpy(classes)
+
+
+def test_probabilities_and_likelihood_of_a_step_are_those_of_loops():
+    votes, classes = drawn(7, 1.5)
+    means = [torch.tensor([[0.5, 0.1], [-0.3, 0.4], [0.0, -0.8]], dtype=torch.double)]
+    log_prior = torch.log_softmax(torch.arange(21.0).view(7, 3).double().sin(), 1)
+    degrees, law = degree_law(5.0, 40)
+    known = torch.tensor([2])
+    rows = torch.eye(3, dtype=torch.double)[classes[known]]
+    found, _, total = _step(Votes([votes], 1.5), log_prior, means, known, rows, degrees, law)
+    expected, likelihood = np.zeros((7, 3)), 0.0
+    for node in range(7):
+        for label in range(CLASSES):
+            mean = means[0][label].numpy()
+            spread = (1 - mean @ mean) / SIZE
+            density = sum(
+                share * multivariate_normal(d * mean, 1.5**2 + d * spread).pdf(votes[node])
+                for d, share in zip(degrees.tolist(), law.tolist(), strict=True)
+            )
+            expected[node, label] = math.exp(log_prior[node, label]) * density
+            if node == 2 and label == classes[2]:
+                likelihood += math.log(density)
+        likelihood += 0 if node == 2 else math.log(expected[node].sum())
+    expected /= expected.sum(1, keepdims=True)
+    expected[2] = rows[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    constant = 7 * SIZE / 2 * math.log(2 * math.pi)
+    assert total == pytest.approx(likelihood + constant)
+
+
+def test_the_law_of_degrees_is_lognormal_with_the_given_mean():
+    degrees, law = degree_law(7.0, 10_000)
+    assert float(law.sum()) == pytest.approx(1)
+    assert float((degrees * law).sum()) == pytest.approx(7.0, rel=0.05)
+    bound = float((degrees[5] + degrees[6]) / 2)
+    below = lognorm(1.2, scale=7 * math.exp(-(1.2**2) / 2)).cdf(bound)
+    assert float(law[:6].sum()) == pytest.approx(below)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 2])
+def test_few_known_classes_tell_what_each_class_links_to(shift):
+    votes, classes = drawn(300, 1.0, shift=shift)
+    known = torch.arange(12)
+    rows = torch.eye(CLASSES, dtype=torch.double)[classes[known]]
+    flat = torch.full((300, CLASSES), -math.log(CLASSES), dtype=torch.double)
+    one = fuse(Votes([votes], 1.0), flat, known, rows, 6.0)
+    several = fuse(Votes([votes], 1.0), flat, known, rows, 6.0, restarts=3)
+    right = (one.posteriors.argmax(1) == classes).double().mean()
+    assert right > 0.9
+    assert several.log_likelihood >= one.log_likelihood
+    torch.testing.assert_close(one.posteriors.sum(1), torch.ones(300, dtype=torch.double))

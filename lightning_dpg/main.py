@@ -55,18 +55,19 @@ usage: python -m lightning_dpg COMMAND [options]
 
 Publish and learn from graphs under differential privacy.
 
-with a configuration (--config FILE, once or more; later ones win):
+with private data and a budget (FILE --epsilon 1), or a configuration (--config FILE):
   fit       train a method within a privacy budget and write a release
+  audit     measure how much privacy a method loses at least (reads the private graph)
+with a run (runs/METHOD/version_K, or the folder of --out):
+  verify    check a release: files, epsilon, and whether its parts agree
+  generate  draw synthetic graphs from a release alone
+  evaluate  what a release serves, beside the real graph (reads the private graph)
+  attack    find links and nodes of the real graph in a release (reads the private graph)
+  card      write the model card of a release again, with other texts of its owner
+  predict   draw synthetic graphs, or predict classes, from a checkpoint
   validate  link prediction on held-out edges (reads the private graph)
   test      link prediction and graph statistics (reads the private graph)
-  predict   draw synthetic graphs from a checkpoint
-  audit     measure how much privacy a method loses at least (reads the private graph)
-without one:
-  generate  draw synthetic graphs from a release alone
-  verify    check a release: files, epsilon, and whether its parts agree
-  card      write the model card of a release again, with other texts of its owner
-  evaluate  compare synthetic graphs with the real one (reads the private graph)
-  attack    find links and nodes of the real graph in a release (reads the private graph)
+beside them:
   compare   methods side by side on graphs and budgets (reads the private graphs)
   plan      noise, steps, epsilon and delta of a run, before any data are touched
   budget    what a data set has spent over all its releases, and what is left
@@ -77,7 +78,7 @@ options:
   COMMAND --help      what matters most, on one screen; COMMAND --help-all all options
   COMMAND --json      one JSON object on stdout; COMMAND --quiet: no progress, no notes
 
-example: python -m lightning_dpg fit --config dp_netgan.yaml --privacy.epsilon 2
+example: python -m lightning_dpg fit my-graph.csv --epsilon 1
 """
 
 

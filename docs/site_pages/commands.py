@@ -6,6 +6,7 @@ from contextlib import redirect_stdout
 from unittest import mock
 
 from lightning_dpg import main
+from lightning_dpg.commands.fit import parser_of
 
 _INTRODUCTION = """\
 # Command line
@@ -17,16 +18,18 @@ _INTRODUCTION = """\
 _LIGHTNING = """\
 ## fit, validate, test, predict
 
-These commands take a configuration (`--config NAME`), and every value of it as an option: `--privacy.epsilon 2`,
-`--model.init_args.noise_multiplier 1.5`. `fit --help` lists the options of Lightning's `Trainer`, `fit --model.help METHOD`
-those of a method, and `fit --config NAME --print_config` prints the whole configuration.
+The short options below are enough for most runs. These commands also take a configuration (`--config NAME`), and every value of
+it as an option: `--privacy.epsilon 2`, `--model.init_args.noise_multiplier 1.5`. `fit --help-all` lists the options of Lightning's
+`Trainer` as well, `fit --model.help METHOD` those of a method, and `fit --config NAME --print_config` prints the whole configuration.
 """
 
 
 def page() -> str:
     """The page in Markdown."""
+    with mock.patch.dict(os.environ, {"COLUMNS": "82"}):
+        short = parser_of("fit").format_help()
     own = [f"## {name}\n\n{_block(help_of(name))}" for name in main.OWN_COMMANDS]
-    return "\n\n".join([_INTRODUCTION, _block(main.HELP), _LIGHTNING, *own])
+    return "\n\n".join([_INTRODUCTION, _block(main.HELP), _LIGHTNING, _block(short), *own])
 
 
 def help_of(command: str) -> str:

@@ -87,6 +87,13 @@ needs_proc = pytest.mark.skipif(
 )
 
 
+def wait_for(folder, pattern, process):
+    """Wait for a file of a running process."""
+    while not any(folder.glob(pattern)):
+        assert process.poll() is None
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("moment", ["imports", "fit", "fit, ended by a batch system"])
@@ -103,10 +110,8 @@ def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
         # Tests that a shell runs in the background inherit that Ctrl-C is ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     ) as process:
-        line = process.stdout.readline()  # the workers are about to start
-        if moment != "imports":
-            line = process.stdout.readline()
-        assert line
+        # The workers are about to start, or a fit has ended.
+        wait_for(out, ".lock" if moment == "imports" else "cells/*", process)
         if moment.endswith("system"):
             process.terminate()
         else:

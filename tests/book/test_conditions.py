@@ -28,13 +28,13 @@ def test_a_guard_counts_in_any_case_beside_runs_without_a_condition(url, capsys)
     found = summary(book, "crm")
     assert (found["spent"], found["conditional"], found["in_any_case"]) == (1.5, True, 8.5)
     assert [each["condition"] for each in found["releases"]] == [None, CHAIN]
-    terminal.show(found)
+    print("\n".join(terminal.lines(found)))
     lines = capsys.readouterr().out.splitlines()
     assert "BTER" in lines[-3] and "†" not in lines[-3]
     assert "BlockSampler †" in lines[-2]
     assert lines[-1].startswith("† under a condition")
     assert lines[-1].endswith("in any case all releases together are (8.5, 1e-06)-DP")
-    terminal.show_all([found])
+    print("\n".join(terminal.all_lines([found])))
     assert "1.5 †" in capsys.readouterr().out
     assert f"{CHAIN},8.0" in csv_text(book, ["crm"])
     assert not faults(book.database)
@@ -44,7 +44,7 @@ def test_a_guard_counts_in_any_case_beside_runs_without_a_condition(url, capsys)
 def test_without_a_guard_nothing_is_proved_in_any_case(url, capsys):
     book = new_book(url)
     run(book, entry(0.5), method="HRG", condition=CHAIN)
-    terminal.show(found := summary(book, "crm"))
+    print("\n".join(terminal.lines(found := summary(book, "crm"))))
     assert found["in_any_case"] is None
     assert "do; in any case nothing is proved" in capsys.readouterr().out
 
@@ -62,7 +62,7 @@ def test_runs_of_earlier_versions_count_as_unconditional(url, capsys):
     run(book, entry(0.5))
     bodies = book.database.rows("SELECT body FROM book_log WHERE kind = 'reserve'")
     assert [set(json.loads(body)) & {"condition", "in_any_case"} for (body,) in bodies] == [set()]
-    terminal.show(found := summary(book, "crm"))
+    print("\n".join(terminal.lines(found := summary(book, "crm"))))
     assert not found["conditional"] and "†" not in capsys.readouterr().out
 
 

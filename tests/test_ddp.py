@@ -151,7 +151,7 @@ def statement(out, place):
 @pytest.mark.parametrize("config", [CONFIG, SET_CONFIG], ids=["DPNetGAN", "DPGGAN"])
 def test_two_processes_end_with_equal_weights_and_the_ledger_of_one(place, config):
     (place / "run.yaml").write_text(yaml.safe_dump(config))
-    two = fit_in_two(place)
+    two = fit_in_two(place, "--out", "two")
     states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
     assert set(states[0]) == set(states[1])
     for name, tensor in states[0].items():

@@ -48,7 +48,7 @@ def attack(
     Of a method of sets of graphs REAL is the name of a set, and link prediction all that is tried.
 
     Args:
-        real: Folder of a run; or the real graph, in any form that ``fit`` takes.
+        real: Folder of a run, or the real graph in any form that ``fit`` takes.
         published: Folder of a release or of a run, or one or more synthetic graphs.
         baseline_config: Configuration to fit again with.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.

@@ -73,7 +73,7 @@ def evaluate(
     graph of 3,000 nodes.
 
     Args:
-        real: Folder of a run; or the real graph, in any form that ``fit`` takes.
+        real: Folder of a run, or the real graph in any form that ``fit`` takes.
         synthetic: Graphs in files, or folders of releases or of runs.
         html: File for a page with pictures.
         csv: File for a row per number.

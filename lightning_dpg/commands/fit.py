@@ -1,5 +1,6 @@
 """``fit``: from a file and an epsilon to the options of Lightning's command line."""
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -37,6 +38,8 @@ _FORMS: dict[str, Form] = {
 }
 """Form of the data of the data modules that read no graph into memory."""
 _MANY_NODES = 10**9
+_RANKS = ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
+"""Variables in which launchers number the processes of a run."""
 
 
 class LongForm(NamedTuple):
@@ -155,7 +158,8 @@ def fit(
     """
     if method is not None and goal is not None:
         raise CommandError("--method and --goal: give one of them, a goal chooses a method")
-    _check_new(out)
+    if is_first_process := not any(int(os.environ.get(name, "0")) for name in _RANKS):
+        _check_new(out)
     words = find_configs([*other_options])
     given = list(named_settings(words))
     model = next((each for each in given if each.section == "model"), None)
@@ -185,7 +189,7 @@ def fit(
         added += [] if has_class else [f"--data={section['class_path']}"]
         added += long_options(section)
     _refuse_repeated(given, list(named_settings(added)))
-    return LongForm([*chosen, *words, *added], out, notes)
+    return LongForm([*chosen, *words, *added], out, notes * is_first_process)
 
 
 def _check_new(out: Path | None) -> None:
@@ -295,7 +299,10 @@ def _method_words(method: str) -> list[str]:
         return [f"--model={method}"]
     if configuration == method and method in {row.name for row in list_methods()}:
         return [f"--model={method}"]
-    return [f"--config={find_config(configuration)}"]
+    try:
+        return [f"--config={find_config(configuration)}"]
+    except CommandError as error:
+        raise CommandError(str(error).replace("--config", "--method")) from error
 
 
 def _refuse_repeated(given: Sequence[Setting], added: Sequence[Setting]) -> None:

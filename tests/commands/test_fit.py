@@ -117,7 +117,7 @@ def test_a_goal_chooses_the_method(folder, given, config):
         ("a.csv --epsilon 1 --data.init_args.name b", "--data.init_args.name stands beside"),
         ("a.csv --epsilon 1 --method bter --config own.yaml", "a configuration names a method"),
         ("a.csv --epsilon 1 --method bter --goal links", "a goal chooses a method"),
-        ("a.csv --epsilon 1 --method btr", "did you mean bter?"),
+        ("a.csv --epsilon 1 --method btr", "--method btr: no such file.*did you mean bter?"),
         ("a.csv --epsilon 1 --goal labels", "labels is no goal of one graph"),
         ("set --epsilon 1 --nodes ids.txt", "--nodes is no option of a set of graphs"),
         ("a.csv --epsilon 1 --out set/..", "--out set/..: there is a file or a folder with files"),

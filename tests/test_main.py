@@ -105,7 +105,10 @@ def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
     assert main(args) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.startswith(
-        ("guarantee: edge-", "guarantee: node-", "guarantee: local graph-", "no guarantee: ")
+        (
+            *(f"guarantee: {level}-" for level in ("edge", "node", "neighbor", "local graph")),
+            "no guarantee: ",
+        )
     )
     (place,) = tmp_path.glob("out/*/version_0")
     release = release_in(place)

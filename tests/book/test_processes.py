@@ -127,7 +127,9 @@ def go_on(url, folder, length, number, made):
     """Go on with a run from the last journal, as a resumed run does from its checkpoint."""
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget, ledger.journal = Budget(length * COST, 0.0), folder / f"{number:02}.jsonl"
-    previous = max(folder.glob("*.jsonl"), default=None)
+    # One that was killed before its first line ended has released nothing.
+    whole = (path for path in folder.glob("*.jsonl") if "\n" in path.read_text())
+    previous = max(whole, default=None)
     if previous is not None:
         ledger.load_state_dict(PrivacyLedger.replay(previous))
     plan, step = pure(COST, steps=length, name="steps"), pure(COST, name="steps")

@@ -111,6 +111,8 @@ def test_options_of_a_command_are_those_of_its_parser(command):
 )
 def test_classes_and_their_options_are_those_of_the_modules(section, base):
     shipped = shipped_classes(section)
+    for name in methods.__all__:  # which load at their first use
+        getattr(methods, name)
     classes = {x.__name__: x for x in below(base) if x.__module__.startswith("lightning_dpg.")}
     assert shipped.keys() == classes.keys()
     for name, cls in classes.items():

@@ -52,6 +52,8 @@ class PrivacyAccountant(Callback):
             ``LIGHTNING_DPG_BOOK``. ``none``, on the command line also ``--no-book``, leaves both
             out, and the model card says so.
         dataset: Name of the data in the book; by default they are recognized.
+        row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
+            It has no delta: their reads are of pure epsilon.
     """
 
     def __init__(
@@ -62,15 +64,17 @@ class PrivacyAccountant(Callback):
         upload_nonprivate: bool = False,
         book: str | None = None,
         dataset: str | None = None,
+        row_epsilon: float | Literal["inf"] | None = None,
     ) -> None:
-        """Check and store the budget.
+        """Check and store the budgets.
 
         Raises:
             Refusal: If it is none.
         """
         self.epsilon = float(epsilon)
         self.delta = delta
-        _ = self.budget
+        self.row_epsilon = None if row_epsilon is None else float(row_epsilon)
+        _ = self.budget, self.row_budget
         self.lost_steps = lost_steps
         self.upload_nonprivate = upload_nonprivate
         self.book = book
@@ -87,13 +91,7 @@ class PrivacyAccountant(Callback):
         Raises:
             Refusal: If it is none.
         """
-        if not self.epsilon > 0:
-            raise Refusal(f"privacy.epsilon must be positive, got {self.epsilon}")
-        if LARGEST_EPSILON < self.epsilon < math.inf:
-            raise Refusal(
-                f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
-                "less, or to .inf for a run without noise"
-            )
+        _check_epsilon("privacy.epsilon", self.epsilon)
         if self.delta is None:
             if math.isfinite(self.epsilon):
                 raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
@@ -101,6 +99,21 @@ class PrivacyAccountant(Callback):
         if not 0 <= self.delta < 1:
             raise Refusal(f"privacy.delta must lie in [0, 1), got {self.delta}")
         return Budget(self.epsilon, self.delta)
+
+    @property
+    def row_budget(self) -> Budget | None:
+        """Budget of the private columns of one node, which can be set anew between runs.
+
+        Its delta is 0: discrete Laplace noise and randomized response, which suit tables and labels,
+        need none, and the cost of a person's columns with k relations stays a sum of two epsilons.
+
+        Raises:
+            Refusal: If it is none.
+        """
+        if self.row_epsilon is None:
+            return None
+        _check_epsilon("privacy.row_epsilon", self.row_epsilon)
+        return Budget(self.row_epsilon, 0.0)
 
     @property
     def other_runs(self) -> str:
@@ -287,3 +300,14 @@ class PrivacyAccountant(Callback):
             exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
+
+
+def _check_epsilon(setting: str, epsilon: float) -> None:
+    """Refuse an epsilon that is no budget."""
+    if not epsilon > 0:
+        raise Refusal(f"{setting} must be positive, got {epsilon}")
+    if LARGEST_EPSILON < epsilon < math.inf:
+        raise Refusal(
+            f"{setting} {epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
+            "less, or to .inf for a run without noise"
+        )

@@ -33,7 +33,7 @@ from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.interfaces import GraphRecords, KeepsBudget, Released, serves_records
-from lightning_dpg.preflight.budget import budget_warnings, check_delta
+from lightning_dpg.preflight.budget import budget_warnings, check_delta, check_rows
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.preflight.trainer import (
     check_callbacks,
@@ -86,7 +86,8 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
         num_pairs=None if served is None else served.num_pairs,
     )
     check_trainer(trainer, method)
-    method.accept_budget(keeper.budget, max(trainer.max_steps, 1))
+    check_rows(type(method).__name__, keeper.row_budget, pays_rows=method.pays_rows)
+    method.accept_budget(keeper.budget, max(trainer.max_steps, 1), keeper.row_budget)
     check_selection(trainer, keeper.budget)
     if served is not None and not trainer.predicting:
         served.check_request(method.batch_request(), trainer.max_epochs)

@@ -18,6 +18,7 @@ _UNITS = {
     Relation.NODE: "one node and its relations",
     Relation.EDGES_OF_NODE: "relations of one node",
     Relation.LOCAL_GRAPH: "the graph of one client",
+    Relation.ATTRIBUTES: "the private columns of one node",
 }
 
 
@@ -45,6 +46,29 @@ def check_delta(
             f"privacy.delta {budget.delta:g} is not below one over the number of edges, which is "
             "private: publishing one edge as it is would pass\n"
             f"{advised_delta(num_pairs)}"
+        )
+
+
+def check_rows(method: str, row_budget: Budget | None, *, pays_rows: bool) -> None:
+    """Refuse private columns without a budget of their own, and such a budget without columns.
+
+    Args:
+        method: Name of the method.
+        row_budget: Budget of the private columns of one node, if the run has one.
+        pays_rows: Whether the method reads such columns.
+
+    Raises:
+        MisconfigurationException: If one of both is missing.
+    """
+    if pays_rows and row_budget is None:
+        raise MisconfigurationException(
+            f"{method} reads private columns of nodes, and the run has no budget for them\n"
+            "set privacy.row_epsilon, such as 1; it protects the columns of one node"
+        )
+    if row_budget is not None and not pays_rows:
+        raise MisconfigurationException(
+            f"privacy.row_epsilon {row_budget.epsilon:g}: {method} reads no private column of the "
+            "nodes here\nleave it out"
         )
 
 

@@ -35,6 +35,9 @@ class Relation(StrEnum):
     """At most D edges of one node are added or removed; its entries name the public number D."""
     LOCAL_GRAPH = "local_graph"
     """The graph of one client is exchanged for any other."""
+    ATTRIBUTES = "attributes"
+    """The private columns of one node, such as its label or age, are exchanged for any other values
+    of their public domains. All edges stay. It is public which nodes have values."""
 
     @classmethod
     def _missing_(cls, value: object) -> Never:
@@ -46,6 +49,7 @@ _RECORDS = {
     Relation.NODE: "edges of a node",
     Relation.EDGES_OF_NODE: "several edges of one node",
     Relation.LOCAL_GRAPH: "graph of one client",
+    Relation.ATTRIBUTES: "private columns of one node",
 }
 
 

@@ -17,6 +17,7 @@ RELATIONS = {
     Relation.NODE: ("node-level", "remove all edges of one node"),
     Relation.EDGES_OF_NODE: ("neighbor-level", "add/remove edges of one node"),
     Relation.LOCAL_GRAPH: ("local graph-level", "exchange a client's graph for any other"),
+    Relation.ATTRIBUTES: ("attribute-level", "exchange the private columns of one node"),
 }
 """Level and neighbors of each relation, in words."""
 

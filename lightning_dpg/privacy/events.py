@@ -44,13 +44,14 @@ class Relation(StrEnum):
         raise Refusal(f"unknown relation {str(value)!r}: this version has {', '.join(cls)}")
 
 
-_RECORDS = {
+RECORDS = {
     Relation.EDGE: "undirected edge",
     Relation.NODE: "edges of a node",
     Relation.EDGES_OF_NODE: "several edges of one node",
     Relation.LOCAL_GRAPH: "graph of one client",
     Relation.ATTRIBUTES: "private columns of one node",
 }
+"""One unit of protection, by the relation; entries can name it more exactly."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,7 @@ class LedgerEntry:
     def __post_init__(self) -> None:
         """Settle the record, and refuse what the accountants do not cover."""
         if not self.record:
-            object.__setattr__(self, "record", _RECORDS[self.relation])
+            object.__setattr__(self, "record", RECORDS[self.relation])
         if self.steps < 1:
             raise Refusal(f"{self.name}: steps must be positive, got {self.steps}")
         if not self.sensitivity >= 0:

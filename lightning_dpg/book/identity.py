@@ -10,7 +10,7 @@ import hmac
 from typing import NamedTuple
 
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.events import RECORDS, Relation
 
 
 class Fingerprint(NamedTuple):
@@ -64,7 +64,7 @@ def protected_unit(relation: Relation, record: str, max_edges: int | None = None
     if relation is Relation.LOCAL_GRAPH:
         return "graph of a client"
     if relation is Relation.ATTRIBUTES:
-        return "private columns of one node"
+        return RECORDS[relation]
     if relation is Relation.EDGES_OF_NODE:
         return f"set of at most {max_edges} {record.replace('edge', 'edges')} of one node"
     return f"every {record} of a node" if relation is Relation.NODE else record

@@ -37,6 +37,7 @@ from lightning_dpg.book.wording import (
     run_cells,
     same_edges_note,
     spent_text,
+    together_text,
     upper_bounds,
 )
 from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
@@ -152,6 +153,8 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         facts.append(("node level", _node(summary)))
     if by_edges := by_edges_text(summary):
         facts.append(("edges of a node", by_edges))
+    if together := together_text(summary):
+        facts.append(("together", together))
     if summary["part_of"]:
         facts.append(
             ("part of", f"{summary['part_of']}, whose parts the owner declares to be disjoint")

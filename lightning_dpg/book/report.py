@@ -12,9 +12,12 @@ from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
 from lightning_dpg.book.request import pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted, same_edges, spendings
-from lightning_dpg.privacy.budget import digits_up, rounded_up
+from lightning_dpg.privacy import composition
+from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.events import LedgerEntry, Relation
-from lightning_dpg.privacy.meaning import epsilon_by_edges
+from lightning_dpg.privacy.meaning import epsilon_by_edges, group_budget, joint_budget
+
+_NUMBERS_OF_EDGES = (1, 10)  # of a node, beside its private columns
 
 
 class Content(NamedTuple):
@@ -102,6 +105,7 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     * ``in_any_case``: epsilon that all releases prove without the conditions, if any.
     * ``pure_sum``: sum of the epsilons of all releases, if all are pure.
     * ``same_edges``: other data sets with these edges. Their runs are in none of these numbers.
+    * ``together``: epsilon of the private columns of a node and some of its edges, as one secret.
     * ``beside``: summaries of the totals of further relations, which are never added to this one.
 
     Args:
@@ -123,7 +127,7 @@ def summary_of(content: Content) -> dict[str, Any]:
     together = spent
     if any(run.is_open for run in runs):
         together = max(spent, totals.spent_epsilon(counted(runs, relation), delta)[0])
-    return {
+    found = {
         "dataset": dataset.name,
         "relation": dataset.relation.value,
         "record": dataset.record,
@@ -151,6 +155,30 @@ def summary_of(content: Content) -> dict[str, Any]:
         "releases": [_release(run, content.conditions.get(run.number)) for run in runs],
         "beside": [summary_of(each) for each in content.beside],
     }
+    return found | {"together": _together(found)}
+
+
+def _together(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Epsilon of the private columns of a node and some of its edges as one secret.
+
+    Neighbors of each total differ in one of both only. Both together are proved by the chain of
+    :func:`lightning_dpg.privacy.meaning.joint_budget`.
+    """
+    if found["relation"] != Relation.EDGE:
+        return []
+    edge, *beside = (_proved(each) for each in (found, *found["beside"]))
+    return [
+        {"edges": count, "epsilon": both.epsilon, "delta": both.delta}
+        for rows in beside
+        for count in _NUMBERS_OF_EDGES
+        if (both := joint_budget(group_budget(*edge, count), rows)).delta < 1
+    ]
+
+
+def _proved(found: dict[str, Any]) -> Budget:
+    """What the releases on one total prove together; a pure epsilon holds at any delta."""
+    is_pure = found["accountant"] == composition.PURE
+    return Budget(found["spent"], 0.0 if is_pure else found["delta"])
 
 
 def _node(dataset: DataSet, runs: Sequence[Run]) -> dict[str, Any]:

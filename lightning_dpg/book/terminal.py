@@ -24,6 +24,7 @@ from lightning_dpg.book.wording import (
     run_cells,
     same_edges_note,
     spent_text,
+    together_text,
     upper_bounds,
 )
 from lightning_dpg.privacy.budget import digits_up
@@ -176,6 +177,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         notes.append(node_line(node, summary["max_degree"], summary["delta"]))
     if by_edges := by_edges_text(summary):
         notes.append(f"edges     {by_edges}")
+    if together := together_text(summary):
+        notes.append(f"together  {together}")
     if count := len(summary["measurements"]):
         times = "once" if count == 1 else f"{count} times"
         notes.append(f"measured  {times}, on no total: budget history {summary['dataset']}")

@@ -86,6 +86,20 @@ def by_edges_text(summary: dict[str, Any]) -> str:
     return f"epsilon by the edges of one node together: {in_words(by_number)}"
 
 
+def together_text(summary: dict[str, Any]) -> str:
+    """Say what is spent on the private columns of a node and its edges together; empty without them.
+
+    Args:
+        summary: Summary of a data set.
+    """
+    amounts = [
+        f"with {each['edges']} of its edges: epsilon {digits_up(each['epsilon'], 6)}, delta "
+        f"{digits_up(each['delta'], 3)}"
+        for each in summary["together"]
+    ]
+    return f"the private columns of a node together {'; '.join(amounts)}" if amounts else ""
+
+
 def name_of_total(summary: dict[str, Any]) -> str:
     """Name of a data set, with the total that a summary is about if it is not the registered one.
 

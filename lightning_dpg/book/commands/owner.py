@@ -126,13 +126,15 @@ def register(
             for dataset in place.same_people(fingerprint, people, protected)
             if not part_of or dataset.part_of != part_of
         ]
-        if row_total is not None:
-            others = place.same_people(fingerprint, people, Relation.ATTRIBUTES)
-            same_people += [each for each in others if each not in same_people]
         if same_people and not other_people:
             raise _same_people(
                 same_people[0], in_common(same_people[0], fingerprint, content), name
             )
+        if row_total is not None:
+            same_columns = place.same_people(fingerprint, people, Relation.ATTRIBUTES)
+            if same_columns and not other_people:
+                raise _same_columns(name, same_columns[0])
+            same_people += [each for each in same_columns if each not in same_people]
         place.register(
             name,
             fingerprint,
@@ -211,16 +213,26 @@ def rows(
     with _opened_by_owner(book, token) as place:
         same_people = place.same_people_as(name)
         if same_people and not other_people:
-            raise CommandError(
-                f"{name} and {same_people[0].name!r} have more than half of the smaller one's nodes in "
-                "common, whose private columns have a total there\n"
-                f"the same people: fit the data of {same_people[0].name!r}; totals of one person's "
-                f"columns add up\nother people: --other-people"
-            )
+            raise _same_columns(name, same_people[0])
         place.add_row_total(name, total)
     names = [dataset.name for dataset in same_people]
     values = {"dataset": name, "row_total": epsilon, "row_delta": delta, "same_people": names}
     return Outcome([f"{name}: {_of_rows(total)}"], values)
+
+
+def _same_columns(name: str, dataset: "DataSet") -> CommandError:
+    """Say how to go on with private columns of people who have a total of them elsewhere.
+
+    Args:
+        name: Name of the data set that is to get a total.
+        dataset: The data set that has one.
+    """
+    return CommandError(
+        f"{dataset.name!r} has a total of the private columns of the same nodes, or of more than half "
+        f"of the smaller node set: {name!r} gets none\n"
+        "the same people: set no second total, as those of one person's columns add up\n"
+        "other people: --other-people"
+    )
 
 
 def _of_rows(total: "Budget") -> str:

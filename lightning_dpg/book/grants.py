@@ -54,8 +54,10 @@ def grants(database: Database, dataset: str | None = None) -> list[Grant]:
     """Grants on a data set, or on all, in the order of their numbers."""
     rows = database.rows("SELECT * FROM book_grants ORDER BY number")
     return [
-        Grant(number, name, grantee, Budget(epsilon, delta), *rest, Relation(relation))
-        for number, name, grantee, epsilon, delta, *rest, relation in rows
+        Grant(
+            number, name, to, Budget(epsilon, delta), made, by, approved, second, Relation(relation)
+        )
+        for number, name, to, epsilon, delta, made, by, approved, second, relation in rows
         if dataset in (None, name)
     ]
 

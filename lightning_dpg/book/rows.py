@@ -85,10 +85,19 @@ class DataSet:
         """
         if relation is self.relation:
             return replace(self, beside={}) if self.beside else self
-        record, budget, _, rule = self.beside[relation]
-        own = {"relation": relation, "record": record, "total": budget, "rule": rule}
-        without = {"words": "", "max_degree": None, "max_edges": None, "part_of": "", "beside": {}}
-        return replace(self, **own, **without)
+        total = self.beside[relation]
+        return replace(
+            self,
+            relation=relation,
+            record=total.record,
+            words="",
+            total=total.budget,
+            max_degree=None,
+            max_edges=None,
+            rule=total.rule,
+            part_of="",
+            beside={},
+        )
 
 
 @dataclass(frozen=True)
@@ -235,7 +244,11 @@ def data_sets(database: Database) -> list[DataSet]:
             nodes,
             bool(two_persons),
             _rule(rule),
-            *rest,
+            created,
+            part_of,
+            closed,
+            closed_by,
+            max_edges,
             beside.get(name, {}),
         )
         for (
@@ -250,7 +263,11 @@ def data_sets(database: Database) -> list[DataSet]:
             nodes,
             two_persons,
             rule,
-            *rest,
+            created,
+            part_of,
+            closed,
+            closed_by,
+            max_edges,
         ) in database.rows("SELECT * FROM book_datasets ORDER BY created, name")
     ]
 

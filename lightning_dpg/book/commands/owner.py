@@ -47,8 +47,6 @@ def register(
     relation: Literal["edge", "node", "edges_of_node", "local_graph"],
     epsilon: float,
     delta: float,
-    row_epsilon: float | None = None,
-    row_delta: float = 0.0,
     reading: Reading = Reading(),
     column: Annotated[str | None, "--nodes.column"] = None,
     left: Annotated[str | None, "--nodes.left"] = None,
@@ -57,6 +55,8 @@ def register(
     data: str | None = None,
     max_degree: int | None = None,
     max_edges: int | None = None,
+    row_epsilon: float | None = None,
+    row_delta: float = 0.0,
     words: str = "",
     part_of: str = "",
     two_persons: bool = False,
@@ -72,9 +72,6 @@ def register(
         relation: What the total protects.
         epsilon: Total of all releases.
         delta: Total of all releases.
-        row_epsilon: Total of the private columns of the nodes, which is never added to the other
-            one; it can be set later with ``budget rows``.
-        row_delta: Total of the private columns of the nodes.
         reading: See :class:`lightning_dpg.running.source.Reading`.
         column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         left: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
@@ -84,6 +81,9 @@ def register(
         max_degree: Edges of a node at most (public), for a node-level total.
         max_edges: Edges of one node that are hidden together (public), for the relation edges_of_node;
             runs have to hide as many.
+        row_epsilon: Total of the private columns of the nodes, which is never added to the other
+            one; it can be set later with ``budget rows``.
+        row_delta: Total of the private columns of the nodes.
         words: Words of the owner.
         part_of: Group of which these data are a part. You declare: each record lies in one part, and
             public facts say in which.

@@ -21,6 +21,7 @@ from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.planning import check_plan
+from lightning_dpg.preflight.budget import row_budget_warnings
 from lightning_dpg.privacy.budget import BudgetTooSmall
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.journal import JOURNAL
@@ -427,3 +428,23 @@ def test_rows_are_not_sampled():
         entry(relation=ROWS, noise_multiplier=1.0, sample_rate=0.1)
     with pytest.raises(PrivacyBudgetExceeded, match="of the relation 'attributes' from 0"):
         of_both().spend(entry(relation=ROWS, noise_multiplier=99.0))  # which needs a delta
+
+
+def test_plan_shows_columns_with_relations(capsys):
+    words = ["plan", "--goal", "links", "--epsilon", "2", "--num-nodes", "2000"]
+    assert main([*words, "--delta", "1e-6", "--row-epsilon", "0.5", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["row_epsilon"] == 0.5
+    found = {each["relations"]: (each["epsilon"], each["delta"]) for each in planned["together"]}
+    assert found[0] == (0.5, 0.0)
+    assert found[5] == (10.5, pytest.approx(1e-6 * (math.exp(10) - 1) / (math.exp(2) - 1)))
+    assert main([*words, "--row-epsilon", "1"]) == 0
+    assert f"{10:>10}{21:>10}{0:>10}" in capsys.readouterr().out
+
+
+def test_a_row_budget_that_says_nothing_gets_a_warning():
+    assert row_budget_warnings(Budget(1.0, 0.0), 20) == []
+    (large,) = row_budget_warnings(Budget(20.0, 0.0), 2000)
+    assert "private columns of one node, who was 50 % sure" in large
+    (small,) = row_budget_warnings(Budget(0.1, 0.0), 100)
+    assert "of each value is off by about 20\nset privacy.row_epsilon to 0.2 or more" in small

@@ -16,7 +16,6 @@ from safetensors.torch import save_file
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.errors import BookError
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.methods.base import PrivateModule
@@ -26,8 +25,9 @@ from lightning_dpg.privacy.budget import BudgetTooSmall
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.journal import JOURNAL
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger
+from lightning_dpg.release import verify as verification
 from lightning_dpg.release.card.topics import parameters_of, statement_of
-from lightning_dpg.release.statement import folder_name, privacy_statement
+from lightning_dpg.release.statement import folder_name, privacy_statement, proved_by
 from lightning_dpg.release.writer import RECIPE, with_version, write_card
 from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.fit import fit_method
@@ -282,16 +282,6 @@ def test_without_one_of_both_guarantees_there_is_none(epsilon, rows):
     assert "| its epsilon, delta | none |" in card
 
 
-def test_a_run_with_a_row_budget_is_refused_a_budget_book(tmp_path):
-    book = f"sqlite:///{tmp_path / 'book.db'}"
-    method = EdgesAndRows()
-    accountant = PrivacyAccountant(1.0, 0.0, book=book, row_epsilon=1.0)
-    with pytest.raises(BookError, match="adds up one relation only"):
-        make_trainer(accountant).fit(method, EdgeListDataModule("karate"))
-    assert not method.ledger.entries
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_command_line_has_both_budgets(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["--method", "tests.two_relations.EdgesAndRows", "--epsilon", "1"]
@@ -448,3 +438,27 @@ def test_a_row_budget_that_says_nothing_gets_a_warning():
     assert "private columns of one node, who was 50 % sure" in large
     (small,) = row_budget_warnings(Budget(0.1, 0.0), 100)
     assert "of each value is off by about 20\nset privacy.row_epsilon to 0.2 or more" in small
+
+
+def of_another_relation(statement):
+    statement["entries"][3] |= {"relation": "edge", "record": "undirected edge"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda statement: None, None),
+        (of_a_relation, "it says nothing of private columns, which EdgesAndRows reads"),
+        (of_another_relation, "its read 'linked_rows' is of another kind than EdgesAndRows"),
+        (of_an_entry, "its read 'linked_rows' costs less than EdgesAndRows plans"),
+    ],
+)
+def test_verify_plans_a_shipped_method_with_both_budgets(run, edit, said):
+    statement = json.loads(json.dumps(run[1].statement))
+    edit(statement)
+    method = EdgesAndRows()
+    main, *others = proved_by(statement)
+    method.ledger.budget = main.budget
+    method.ledger.beside = {each.relation: each.budget for each in others}
+    faults = list(verification._faults_by_the_method(method, statement, is_of_today=True))
+    assert [said in fault for fault in faults] == ([] if said is None else [True]), faults

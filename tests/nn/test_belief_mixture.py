@@ -39,7 +39,8 @@ def test_probabilities_means_and_likelihood_of_a_step_are_those_of_loops(monkeyp
         for label in range(CLASSES):
             mean = means[0][label].numpy()
             spread = (1 - mean @ mean) / SIZE
-            d, variance = degrees.numpy(), 1.5**2 + degrees.numpy() * spread
+            d = degrees.numpy()
+            variance = 1.5**2 + d * (1 + 0.3 * np.maximum(d - 1, 0)) * spread
             densities = law.numpy() * [
                 multivariate_normal(one * mean, by).pdf(votes[node])
                 for one, by in zip(d, variance, strict=True)

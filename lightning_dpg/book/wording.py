@@ -96,8 +96,9 @@ def together_text(summary: dict[str, Any]) -> str:
         f"with {each['edges']} of its edges: epsilon {digits_up(each['epsilon'], 6)}, delta "
         f"{digits_up(each['delta'], 3)}"
         for each in summary["together"]
+        if each["epsilon"]
     ]
-    return f"the private columns of a node together {'; '.join(amounts)}" if amounts else ""
+    return f"the private columns of a node {'; '.join(amounts)}" if amounts else ""
 
 
 def name_of_total(summary: dict[str, Any]) -> str:

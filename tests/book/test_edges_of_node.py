@@ -1,7 +1,5 @@
 """Totals for at most D edges of one node: a number D for all runs, and none is mixed with another."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -163,13 +161,11 @@ def test_the_command_line_registers_the_number(place, capsys):
 def test_private_columns_beside_it_do_not_change_the_number(book):
     book.add_row_total("crm", Budget(1.0, 0.0))
     with pytest.raises(BookError, match="hides at most 5"):
-        book.reserve("crm", replace_beside(votes(5)))
-    book.reserve("crm", replace_beside(votes(20)))
+        book.reserve("crm", with_columns(votes(5)))
+    book.reserve("crm", with_columns(votes(20)))
 
 
-def replace_beside(request):
+def with_columns(request):
     """The request with a read of private columns."""
-    (moment,) = request.plan(request.budget)
-    columns = entry(0.5, relation=Relation.ATTRIBUTES)
-    plan = [replace(moment), columns]
+    plan = [*request.plan(request.budget), entry(0.5, relation=Relation.ATTRIBUTES)]
     return request._replace(plan=lambda _: plan, beside={Relation.ATTRIBUTES: Budget(0.5, 0.0)})

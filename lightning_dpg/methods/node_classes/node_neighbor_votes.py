@@ -10,7 +10,6 @@ from lightning_dpg.methods.constraints import POSITIVE, Constraints, at_least, e
 from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.nn.class_student import as_rows
 from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -65,6 +64,7 @@ class NodeNeighborVotes(NodeClassifier):
     """
 
     relation = Relation.EDGES_OF_NODE
+    learns_private_labels = True
     constraints: ClassVar[Constraints] = {
         **NODE_CLASS_SETTINGS,
         "max_edges": at_least(1),
@@ -95,6 +95,7 @@ class NodeNeighborVotes(NodeClassifier):
         """Plan the moment; the number of steps has no effect."""
         most = self.hparams["max_edges"]
         return [
+            *self.label_reads(),
             LedgerEntry.proved(
                 "clipped_vote_moment",
                 "moment of attributes and clipped votes of neighbors",
@@ -110,17 +111,14 @@ class NodeNeighborVotes(NodeClassifier):
 
     def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
         """Release the moment, and let the student learn from it."""
-        known, classes = (
-            self.known_nodes.cpu(),
-            as_rows(self.known_classes.cpu(), len(self.classes)),
-        )
+        evidence = self.evidence()
         self.moments.features.fit(attributes)
         rows = self.moments.rows(attributes)
-        beliefs = belief_rows(self.moments.public_beliefs(rows, known, classes))
+        beliefs = belief_rows(self.moments.public_beliefs(rows, evidence))
         read = reads["clipped_vote_moment"]
         votes = clipped(aggregate(source.edges, beliefs), self.clip)
         moment = self.pay(read, rows.T @ votes)
-        return self.moments.learn(moment, read.scale, rows, known, classes)
+        return self.moments.learn(moment, read.scale, rows, evidence)
 
     def predict_proba(self, attributes: Tensor) -> Tensor:
         """Predict classes from attributes of shape ``(P, F)`` alone: probabilities ``(P, C)``."""

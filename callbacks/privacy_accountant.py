@@ -18,7 +18,7 @@ from lightning_dpg.interfaces import Account, Released
 from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
-from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
@@ -33,7 +33,7 @@ UNASKED_DELTA = 1e-6
 
 
 class PrivacyAccountant(Callback):
-    """Log the privacy spent and stop before delta at epsilon would exceed the budget.
+    """Log the privacy spent and stop before delta at epsilon would exceed a budget.
 
     Each release is also written to ``ledger.jsonl`` in the run folder before it happens. A resumed
     run continues that file: steps after the last checkpoint stay booked.
@@ -261,15 +261,16 @@ class PrivacyAccountant(Callback):
     ) -> None:
         """Log the spent budget, and stop if it cannot pay another step."""
         ledger: PrivacyLedger = pl_module.ledger
-        budget = self.budget
-        pl_module.log_dict(
-            {
-                "privacy/epsilon": ledger.epsilon(budget.delta),
-                "privacy/delta": ledger.delta(budget.epsilon),
-                "privacy/steps": float(ledger.steps),
-            },
-            batch_size=1,
-        )
+        budget, rows = self.budget, self.row_budget
+        figures = {
+            "privacy/epsilon": ledger.epsilon(budget.delta),
+            "privacy/delta": ledger.delta(budget.epsilon),
+            "privacy/steps": float(ledger.steps),
+        }
+        if rows is not None:
+            spent = ledger.epsilon(rows.delta, relation=Relation.ATTRIBUTES)
+            figures["privacy/row_epsilon"] = spent
+        pl_module.log_dict(figures, batch_size=1)
         self._look_ahead(trainer, pl_module)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any, ClassVar, TypeVar
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
 from lightning_dpg.methods.constraints import Constraints, constraints_of
-from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
+from lightning_dpg.methods.planning import Budgets, check_plan, check_same_steps, prove_steps
 from lightning_dpg.metrics.curves import mean_curves
 from lightning_dpg.preflight.data import check_accountant, check_data, served_records
 from lightning_dpg.preflight.typed_trainer import typed
@@ -276,11 +277,18 @@ class PrivateModule(pl.LightningModule):
                 steps costs as little as one.
 
         Raises:
-            MisconfigurationException: If the plan spends more, or protects nothing. It names the
-                smallest epsilon that the settings keep.
+            MisconfigurationException: If the plan spends more than this budget or :attr:`row_budget`,
+                or protects nothing. It names the smallest epsilon that the settings keep.
         """
         self._check_settings(budget)
-        check_plan(self.plan, budget, steps, type(self).__name__, self.cheaper_settings())
+        budgets = {self.ledger.relation: budget, **self.ledger.beside}
+        plan = partial(self._plan_within, steps)
+        check_plan(plan, budgets, type(self).__name__, self.cheaper_settings())
+
+    def _plan_within(self, steps: int, budgets: Budgets) -> list[LedgerEntry]:
+        """Plan a run by the budgets of all its relations."""
+        with self._with_rows(budgets.get(Relation.ATTRIBUTES)):
+            return self.plan(budgets[self.ledger.relation], steps)
 
     def _check_settings(self, budget: Budget) -> None:
         """Refuse settings that protect nothing, or that spend a delta of a budget without one."""

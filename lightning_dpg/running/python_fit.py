@@ -202,7 +202,7 @@ def _tracker(
     prepare_wandb(arguments, str(folder))
     logger = WandbLogger(**vars(arguments))
     source = data if isinstance(data, str | Path) else type(data).__name__
-    describe_run(logger, run_facts(method, source, budget.budget))
+    describe_run(logger, run_facts(method, source, budget.budget, budget.row_budget))
     return logger
 
 

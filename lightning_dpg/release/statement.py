@@ -37,12 +37,13 @@ def privacy_statement(module: Released) -> dict[str, Any]:
     epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)
     epsilon_up = rounded_up(epsilon, ledger.budget.epsilon)
     claimed = module.claimed_epsilon(delta)
+    is_published = claimed is not None and type(module).__name__.endswith("AsPublished")
     condition = module.condition() if math.isfinite(epsilon) else None
     if accountant == PURE:
         delta = 0.0  # epsilon holds at any delta
     return {
         "method": type(module).__name__,
-        "mode": "plain" if claimed is None else "as_published",
+        "mode": "as_published" if is_published else "plain",
         "relation": ledger.relation.value,
         "epsilon": _number(epsilon_up),
         "delta": delta,

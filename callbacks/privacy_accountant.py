@@ -18,7 +18,7 @@ from lightning_dpg.interfaces import Account, Released
 from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
-from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
@@ -33,7 +33,7 @@ UNASKED_DELTA = 1e-6
 
 
 class PrivacyAccountant(Callback):
-    """Log the privacy spent and stop before delta at epsilon would exceed the budget.
+    """Log the privacy spent and stop before delta at epsilon would exceed a budget.
 
     Each release is also written to ``ledger.jsonl`` in the run folder before it happens. A resumed
     run continues that file: steps after the last checkpoint stay booked.
@@ -52,6 +52,8 @@ class PrivacyAccountant(Callback):
             ``LIGHTNING_DPG_BOOK``. ``none``, on the command line also ``--no-book``, leaves both
             out, and the model card says so.
         dataset: Name of the data in the book; by default they are recognized.
+        row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
+            It has no delta: their reads are of pure epsilon.
     """
 
     def __init__(
@@ -62,15 +64,17 @@ class PrivacyAccountant(Callback):
         upload_nonprivate: bool = False,
         book: str | None = None,
         dataset: str | None = None,
+        row_epsilon: float | Literal["inf"] | None = None,
     ) -> None:
-        """Check and store the budget.
+        """Check and store the budgets.
 
         Raises:
             Refusal: If it is none.
         """
         self.epsilon = float(epsilon)
         self.delta = delta
-        _ = self.budget
+        self.row_epsilon = None if row_epsilon is None else float(row_epsilon)
+        _ = self.budget, self.row_budget
         self.lost_steps = lost_steps
         self.upload_nonprivate = upload_nonprivate
         self.book = book
@@ -87,13 +91,7 @@ class PrivacyAccountant(Callback):
         Raises:
             Refusal: If it is none.
         """
-        if not self.epsilon > 0:
-            raise Refusal(f"privacy.epsilon must be positive, got {self.epsilon}")
-        if LARGEST_EPSILON < self.epsilon < math.inf:
-            raise Refusal(
-                f"privacy.epsilon {self.epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
-                "less, or to .inf for a run without noise"
-            )
+        _check_epsilon("privacy.epsilon", self.epsilon)
         if self.delta is None:
             if math.isfinite(self.epsilon):
                 raise Refusal("privacy.delta is missing; it may be left out at epsilon .inf")
@@ -101,6 +99,21 @@ class PrivacyAccountant(Callback):
         if not 0 <= self.delta < 1:
             raise Refusal(f"privacy.delta must lie in [0, 1), got {self.delta}")
         return Budget(self.epsilon, self.delta)
+
+    @property
+    def row_budget(self) -> Budget | None:
+        """Budget of the private columns of one node, which can be set anew between runs.
+
+        Its delta is 0: discrete Laplace noise and randomized response, which suit tables and labels,
+        need none, and the cost of a person's columns with k relations stays a sum of two epsilons.
+
+        Raises:
+            Refusal: If it is none.
+        """
+        if self.row_epsilon is None:
+            return None
+        _check_epsilon("privacy.row_epsilon", self.row_epsilon)
+        return Budget(self.row_epsilon, 0.0)
 
     @property
     def other_runs(self) -> str:
@@ -248,15 +261,16 @@ class PrivacyAccountant(Callback):
     ) -> None:
         """Log the spent budget, and stop if it cannot pay another step."""
         ledger: PrivacyLedger = pl_module.ledger
-        budget = self.budget
-        pl_module.log_dict(
-            {
-                "privacy/epsilon": ledger.epsilon(budget.delta),
-                "privacy/delta": ledger.delta(budget.epsilon),
-                "privacy/steps": float(ledger.steps),
-            },
-            batch_size=1,
-        )
+        budget, rows = self.budget, self.row_budget
+        figures = {
+            "privacy/epsilon": ledger.epsilon(budget.delta),
+            "privacy/delta": ledger.delta(budget.epsilon),
+            "privacy/steps": float(ledger.steps),
+        }
+        if rows is not None:
+            spent = ledger.epsilon(rows.delta, relation=Relation.ATTRIBUTES)
+            figures["privacy/row_epsilon"] = spent
+        pl_module.log_dict(figures, batch_size=1)
         self._look_ahead(trainer, pl_module)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
@@ -287,3 +301,14 @@ class PrivacyAccountant(Callback):
             exhausted = exhausted or not self._booked.affords(entries)
         if trainer.strategy.reduce_boolean_decision(exhausted, all=False):
             trainer.should_stop = True
+
+
+def _check_epsilon(setting: str, epsilon: float) -> None:
+    """Refuse an epsilon that is no budget."""
+    if not epsilon > 0:
+        raise Refusal(f"{setting} must be positive, got {epsilon}")
+    if LARGEST_EPSILON < epsilon < math.inf:
+        raise Refusal(
+            f"{setting} {epsilon:g} protects nothing: set it to {LARGEST_EPSILON:g} or "
+            "less, or to .inf for a run without noise"
+        )

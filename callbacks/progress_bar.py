@@ -10,11 +10,14 @@ from pytorch_lightning.callbacks import TQDMProgressBar
 from pytorch_lightning.callbacks.progress.tqdm_progress import Tqdm
 
 from lightning_dpg.privacy.budget import digits_up
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
 class PrivacyProgressBar(TQDMProgressBar):
     """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2``; it is rounded up.
 
+    That of private columns is ``row_eps``.
     It is drawn on stderr, since the lines at the end of a run are the output of a command.
     """
 
@@ -47,10 +50,13 @@ class PrivacyProgressBar(TQDMProgressBar):
         """Return the metrics at the end of the bar."""
         metrics = super().get_metrics(trainer, pl_module)
         metrics.pop("v_num", None)  # the run folder is named in full at the end
-        budget = pl_module.ledger.budget
-        if budget is not None and math.isfinite(budget.epsilon):
-            epsilon = digits_up(pl_module.ledger.epsilon(budget.delta), 3)
-            metrics["eps"] = f"{epsilon}/{budget.epsilon:g}"
+        ledger: PrivacyLedger = pl_module.ledger
+        shown = {"eps": ledger.relation, "row_eps": Relation.ATTRIBUTES}
+        for name, relation in shown.items():
+            budget = ledger.budget_of(relation)
+            if budget is not None and math.isfinite(budget.epsilon):
+                epsilon = digits_up(ledger.epsilon(budget.delta, relation=relation), 3)
+                metrics[name] = f"{epsilon}/{budget.epsilon:g}"
         return metrics
 
 

@@ -131,12 +131,14 @@ class Identity(NamedTuple):
         record: One edge in the words of its kind (public).
         names: Names of all nodes, which may be those of people; empty where the nodes are only
             numbered from 0 on.
+        rows: Private columns of all nodes, by the names of both; empty without private columns.
     """
 
     edges: bytes
     nodes: bytes
     record: str = "undirected edge"
     names: Sequence[str] = ()
+    rows: bytes = b""
 
 
 @runtime_checkable
@@ -258,8 +260,14 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
     def accept_data(self, data: object) -> None:
         """Take public facts of a data module that has been set up, or refuse it."""
 
-    def accept_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Hold the ledger to a budget; refuse a plan that does not fit it."""
+    @property
+    def pays_rows(self) -> bool:
+        """Whether it reads private columns of nodes, and so needs a row budget."""
+
+    def accept_budget(
+        self, budget: Budget, steps: int = 1, row_budget: Budget | None = None
+    ) -> None:
+        """Hold the ledger to its budgets; refuse a plan that does not fit them."""
 
 
 @runtime_checkable
@@ -367,6 +375,10 @@ class KeepsBudget(Protocol):
     @property
     def budget(self) -> Budget:
         """Budget of the run."""
+
+    @property
+    def row_budget(self) -> Budget | None:
+        """Budget of the private columns of nodes; None for a run that reads none."""
 
 
 class Account(Protocol):

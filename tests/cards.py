@@ -41,6 +41,16 @@ def statement(relation="edge", epsilon=1.0, delta=0.0, entries=None, **changes):
     return values | changes
 
 
+def with_rows(relation="edge", **changes):
+    """A statement as of a method that reads private columns too."""
+    record = "private columns of one node"
+    read = entry(relation="attributes", key="rows", record=record, epsilon=0.5)
+    further = {"relation": "attributes", "epsilon": 0.5, "delta": 0.0, "record": record}
+    values = statement(relation, **changes)
+    values["beside"] = [further | {"accountant": "sum of pure epsilons", "reads": 1}]
+    return values | {"entries": [*values["entries"], read]}
+
+
 def card_of(statement, **changes):
     """The card of a statement in Markdown, with other facts."""
     return pages(statement | topics(statement, FACTS._replace(**changes)))[CARD]

@@ -14,6 +14,7 @@ from lightning_dpg.cli.run_folder import RunFolder
 from lightning_dpg.errors import CommandError, explain, is_interrupt
 from lightning_dpg.interfaces import Released
 from lightning_dpg.outcome import INTERRUPTED
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
@@ -135,10 +136,19 @@ def spent_so_far(module: Released) -> str:
     ledger, condition = module.ledger, module.condition()
     budget = ledger.budget
     if budget is None or math.isinf(budget.epsilon):
-        return "spent without a budget"
+        return f"spent without a budget{_spent_on_rows(ledger)}"
     epsilon = math.ceil(ledger.epsilon(budget.delta) * 1e3) / 1e3  # never below the proved epsilon
     cost = f"epsilon {epsilon:.15g} of {budget.epsilon:g}, delta {budget.delta:g}"
+    cost += _spent_on_rows(ledger)
     return f"spent for good: {cost}" + (f", if {condition}" if condition else "")
+
+
+def _spent_on_rows(ledger: PrivacyLedger) -> str:
+    budget = ledger.beside.get(Relation.ATTRIBUTES)
+    if budget is None or math.isinf(budget.epsilon):
+        return ""
+    epsilon = math.ceil(ledger.epsilon(budget.delta, relation=Relation.ATTRIBUTES) * 1e3) / 1e3
+    return f"; of private columns epsilon {epsilon:.15g} of {budget.epsilon:g}"
 
 
 def _is_spent(module: Released) -> bool:
@@ -148,4 +158,8 @@ def _is_spent(module: Released) -> bool:
 def _no_more(ledger: PrivacyLedger) -> str:
     budget = ledger.budget
     assert budget is not None  # set before the fit
-    return f"the budget (epsilon {budget.epsilon:g}, delta {budget.delta:g}) affords no more"
+    rows = ledger.beside.get(Relation.ATTRIBUTES)
+    of_rows = "" if rows is None else f", row_epsilon {rows.epsilon:g}"
+    return (
+        f"the budget (epsilon {budget.epsilon:g}, delta {budget.delta:g}{of_rows}) affords no more"
+    )

@@ -131,13 +131,16 @@ def prepare_wandb(arguments: Namespace, folder: str) -> None:
         rank_zero_info(f"wandb: {reason}; offline run in {folder}, see `wandb sync`")
 
 
-def run_facts(method: PrivateModule, source: Any, budget: Budget) -> dict[str, Any]:
+def run_facts(
+    method: PrivateModule, source: Any, budget: Budget, rows: Budget | None
+) -> dict[str, Any]:
     """Return the public facts that describe a run.
 
     Args:
         method: The method.
         source: Name of the graph, or path of its file.
         budget: Budget of the run.
+        rows: Budget of the private columns of one node, if the run has one.
     """
     return {
         "method": type(method).__name__,
@@ -145,6 +148,7 @@ def run_facts(method: PrivateModule, source: Any, budget: Budget) -> dict[str, A
         "epsilon": budget.epsilon,
         "delta": budget.delta,
         "relation": method.relation.value,
+        **({} if rows is None else {"row_epsilon": rows.epsilon}),
     }
 
 

@@ -202,7 +202,7 @@ class PrivateCLI(LightningCLI):
         assert self._folder is not None  # reserved before any file is written
         settings, data = self._get(self.config_init, "trainer"), self._settings.data
         source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
-        facts = run_facts(self.model, source, self._accountant.budget)
+        facts = run_facts(self.model, source, self._accountant.budget, self._accountant.row_budget)
         settings.logger = [
             self._folder.logger,
             *trackers(settings.logger, self._trackers, facts),

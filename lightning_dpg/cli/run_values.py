@@ -46,5 +46,6 @@ def _guarantee(statement: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "guarantee": full_sentence(dict(statement)) if has_one else statement["guarantee"],
         **{name: statement[name] for name in _STATED},
+        **({"beside": statement["beside"]} if "beside" in statement else {}),
         "reads": len(statement["entries"]),
     }

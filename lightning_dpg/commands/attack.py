@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lightning_dpg.outcome import Outcome
-from lightning_dpg.running.early_files import refuse_missing_graph, refuse_missing_published
-from lightning_dpg.running.run_config import check_run
+from lightning_dpg.running.early_files import refuse_missing_inputs
 from lightning_dpg.running.settings import find_config
 from lightning_dpg.running.source import Reading
 
@@ -61,12 +60,7 @@ def attack(
     """
     if baseline_config is not None:
         find_config(baseline_config)
-    if not published:
-        check_run(real, reading, "attack")
-    else:
-        refuse_missing_graph(real, reading)
-    for name in published or ():
-        refuse_missing_published(name)
+    refuse_missing_inputs(real, published, reading, "attack")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.auditing.attacks import attack_published
     from lightning_dpg.release.reader import imported, open_release

@@ -10,8 +10,7 @@ from lightning_dpg.errors import CommandError, explain
 from lightning_dpg.formats.whole_files import scratch_of
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
 from lightning_dpg.outcome import FINE, REFUSED, Outcome
-from lightning_dpg.running.early_files import refuse_missing_graph, refuse_missing_published
-from lightning_dpg.running.run_config import check_run
+from lightning_dpg.running.early_files import refuse_missing_inputs
 from lightning_dpg.running.source import Reading
 
 if TYPE_CHECKING:
@@ -103,12 +102,7 @@ def evaluate(
     for option, path in outputs.items():
         if path is not None:
             _check_output(option, path, inputs)
-    if not synthetic:
-        check_run(real, reading, "evaluate")
-    else:
-        refuse_missing_graph(real, reading)
-    for name in synthetic or ():
-        refuse_missing_published(name)
+    refuse_missing_inputs(real, synthetic, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_classes, evaluate_graphs
     from lightning_dpg.evaluation.measured import NOT_PRIVATE

@@ -24,6 +24,7 @@ from lightning_dpg.running.source_options import group_options
 _SAME = {
     "epsilon": "privacy.epsilon",
     "delta": "privacy.delta",
+    "row-epsilon": "privacy.row_epsilon",
     "seed": "seed_everything",
     "book": "privacy.book",
     "dataset": "privacy.dataset",
@@ -127,6 +128,7 @@ def fit(
     seed: int | None = None,
     book: str | None = None,
     dataset: str | None = None,
+    row_epsilon: float | None = None,
 ) -> LongForm:
     """Fit a method to a private graph within a budget, and write a release.
 
@@ -152,6 +154,7 @@ def fit(
         seed: Public seed, which the noise does not follow.
         book: URL of the budget book; by default that of LIGHTNING_DPG_BOOK.
         dataset: Name of the data in the book; by default they are recognized.
+        row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
 
     Example:
         python -m lightning_dpg fit transfers.csv --epsilon 1 --source payer --target payee
@@ -180,7 +183,14 @@ def fit(
         method, reason = _recommended(facts)
         notes = [reason, "another one: --method NAME, or --goal GOAL"]
     chosen = [] if method is None else _method_words(method)
-    options = {"epsilon": epsilon, "delta": delta, "seed": seed, "book": book, "dataset": dataset}
+    options = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "row-epsilon": row_epsilon,
+        "seed": seed,
+        "book": book,
+        "dataset": dataset,
+    }
     added = [f"--{_SAME[name]}={value}" for name, value in options.items() if value is not None]
     if file is not None or reading.given():
         section = data_settings(file, reading.given(), form)

@@ -48,6 +48,7 @@ def verify(release: Path) -> Outcome:
     warnings = warnings_of(folder)
     statement = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
     stated = {name: statement.get(name) for name in _STATED}
+    stated |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(
         [*_red(warnings), *summary(folder)],
         {"release": folder, "faults": [], "warnings": warnings, **stated},

@@ -1,8 +1,10 @@
 """Base class of all methods: each owns a ledger, and plans what it spends."""
 
+import contextlib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any, ClassVar, TypeVar
 
@@ -14,7 +16,7 @@ from torch import Tensor, nn
 
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
 from lightning_dpg.methods.constraints import Constraints, constraints_of
-from lightning_dpg.methods.planning import check_plan, check_same_steps, prove_steps
+from lightning_dpg.methods.planning import Budgets, check_plan, check_same_steps, prove_steps
 from lightning_dpg.metrics.curves import mean_curves
 from lightning_dpg.preflight.data import check_accountant, check_data, served_records
 from lightning_dpg.preflight.typed_trainer import typed
@@ -135,7 +137,7 @@ class PrivateModule(pl.LightningModule):
         """Plan every event of a whole run: the final content of the ledger.
 
         A pure function of the settings, of public facts and of its arguments, which books and draws
-        nothing. Releases take their noise and epsilons from the plan, so planned and spent costs
+        nothing. :attr:`row_budget` is one of these facts: it is set before a plan is asked for. Releases take their noise and epsilons from the plan, so planned and spent costs
         agree. A method whose noise is a setting plans as many steps as fit the budget.
 
         Args:
@@ -169,9 +171,11 @@ class PrivateModule(pl.LightningModule):
         read: LedgerEntry,
         value: V,
         law: Callable[[V, NoiseSource], Tensor] | None = None,
+        *,
+        also: Sequence[LedgerEntry] = (),
     ) -> Tensor:
         """Book a planned read, draw its noise and publish it, see :func:`lightning_dpg.privacy.pay.pay`."""
-        return pay(read, value, self.ledger, self.noise, law)
+        return pay(read, value, self.ledger, self.noise, law, also=also)
 
     def unprotected_training(self, why: str) -> LedgerEntry:
         """Build the entry of a training that protects nothing."""
@@ -203,11 +207,49 @@ class PrivateModule(pl.LightningModule):
         self._check_settings(self.ledger.budget)  # also if the budget was set without accept_budget
         return self.ledger.budget
 
-    def accept_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Hold the ledger to a budget, after one :meth:`check_budget`."""
-        if self.ledger.budget != budget:
-            self.check_budget(budget, steps)
+    @property
+    def pays_rows(self) -> bool:
+        """Whether its settings, or the data, make it read private columns of nodes.
+
+        Such a method books entries of the relation ``attributes``, and a run of it has a row budget.
+        """
+        return False
+
+    @property
+    def row_budget(self) -> Budget | None:
+        """Budget of the private columns of one node; None for a run that reads none (public)."""
+        return self.ledger.beside.get(Relation.ATTRIBUTES)
+
+    def accept_budget(
+        self, budget: Budget, steps: int = 1, row_budget: Budget | None = None
+    ) -> None:
+        """Hold the ledger to its budgets, after one :meth:`check_budget`.
+
+        Args:
+            budget: Budget of the relation of the method.
+            steps: Private steps of the whole run, as far as known.
+            row_budget: Budget of the private columns of one node, which plans may use.
+        """
+        if (self.ledger.budget, self.row_budget) != (budget, row_budget):
+            with self._with_rows(row_budget):
+                self.check_budget(budget, steps)
             self.ledger.budget = budget
+            self._set_rows(row_budget)
+
+    @contextlib.contextmanager
+    def _with_rows(self, budget: Budget | None) -> Iterator[None]:
+        """Plan with another row budget for a while."""
+        before = self.row_budget
+        self._set_rows(budget)
+        try:
+            yield
+        finally:
+            self._set_rows(before)
+
+    def _set_rows(self, budget: Budget | None) -> None:
+        self.ledger.beside.pop(Relation.ATTRIBUTES, None)
+        if budget is not None:
+            self.ledger.beside[Relation.ATTRIBUTES] = budget
 
     def delta_setting(self) -> str | None:
         """Setting, if any, by which a method of pure epsilon spends a delta."""
@@ -232,11 +274,18 @@ class PrivateModule(pl.LightningModule):
                 steps costs as little as one.
 
         Raises:
-            MisconfigurationException: If the plan spends more, or protects nothing. It names the
-                smallest epsilon that the settings keep.
+            MisconfigurationException: If the plan spends more than this budget or :attr:`row_budget`,
+                or protects nothing. It names the smallest epsilon that the settings keep.
         """
         self._check_settings(budget)
-        check_plan(self.plan, budget, steps, type(self).__name__, self.cheaper_settings())
+        budgets = {self.ledger.relation: budget, **self.ledger.beside}
+        plan = partial(self._plan_within, steps)
+        check_plan(plan, budgets, type(self).__name__, self.cheaper_settings())
+
+    def _plan_within(self, steps: int, budgets: Budgets) -> list[LedgerEntry]:
+        """Plan a run by the budgets of all its relations."""
+        with self._with_rows(budgets.get(Relation.ATTRIBUTES)):
+            return self.plan(budgets[self.ledger.relation], steps)
 
     def _check_settings(self, budget: Budget) -> None:
         """Refuse settings that protect nothing, or that spend a delta of a budget without one."""

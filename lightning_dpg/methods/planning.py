@@ -1,4 +1,4 @@
-"""Check of a run's plan against its budget before the first event, with one composition."""
+"""Check of a run's plan against its budgets before the first event, with one composition each."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +9,16 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, smallest_epsilon
 from lightning_dpg.privacy.calibration import max_steps
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 _MOST_STEPS = 10**9
 
-Plan = Callable[[Budget, int], list[LedgerEntry]]
-"""Every event of a whole run, from its budget and the number of its private steps."""
+Budgets = Mapping[Relation, Budget]
+"""Budget of each relation of a run, that of its guarantee first."""
+
+Plan = Callable[[Budgets], list[LedgerEntry]]
+"""Every event of a whole run, by its budgets."""
 
 Reads = Mapping[str, LedgerEntry]
 """Planned reads of a run by their keys, in the order of the plan."""
@@ -37,46 +40,88 @@ def check_shares(**shares: float) -> None:
         raise Refusal(f"shares must be positive and add up to less than 1, got {names}")
 
 
-def keeps(plan: Plan, budget: Budget, steps: int) -> bool:
-    """Return whether a plan fits a budget; the check books nothing."""
+def exceeded(plan: Plan, budgets: Budgets) -> list[Relation]:
+    """Relations whose budgets a plan exceeds; the check books nothing.
+
+    A plan that finds no noise for its budgets does not say which one is too small: it may be any.
+    """
     try:
-        entries = plan(budget, steps)
+        entries = plan(budgets)
     except BudgetTooSmall:
-        return False
-    if not entries:
-        return True
-    ledger = PrivacyLedger(entries[0].relation)
-    ledger.budget = budget
-    return ledger.affords(*entries)
+        return [relation for relation, each in budgets.items() if math.isfinite(each.epsilon)]
+    main, *others = budgets
+    ledger = PrivacyLedger(main)
+    ledger.budget = budgets[main]
+    ledger.beside = {relation: budgets[relation] for relation in others}
+    return ledger.exceeded(*entries)
 
 
-def check_plan(plan: Plan, budget: Budget, steps: int, name: str, cheaper: str | None) -> None:
-    """Refuse a budget that a plan exceeds.
+def check_plan(plan: Plan, budgets: Budgets, name: str, cheaper: str | None) -> None:
+    """Refuse budgets that a plan exceeds.
 
     Args:
         plan: Plan of a method.
-        budget: Budget of the run.
-        steps: Private steps of the whole run.
+        budgets: Budgets of the run.
         name: Name of the method.
-        cheaper: Other ways to make the plan fit, to follow "or".
+        cheaper: Other ways to make the plan fit the first budget, to follow "or".
 
     Raises:
-        MisconfigurationException: If the plan spends more. It names the smallest epsilon that the
-            plan keeps at this delta.
+        MisconfigurationException: If the plan spends more. It names each budget that is too small
+            alone, with the smallest epsilon that the plan keeps at its delta.
     """
-    if math.isinf(budget.epsilon) or keeps(plan, budget, steps):
+    if all(math.isinf(budget.epsilon) for budget in budgets.values()):
         return
-    least = smallest_epsilon(
-        lambda epsilon: keeps(plan, Budget(epsilon, budget.delta), steps), budget.epsilon
-    )
-    if least is None:
-        raise MisconfigurationException(
-            f"no privacy.epsilon pays for {name} at privacy.delta {budget.delta:g}: raise delta"
+    too_small = exceeded(plan, budgets)
+    if not too_small:
+        return
+    least = {relation: _least(plan, budgets, relation) for relation in too_small}
+    lines = []
+    for relation, epsilon in least.items():
+        if epsilon is None:
+            continue
+        is_main = relation not in _SETTINGS
+        way = f", or {cheaper}" if cheaper and is_main else ""
+        delta = f" at delta {budgets[relation].delta:g}" if is_main else ""
+        what = f"all that {name} releases" if is_main else f"what {name} reads of private columns"
+        lines.append(
+            f"{_setting(relation)} {budgets[relation].epsilon:g}{delta} does not pay for {what}\n"
+            f"set it to {epsilon:g} or more{way}"
         )
-    raise MisconfigurationException(
-        f"privacy.epsilon {budget.epsilon:g} at delta {budget.delta:g} does not pay for all that "
-        f"{name} releases\nset it to {least:g} or more" + (f", or {cheaper}" if cheaper else "")
+    raise MisconfigurationException("\n".join(lines or [_never(name, too_small, budgets)]))
+
+
+_SETTINGS = {Relation.ATTRIBUTES: "privacy.row_epsilon"}
+"""Setting of the epsilon of relations beside that of the guarantee."""
+
+
+def _setting(relation: Relation) -> str:
+    return _SETTINGS.get(relation, "privacy.epsilon")
+
+
+def _least(plan: Plan, budgets: Budgets, relation: Relation) -> float | None:
+    """Smallest epsilon of one relation, the other budgets as they are, that a plan keeps."""
+    epsilon, delta = budgets[relation]
+    return smallest_epsilon(
+        lambda tried: relation not in exceeded(plan, {**budgets, relation: Budget(tried, delta)}),
+        epsilon,
     )
+
+
+def _never(name: str, too_small: Sequence[Relation], budgets: Budgets) -> str:
+    """Say that no epsilon of one relation alone pays for a plan."""
+    if len(too_small) > 1:
+        both = " and ".join(
+            f"{_setting(relation)} {budgets[relation].epsilon:g}" for relation in too_small
+        )
+        return f"{both} do not pay for all that {name} releases: raise both"
+    (relation,) = too_small
+    if relation in _SETTINGS:
+        return (
+            f"no {_setting(relation)} pays for what {name} reads of private columns: it has no delta, "
+            "and they are read with one"
+        )
+    delta = budgets[relation].delta
+    return f"no privacy.epsilon pays for {name} at privacy.delta {delta:g}: raise delta"
 
 
 def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
@@ -87,7 +132,7 @@ def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
         step: Cost of one step.
         limit: Largest number of remaining steps.
     """
-    budget = ledger.budget
+    budget = ledger.budget_of(step.relation)
     if budget is None or math.isinf(budget.epsilon) or limit < 1:
         return
     event = step.event
@@ -97,7 +142,7 @@ def prove_steps(ledger: PrivacyLedger, step: LedgerEntry, limit: float) -> None:
         budget,
         event.noise_multiplier,
         sample_rate=event.sample_rate,
-        other=ledger.entries,
+        other=ledger.of(step.relation),
         limit=int(min(limit, _MOST_STEPS)),
     )
     if count:
@@ -117,7 +162,7 @@ def check_same_steps(ledger: PrivacyLedger, step: LedgerEntry) -> None:
     Raises:
         MisconfigurationException: If the steps differ. Nothing is booked.
     """
-    for booked in ledger.entries:
+    for booked in ledger.of(step.relation):
         before, now = booked.event, step.event
         if booked.name != step.name or not isinstance(before, Gaussian) or before == now:
             continue

@@ -35,18 +35,24 @@ class Relation(StrEnum):
     """At most D edges of one node are added or removed; its entries name the public number D."""
     LOCAL_GRAPH = "local_graph"
     """The graph of one client is exchanged for any other."""
+    ATTRIBUTES = "attributes"
+    """The private columns of one node, such as its label or age, are exchanged for any other values
+    of their public domains. All edges stay. It is public which nodes have values. This relation
+    stands beside that of a method, with a budget of its own."""
 
     @classmethod
     def _missing_(cls, value: object) -> Never:
         raise Refusal(f"unknown relation {str(value)!r}: this version has {', '.join(cls)}")
 
 
-_RECORDS = {
+RECORDS = {
     Relation.EDGE: "undirected edge",
     Relation.NODE: "edges of a node",
     Relation.EDGES_OF_NODE: "several edges of one node",
     Relation.LOCAL_GRAPH: "graph of one client",
+    Relation.ATTRIBUTES: "private columns of one node",
 }
+"""One unit of protection, by the relation; entries can name it more exactly."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +265,7 @@ class LedgerEntry:
     def __post_init__(self) -> None:
         """Settle the record, and refuse what the accountants do not cover."""
         if not self.record:
-            object.__setattr__(self, "record", _RECORDS[self.relation])
+            object.__setattr__(self, "record", RECORDS[self.relation])
         if self.steps < 1:
             raise Refusal(f"{self.name}: steps must be positive, got {self.steps}")
         if not self.sensitivity >= 0:

@@ -20,6 +20,10 @@ from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Relation
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 
 
+_BESIDE = "beside"
+"""Key of the relation of the ledger in a line of its journal that has another one."""
+
+
 class PrivacyBudgetExceeded(Refusal):
     """A release was refused because it would overspend the budget. Nothing was booked."""
 
@@ -41,10 +45,10 @@ class PrivacyLedger:
 
     Attributes:
         relation: Neighboring relation of the guarantee.
-        entries: Releases so far; equal successive releases under one key are one entry.
+        entries: Releases so far; equal successive releases under one key and relation are one entry.
         budget: Budget of ``relation``; None refuses nothing.
-        beside: Budgets of further relations, which protect something else in the same data. Entries
-            of all other relations are refused.
+        beside: Budgets of further relations, which protect something else in the same data. Reads of
+            all other relations are refused.
         journal: File to which each release is written before it is booked. A run that was killed
             reads its releases there. A new file starts with what was booked before.
         account: Function of a budget book, which adds up runs. It gets the entries of each read
@@ -67,10 +71,10 @@ class PrivacyLedger:
 
     @property
     def steps(self) -> int:
-        """Private training steps: those of all Gaussian entries that are sampled or repeated."""
+        """Private training steps: those of Gaussian entries of ``relation``, sampled or repeated."""
         return sum(
             entry.steps
-            for entry in self.entries
+            for entry in self.of(self.relation)
             if isinstance(entry.event, Gaussian)
             and (entry.event.sample_rate < 1 or entry.steps > 1)
         )
@@ -81,6 +85,15 @@ class PrivacyLedger:
         return [
             f"{entry.name}: {entry.why_void}" for entry in self.entries if not entry.event.protects
         ]
+
+    @property
+    def relations(self) -> list[Relation]:
+        """The relation of the guarantee, and after it those of other releases so far."""
+        return list(dict.fromkeys([self.relation, *(entry.relation for entry in self.entries)]))
+
+    def budget_of(self, relation: Relation) -> Budget | None:
+        """Budget of one relation; None if it has none."""
+        return self.budget if relation is self.relation else self.beside.get(relation)
 
     def of(self, relation: Relation) -> list[LedgerEntry]:
         """Entries of one relation, which compose with each other only."""
@@ -99,8 +112,9 @@ class PrivacyLedger:
             if reads and not self._affords(relation, budget, reads):
                 booked, (epsilon, delta) = self.of(relation), budget
                 names = " and ".join(repr(entry.name) for entry in reads)
+                of = "" if relation is self.relation else f" of the relation {relation.value!r}"
                 raise PrivacyBudgetExceeded(
-                    f"{names} would raise delta at epsilon={epsilon:g} from "
+                    f"{names} would raise delta at epsilon={epsilon:g}{of} from "
                     f"{self._delta(relation, booked, epsilon):.3g} to "
                     f"{self._delta(relation, [*booked, *reads], epsilon):.3g}; "
                     f"the budget is {delta:.3g}"
@@ -132,11 +146,16 @@ class PrivacyLedger:
         Releases that were shown to fit are remembered, and a part of them is not composed again: it
         costs no more. So a run whose plan was checked needs no time for its steps.
         """
+        return not self.exceeded(*entries)
+
+    def exceeded(self, *entries: LedgerEntry) -> list[Relation]:
+        """Relations whose budgets do not pay for ``entries`` beside all releases so far."""
         self._check(entries)
-        return all(
-            self._affords(relation, budget, [e for e in entries if e.relation is relation])
+        return [
+            relation
             for relation, budget in self._budgets().items()
-        )
+            if not self._affords(relation, budget, [e for e in entries if e.relation is relation])
+        ]
 
     def rdp(self, *extra: LedgerEntry) -> Curve:
         """Renyi curve at ``ORDERS`` of all releases and ``extra`` ones under ``relation``."""
@@ -149,27 +168,38 @@ class PrivacyLedger:
         """
         return self._delta(self.relation, self._with(extra), epsilon)
 
-    def epsilon(self, delta: float, *extra: LedgerEntry) -> float:
+    def epsilon(self, delta: float, *extra: LedgerEntry, relation: Relation | None = None) -> float:
         """Epsilon at ``delta`` of all releases and ``extra`` ones, by the fast accountants.
 
         It is that of Renyi or Gaussian DP, or the budget's if the releases were shown to fit it.
+
+        Args:
+            delta: Where epsilon is asked for.
+            *extra: Further releases.
+            relation: The relation that is asked for; by default that of the guarantee.
         """
-        entries = self._with(extra)
+        relation = relation or self.relation
+        entries = self._with(extra, relation)
         epsilon = composition.quick_epsilon(entries, delta)
-        budget = self.budget
-        if budget is not None and delta >= budget.delta and self._is_proved(self.relation, entries):
+        budget = self.budget_of(relation)
+        if budget is not None and delta >= budget.delta and self._is_proved(relation, entries):
             epsilon = min(epsilon, budget.epsilon)
         return epsilon
 
-    def headline(self, delta: float) -> tuple[float, str]:
+    def headline(self, delta: float, relation: Relation | None = None) -> tuple[float, str]:
         """Return the smallest epsilon that any accountant proves at ``delta``, and its name.
 
         The search has a tolerance. The budget's epsilon is returned if it is kept and smaller.
+
+        Args:
+            delta: Where epsilon is asked for.
+            relation: The relation that is asked for; by default that of the guarantee.
         """
-        epsilon, name = composition.headline(self.of(self.relation), delta)
-        budget = self.budget
+        relation = relation or self.relation
+        epsilon, name = composition.headline(self.of(relation), delta)
+        budget = self.budget_of(relation)
         if budget is not None and delta >= budget.delta and epsilon > budget.epsilon:
-            epsilon = budget.epsilon if self.affords() else epsilon
+            epsilon = budget.epsilon if self._affords(relation, budget, ()) else epsilon
         return epsilon, name
 
     def state_dict(self) -> dict[str, Any]:
@@ -180,12 +210,13 @@ class PrivacyLedger:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Replace the releases by those of ``state``."""
+        """Replace the releases by those of ``state``, of relations without a budget here too.
+
+        They were released, and a statement says what they cost. Further reads need the budget.
+        """
         if Relation(state["relation"]) is not self.relation:
             raise Refusal(f"a ledger of {state['relation']!r} cannot become {self.relation!r}")
-        entries = [LedgerEntry.from_dict(entry) for entry in state["entries"]]
-        self._check(entries)
-        self.entries = entries
+        self.entries = [LedgerEntry.from_dict(entry) for entry in state["entries"]]
 
     def catch_up(self, state: dict[str, Any]) -> None:
         """Book every step that ``state`` shows beyond this ledger's, even beyond the budget.
@@ -218,21 +249,23 @@ class PrivacyLedger:
     def replay(path: Path) -> dict[str, Any]:
         """State of the ledger that wrote the journal ``path``.
 
-        A last line without an end was not booked and is left out.
+        A last line without an end was not booked and is left out. If a kill has torn the lines of one
+        read apart, those of some of its relations are left: the read did not happen, so they count
+        too much, and never too little.
         """
         text = path.read_text(encoding="utf-8")
         lines = [json.loads(line) for line in text.split("\n")[:-1]]
         if not lines:
             raise Refusal(f"the journal {path} holds no release")
-        ledger = PrivacyLedger(Relation(lines[0]["relation"]))
+        ledger = PrivacyLedger(Relation(lines[0].get(_BESIDE, lines[0]["relation"])))
         for line in lines:
+            line.pop(_BESIDE, None)
             ledger._book(LedgerEntry.from_dict(line))
         return ledger.state_dict()
 
     def _ledger_of(self, state: dict[str, Any]) -> "PrivacyLedger":
-        """Ledger of the same relations that holds the releases of ``state``."""
+        """Ledger of the same relation that holds the releases of ``state``."""
         other = PrivacyLedger(self.relation)
-        other.beside = self.beside
         other.load_state_dict(state)
         return other
 
@@ -249,9 +282,13 @@ class PrivacyLedger:
         own = {} if self.budget is None else {self.relation: self.budget}
         return own | self.beside
 
-    def _with(self, extra: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    def _with(
+        self, extra: Sequence[LedgerEntry], relation: Relation | None = None
+    ) -> list[LedgerEntry]:
+        """Releases so far and further ones, of one relation; by default that of the guarantee."""
         self._check(extra)
-        return [*self.of(self.relation), *(e for e in extra if e.relation is self.relation)]
+        relation = relation or self.relation
+        return [*self.of(relation), *(entry for entry in extra if entry.relation is relation)]
 
     def _affords(self, relation: Relation, budget: Budget, entries: Sequence[LedgerEntry]) -> bool:
         """Return whether entries of one relation still fit its budget."""
@@ -265,7 +302,7 @@ class PrivacyLedger:
 
     def _delta(self, relation: Relation, entries: Sequence[LedgerEntry], epsilon: float) -> float:
         delta = composition.quick_delta(entries, epsilon)
-        budget = self._budgets().get(relation)
+        budget = self.budget_of(relation)
         if budget and epsilon >= budget.epsilon and self._is_proved(relation, entries):
             delta = min(delta, budget.delta)
         return delta
@@ -280,7 +317,7 @@ class PrivacyLedger:
     def _book(self, entry: LedgerEntry) -> None:
         for i in reversed(range(len(self.entries))):
             last = self.entries[i]
-            if last.key == entry.key:
+            if (last.key, last.relation) == (entry.key, entry.relation):
                 if _kind(last) == _kind(entry):
                     self.entries[i] = replace(last, steps=last.steps + entry.steps)
                     return
@@ -290,7 +327,7 @@ class PrivacyLedger:
     def _is_proved(self, relation: Relation, entries: Sequence[LedgerEntry]) -> bool:
         """Return whether ``entries`` are a part of releases that were shown to fit the budget."""
         budget, costs = self._proved.get(relation, (None, Counter[Event]()))
-        is_same = budget is not None and budget == self._budgets().get(relation)
+        is_same = budget is not None and budget == self.budget_of(relation)
         return is_same and composition.costs(entries) <= costs
 
     def _write(self, journal: Path, entries: Sequence[LedgerEntry]) -> None:
@@ -301,8 +338,14 @@ class PrivacyLedger:
         if not journal.exists() or journal.stat().st_size == 0:
             lines = [*self.entries, *entries]
         with journal.open("a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(line.to_dict()) + "\n" for line in lines))
+            file.write("".join(self._line(line) for line in lines))
         self._written = _facts(journal)
+
+    def _line(self, entry: LedgerEntry) -> str:
+        """Line of the journal. That of another relation names the ledger's: it may be the first."""
+        is_beside = entry.relation is not self.relation
+        values = entry.to_dict() | ({_BESIDE: self.relation.value} if is_beside else {})
+        return json.dumps(values) + "\n"
 
     def _refuse_other_writer(self, journal: Path) -> None:
         """Refuse to write where another run has written: neither would know what both spend."""

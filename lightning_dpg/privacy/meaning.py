@@ -83,6 +83,27 @@ def group_budget(epsilon: float, delta: float, size: int) -> Budget:
     return Budget(size * epsilon, together)
 
 
+def joint_budget(units: Budget, other: Budget) -> Budget:
+    r"""Guarantee for units of one relation together with one unit of another relation.
+
+    Two inputs that differ in both have a third one between them, which differs from each in one of
+    both. A probability is at most :math:`e^{\epsilon_1}` times that of the third plus
+    :math:`\delta_1`, which is at most :math:`e^{\epsilon_2}` times that of the second plus
+    :math:`\delta_2`: the epsilons add up, and delta is :math:`\delta_1 + e^{\epsilon_1} \delta_2`.
+    The third may share either part with the first, so the smaller delta of both orders holds. That of
+    a relation without a delta multiplies nothing: the other one's delta stays as it is.
+
+    Args:
+        units: Of the units of one relation, such as k edges by :func:`group_budget`.
+        other: Of the unit of the other relation.
+    """
+    deltas = (
+        first.delta + math.exp(min(first.epsilon, 700.0)) * second.delta
+        for first, second in ((units, other), (other, units))
+    )
+    return Budget(units.epsilon + other.epsilon, min(1.0, *deltas))
+
+
 def epsilon_by_edges(entries: Sequence[LedgerEntry], delta: float) -> dict[int, float]:
     r"""Epsilon for m edges of one node together, for the numbers m of ``NUMBERS_OF_EDGES``.
 

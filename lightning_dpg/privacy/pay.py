@@ -17,6 +17,7 @@ from lightning_dpg.privacy.mechanisms import integer_noise, normal_noise
 from lightning_dpg.privacy.noise import NoiseSource
 
 V = TypeVar("V")
+_ROUNDING = 1e-9  # relative
 
 
 def pay(
@@ -37,23 +38,36 @@ def pay(
         noise: Secret source of the noise.
         law: Law of the released value, built from ``read``; by default that of :func:`noise_of`,
             for which the value is a tensor.
-        also: What the same read costs under other relations. All are booked, or none.
+        also: What the same read costs under other relations, entries with keys of their own. All are
+            booked, or none.
 
     Returns:
         The released value.
 
     Raises:
         PrivacyBudgetExceeded: If the budget does not cover it; nothing is booked then.
-        Refusal: If the noise of the read cannot be drawn; nothing is booked then.
+        Refusal: If the noise of the read cannot be drawn, or if an entry of another relation was
+            planned for more noise than that; nothing is booked then.
     """
     if law is not None:
         draw = partial(law, value)
     elif isinstance(value, Tensor):
         draw = partial(noise_of(read), value)
+        _refuse_more_noise(read, also)
     else:
         raise TypeError(f"{read.name}: noise is added to a tensor, not to {type(value).__name__}")
     ledger.spend(read, *also)
     return ledger.publish(read.key, draw(noise))
+
+
+def _refuse_more_noise(read: LedgerEntry, also: Sequence[LedgerEntry]) -> None:
+    """Refuse an entry whose price is that of more noise than the read gets: one noise serves all."""
+    for entry in also:
+        if type(entry.event) is type(read.event) and entry.scale > read.scale * (1 + _ROUNDING):
+            raise Refusal(
+                f"{entry.name}: its price under {entry.relation.value!r} is that of noise of scale "
+                f"{entry.scale:g}, and the read gets {read.scale:g}"
+            )
 
 
 def noise_of(read: LedgerEntry) -> Callable[[Tensor, NoiseSource], Tensor]:

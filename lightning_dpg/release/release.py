@@ -73,7 +73,7 @@ class Release:
 
     @property
     def guarantee(self) -> str:
-        """The guarantee in one sentence."""
+        """The guarantee in one sentence, and in a second one of private columns."""
         return str(self.statement.get("guarantee", "none: the release states no guarantee."))
 
     def sample(self, seed: int = 0) -> Data:
@@ -286,10 +286,16 @@ class Release:
     def _repr_html_(self) -> str:
         """Show the guarantee and every read of the private graph in a notebook."""
         head = f"Release of {self._name}: {self._size()}"
-        titles = "".join(f"<th>{title}</th>" for title in ("read", "mechanism", "cost", "steps"))
+        heads, entries = ["read", "mechanism", "cost", "steps"], self.statement.get("entries", [])
+        texts = [_cells(entry) for entry in entries]
+        if "beside" in self.statement:
+            heads.insert(1, "relation")
+            for cells, entry in zip(texts, entries, strict=True):
+                cells.insert(1, entry["relation"])
+        titles = "".join(f"<th>{title}</th>" for title in heads)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in _cells(entry)) + "</tr>"
-            for entry in self.statement.get("entries", [])
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in cells) + "</tr>"
+            for cells in texts
         )
         return (
             f"<div><p><b>{html.escape(head)}</b></p><p>{html.escape(self.guarantee)}</p>"

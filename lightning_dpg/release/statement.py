@@ -1,15 +1,17 @@
 """Privacy statement: the guarantee of a run, in one sentence and for machines."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
+from lightning_dpg.privacy.events import RECORDS
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
-from lightning_dpg.privacy.meaning import epsilon_by_edges, in_words
+from lightning_dpg.privacy.meaning import epsilon_by_edges, in_words, joint_budget
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 RELATIONS = {
@@ -17,12 +19,48 @@ RELATIONS = {
     Relation.NODE: ("node-level", "remove all edges of one node"),
     Relation.EDGES_OF_NODE: ("neighbor-level", "add/remove edges of one node"),
     Relation.LOCAL_GRAPH: ("local graph-level", "exchange a client's graph for any other"),
+    Relation.ATTRIBUTES: ("attribute-level", "exchange the private columns of one node"),
 }
 """Level and neighbors of each relation, in words."""
 
 
+class Proved(NamedTuple):
+    """What is proved for one relation.
+
+    Attributes:
+        relation: The neighboring relation.
+        epsilon: Rounded up; infinite without a guarantee.
+        delta: 0 where epsilon holds at any delta.
+        accountant: Name of the accountant.
+        record: One unit of protection.
+        reads: Number of reads under this relation.
+    """
+
+    relation: Relation
+    epsilon: float
+    delta: float
+    accountant: str
+    record: str
+    reads: int
+
+    @property
+    def budget(self) -> Budget:
+        """Epsilon and delta."""
+        return Budget(self.epsilon, self.delta)
+
+    @property
+    def claim(self) -> str:
+        """Level and guarantee, as the sentence says them."""
+        return f"{RELATIONS[self.relation][0]} ({self.epsilon:.15g}, {self.delta:.15g})-DP"
+
+
 def privacy_statement(module: Released) -> dict[str, Any]:
     """Return what the ledger of a trained module proves, as plain values.
+
+    ``relation``, ``epsilon`` and ``delta`` are of the relation of the method. ``beside`` has those of
+    further relations, if any: totals of different relations are never added for one unit. There is a
+    guarantee only if all of them are finite. A release that gives away one part of the data must stay
+    with its owner, however well it protects the other one.
 
     All ranks have to call it together: the noise source may be created here, for all of them.
 
@@ -32,26 +70,26 @@ def privacy_statement(module: Released) -> dict[str, Any]:
     ledger = module.ledger
     if ledger.budget is None:
         raise Refusal("a statement needs the delta of a budget: train with PrivacyAccountant")
-    delta = ledger.budget.delta
     reasons = _why_none(ledger, module.noise.is_secret)
-    epsilon, accountant = (math.inf, "none") if reasons else ledger.headline(delta)
-    epsilon_up = rounded_up(epsilon, ledger.budget.epsilon)
-    claimed = module.claimed_epsilon(delta)
-    condition = module.condition() if math.isfinite(epsilon) else None
-    if accountant == PURE:
-        delta = 0.0  # epsilon holds at any delta
+    proved = [_of_relation(ledger, relation, bool(reasons)) for relation in ledger.relations]
+    if any(math.isinf(each.epsilon) for each in proved):
+        proved = [each._replace(epsilon=math.inf) for each in proved]
+    main, *others = proved
+    claimed = module.claimed_epsilon(ledger.budget.delta)
+    condition = module.condition() if math.isfinite(main.epsilon) else None
     return {
         "method": type(module).__name__,
         "mode": "plain" if claimed is None else "as_published",
-        "relation": ledger.relation.value,
-        "epsilon": _number(epsilon_up),
-        "delta": delta,
+        "relation": main.relation.value,
+        "epsilon": _number(main.epsilon),
+        "delta": main.delta,
         **({} if claimed is None else {"claimed_epsilon": _number(rounded_up(claimed))}),
         "conditional": condition is not None,
         **({} if condition is None else {"condition": condition}),
-        "accountant": accountant,
+        "accountant": main.accountant,
+        **({"beside": [_plain(each) for each in others]} if others else {}),
         "steps": ledger.steps,
-        "guarantee": _sentence(ledger, epsilon_up, delta, accountant, reasons, claimed, condition),
+        "guarantee": _sentence(ledger, proved, reasons, claimed, condition),
         "assumptions": [*module.assumptions, *_by_refusal(ledger.budget)],
         "entries": [_entry(entry) for entry in ledger.entries],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",
@@ -66,8 +104,12 @@ def full_sentence(statement: dict[str, Any]) -> str:
     return f"{statement['guarantee']} Assumed public: {assumed}."
 
 
-def entries_of(statement: dict[str, Any]) -> list[LedgerEntry]:
+def entries_of(statement: dict[str, Any], relation: str | None = None) -> list[LedgerEntry]:
     """Return the ledger entries of a statement, which writes infinity as a word.
+
+    Args:
+        statement: The statement.
+        relation: Relation of the entries, which alone compose; None returns those of all relations.
 
     Raises:
         Refusal: If an entry is not accounted for.
@@ -77,6 +119,25 @@ def entries_of(statement: dict[str, Any]) -> list[LedgerEntry]:
             {key: math.inf if value == "inf" else value for key, value in entry.items()}
         )
         for entry in statement["entries"]
+        if relation is None or entry["relation"] == relation
+    ]
+
+
+def proved_by(statement: dict[str, Any]) -> list[Proved]:
+    """Return what a statement says of each relation, that of its method first."""
+    main = Relation(statement["relation"])
+    own = entries_of(statement, main)
+    first = {**statement, "record": _record(main, own), "reads": len(own)}
+    return [
+        Proved(
+            Relation(each["relation"]),
+            float(each["epsilon"]),
+            float(each["delta"]),
+            str(each.get("accountant")),
+            str(each["record"]),
+            int(each["reads"]),
+        )
+        for each in (first, *statement.get("beside", []))
     ]
 
 
@@ -107,45 +168,121 @@ def _is_noised(ledger: PrivacyLedger) -> bool:
     return any(entry.event.protects for entry in ledger.entries)
 
 
+def _of_relation(ledger: PrivacyLedger, relation: Relation, is_void: bool) -> Proved:
+    """Return what a ledger proves for one relation."""
+    entries, budget = ledger.of(relation), ledger.budget_of(relation) or Budget(math.inf, 0.0)
+    epsilon, accountant = math.inf, "none"
+    if not is_void:
+        # Nothing was read under a relation without entries.
+        epsilon, accountant = ledger.headline(budget.delta, relation) if entries else (0.0, PURE)
+    return Proved(
+        relation,
+        rounded_up(epsilon, budget.epsilon),
+        0.0 if accountant == PURE else budget.delta,
+        accountant,
+        _record(relation, entries),
+        len(entries),
+    )
+
+
+def _record(relation: Relation, entries: Sequence[LedgerEntry]) -> str:
+    """Name one unit: of edges, by the kind of the graph."""
+    records = [entry.record for entry in entries]
+    if relation is Relation.EDGE:
+        kinds = (DirectedPairs.record, BipartitePairs.record)
+        return next((record for record in kinds if record in records), UndirectedPairs.record)
+    return records[0] if len({*records}) == 1 else RECORDS[relation]
+
+
+def _plain(proved: Proved) -> dict[str, Any]:
+    """Return what is proved for a further relation as plain values."""
+    return proved._asdict() | {
+        "relation": proved.relation.value,
+        "epsilon": _number(proved.epsilon),
+    }
+
+
 def _sentence(
     ledger: PrivacyLedger,
-    epsilon: float,
-    delta: float,
-    accountant: str,
+    proved: Sequence[Proved],
     reasons: list[str],
     claimed: float | None,
     condition: str | None,
 ) -> str:
     paper = "" if claimed is None else f" The paper's own count would be epsilon {claimed:.4g}."
-    if math.isinf(epsilon):
+    if math.isinf(proved[0].epsilon):
         return f"none: {'; '.join(reasons) or 'epsilon is infinite'}.{paper}"
-    level, change = RELATIONS[ledger.relation]
-    if ledger.relation is Relation.EDGE:
-        change = change.replace("undirected edge", _unit(ledger))
-    if ledger.relation is Relation.NODE:
-        change += f"; one changed link is two such changes: {_twice(epsilon, delta)}-DP"
-    if ledger.relation is Relation.EDGES_OF_NODE:
-        change = f"add/remove {ledger.entries[0].record}{_by_edges(ledger, delta)}"
     assumption = "" if condition is None else f" if {condition}"
-    reads = ledger.steps or len(ledger.entries)
-    what = f"{reads} private steps" if ledger.steps else f"{reads} read{'s' * (reads > 1)}"
+    parts = [
+        f"{each.claim}{assumption} ({_change(ledger, each)}), {each.accountant} accountant, "
+        f"{_reads(ledger, each)}"
+        for each in proved
+    ]
+    both = [f" {together(proved[0], other)}" for other in proved[1:]]
+    return f"{'; '.join(parts)}.{''.join(both)}{paper}"
+
+
+def claims_of(statement: dict[str, Any]) -> list[str]:
+    """Return what the sentence of a statement with several relations has to say, in its words."""
+    main, *others = proved_by(statement)
+    is_edge = main.relation is Relation.EDGE
+    return [
+        *(each.claim for each in (main, *others)),
+        *(epsilon_with_edges(main, other) for other in others if is_edge),
+    ]
+
+
+def together(main: Proved, other: Proved) -> str:
+    """Say the guarantee of both units, and of both together, in one sentence for people.
+
+    The sum is that of :func:`lightning_dpg.privacy.meaning.joint_budget`, of k edges by
+    :func:`~lightning_dpg.privacy.meaning.group_budget`.
+    """
+    if main.relation is not Relation.EDGE:
+        joint = joint_budget(main.budget, other.budget)
+        return (
+            f"Protected are {main.record} {_amounts(main.budget)}, {other.record} "
+            f"{_amounts(other.budget)}, and both together {_amounts(joint)}."
+        )
+    delta = " and the delta of k edges" if main.delta else ""
     return (
-        f"{level} ({epsilon:.15g}, {delta:.15g})-DP{assumption} ({change}), {accountant} "
-        f"accountant, {what}.{paper}"
+        f"Any one {main.record} is protected {_amounts(main.budget)}, the {other.record} "
+        f"{_amounts(other.budget)}, and together with k edges of that node "
+        f"at {epsilon_with_edges(main, other)}{delta}."
     )
 
 
-def _by_edges(ledger: PrivacyLedger, delta: float) -> str:
-    """Say the epsilon of nodes with several numbers of edges."""
-    found = epsilon_by_edges(ledger.entries, delta)
-    return f"; epsilon by the edges of a node together: {in_words(found)}" if found else ""
+def epsilon_with_edges(main: Proved, other: Proved) -> str:
+    """Return the epsilon of a further unit together with k edges, as a formula."""
+    edges = "k" if main.epsilon == 1 else f"{main.epsilon:.15g} k"
+    return f"epsilon {other.epsilon:.15g} + {edges}"
 
 
-def _unit(ledger: PrivacyLedger) -> str:
-    """Name the edge that the guarantee hides, by the kind of the graph."""
-    records = {entry.record for entry in ledger.entries}
-    kinds = (DirectedPairs.record, BipartitePairs.record)
-    return next((record for record in kinds if record in records), UndirectedPairs.record)
+def _amounts(budget: Budget) -> str:
+    delta = f" and delta {digits_up(budget.delta, 3)}" if budget.delta else ""
+    return f"at epsilon {budget.epsilon:.15g}{delta}"
+
+
+def _reads(ledger: PrivacyLedger, proved: Proved) -> str:
+    steps = ledger.steps if proved.relation is ledger.relation else 0
+    return f"{steps} private steps" if steps else f"{proved.reads} read{'s' * (proved.reads != 1)}"
+
+
+def _change(ledger: PrivacyLedger, proved: Proved) -> str:
+    """Say how two neighbors differ."""
+    relation, change = proved.relation, RELATIONS[proved.relation][1]
+    if relation is Relation.EDGE:
+        return change.replace("undirected edge", proved.record)
+    if relation is Relation.NODE:
+        twice = _twice(proved.epsilon, proved.delta)
+        return f"{change}; one changed link is two such changes: {twice}-DP"
+    if relation is Relation.EDGES_OF_NODE:
+        found = epsilon_by_edges(ledger.of(relation), proved.delta)
+        each = f"; epsilon by the edges of a node together: {in_words(found)}" if found else ""
+        return f"add/remove {ledger.of(relation)[0].record}{each}"
+    if relation is Relation.ATTRIBUTES:
+        return f"exchange the {proved.record}"
+    return change
 
 
 def _twice(epsilon: float, delta: float) -> str:

@@ -35,7 +35,7 @@ from lightning_dpg.release.reader import (
     rebuild,
 )
 from lightning_dpg.release.release import NO_GUARANTEE
-from lightning_dpg.release.statement import entries_of
+from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
 from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_in, released_tensors
 
 # Stated epsilons have four digits after the point, rounded up.
@@ -61,7 +61,7 @@ class Verification:
             its author has proved.
         checks: What was found to be right, in lines; empty where there are faults.
         epsilon: Epsilon of the statement, infinite without a guarantee; None where there are faults.
-        guarantee: Guarantee of the statement in one sentence; empty where there are faults.
+        guarantee: Guarantee of the statement in one paragraph; empty where there are faults.
         is_old: Whether version 0.1.0 wrote the release: nobody can check its files, as it wrote no
             checksums.
     """
@@ -173,11 +173,15 @@ def summary(release: Path) -> list[str]:
     """
     content = _content(release)
     checked = f"{len(files_of(release))} files have their checksums"
-    count = len(content["entries"])
-    reads = "the read proves" if count == 1 else f"the {count} reads prove"
+    main, *others = proved_by(content)
+    reads = "the read proves" if main.reads == 1 else f"the {main.reads} reads prove"
     return [
         *([] if is_old(release) else [checked]),
         f"epsilon {content['epsilon']} is what {reads}",
+        *(
+            f"epsilon {other.epsilon:g} of the relation {other.relation} is what its reads prove"
+            for other in others
+        ),
         *_opinion(content),
         *_compared(content),
         f"guarantee: {content['guarantee']}",
@@ -241,7 +245,7 @@ def _opinion(content: dict[str, Any]) -> list[str]:
 
 
 def _second_opinion(statement: dict[str, Any]) -> SecondOpinion | None:
-    return second_opinion(entries_of(statement), float(statement["delta"]))
+    return second_opinion(entries_of(statement, statement["relation"]), float(statement["delta"]))
 
 
 def _compared(content: dict[str, Any]) -> list[str]:
@@ -295,12 +299,14 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         check_schema_version(Path(STATEMENT), statement)
         proved = _proved(statement)
         opinion = _second_opinion(statement)
-        epsilon = float(statement["epsilon"])
+        main, *others = stated = proved_by(statement)
+        epsilon = main.epsilon
         sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
         if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
             raise TypeError(f"{wrong[0]!r} is no text")
-        claim = f"({epsilon:.15g}, {statement['delta']:.15g})-DP"
-        earlier = f"({epsilon:g}, {statement['delta']:g})-DP"  # up to version 0.1.0
+        claim = f"({epsilon:.15g}, {main.delta:.15g})-DP"
+        earlier = f"({epsilon:g}, {main.delta:g})-DP"  # up to version 0.1.0
+        claims = claims_of(statement) if others else []
     except FileNotFoundError:
         yield f"{STATEMENT}: missing"
         return
@@ -312,10 +318,12 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         return
     # An earlier version may have stated more than the current sharper accounting proves.
     is_ours = statement.get("schema_version", 1) >= TIGHT
-    if not epsilon >= proved * (1 - SEARCH) - ROUNDING:
-        yield f"{STATEMENT}: states epsilon {epsilon:g}, but its entries prove no less than {proved:g}"
-    elif is_ours and math.isfinite(epsilon) and epsilon > proved + 2 * ROUNDING:
-        yield f"{STATEMENT}: states epsilon {epsilon:g}, but its entries prove {proved:g}"
+    for each in stated:
+        yield from _faults_of_number(each, proved.pop(each.relation, 0.0), is_ours, each is main)
+    if proved:
+        yield f"{STATEMENT}: it has reads of the relation {min(proved)}, and states no epsilon of it"
+    if len({math.isinf(each.epsilon) for each in stated}) > 1:
+        yield f"{STATEMENT}: it states an epsilon of one relation, and none of another one"
     if opinion is not None and opinion.lower_bound() > epsilon + ROUNDING:
         yield (
             f"{STATEMENT}: states epsilon {epsilon:g}, but by {OPACUS} its entries cost "
@@ -324,6 +332,9 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
     claim = claim if math.isfinite(epsilon) else "none: "
     if claim not in sentence and earlier not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
+    for claim in claims if math.isfinite(epsilon) else ():
+        if claim not in sentence:
+            yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     yield from _faults_of_condition(statement, sentence)
     if has_topics(content):
         yield from _faults_of_topics(content, opinion)
@@ -345,16 +356,32 @@ def _faults_of_condition(statement: dict[str, Any], sentence: str) -> Iterator[s
         yield f"{STATEMENT}: its guarantee has a condition that the statement lacks"
 
 
-def _proved(statement: dict[str, Any]) -> float:
-    """Return the epsilon that the entries of a statement prove at its delta."""
+def _faults_of_number(stated: Proved, proved: float, is_ours: bool, is_main: bool) -> Iterator[str]:
+    """Find an epsilon that is not what the entries of its relation prove."""
+    epsilon, of = stated.epsilon, "" if is_main else f" of the relation {stated.relation}"
+    if not epsilon >= proved * (1 - SEARCH) - ROUNDING:
+        yield (
+            f"{STATEMENT}: states epsilon {epsilon:g}{of}, but its entries prove no less than "
+            f"{proved:g}"
+        )
+    elif is_ours and math.isfinite(epsilon) and epsilon > proved + 2 * ROUNDING:
+        yield f"{STATEMENT}: states epsilon {epsilon:g}{of}, but its entries prove {proved:g}"
+
+
+def _proved(statement: dict[str, Any]) -> dict[Relation, float]:
+    """Return the epsilon that the entries of a statement prove for each relation, at its delta."""
     ledger = PrivacyLedger(Relation(statement["relation"]))
     entries = entries_of(statement)
     ledger.load_state_dict(
         {"relation": ledger.relation.value, "entries": [entry.to_dict() for entry in entries]}
     )
     if ledger.reasons or not entries:
-        return math.inf
-    return ledger.headline(float(statement["delta"]))[0]
+        return dict.fromkeys(ledger.relations, math.inf)
+    deltas = {each.relation: each.delta for each in proved_by(statement)}
+    return {
+        relation: ledger.headline(deltas.get(relation, 0.0), relation)[0]
+        for relation in ledger.relations
+    }
 
 
 def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterator[str]:
@@ -450,7 +477,9 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
 def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
     """Rebuild the method of a release with the stated budget, on which its condition may depend."""
     method: PrivateModule = rebuild(path, (PrivateModule,))
-    method.ledger.budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
+    main, *others = proved_by(statement)
+    method.ledger.budget = main.budget
+    method.ledger.beside = {each.relation: each.budget for each in others}
     return method
 
 
@@ -474,6 +503,9 @@ def _faults_by_the_method(
         return
     if statement["epsilon"] == "inf":
         return
+    if method.pays_rows and method.row_budget is None:
+        yield f"{STATEMENT}: it says nothing of private columns, which {name} reads"
+        return
     condition, recorded = method.condition(), statement.get("condition")
     if condition is not None and recorded is None and statement.get("schema_version", 1) >= TIGHT:
         yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"
@@ -481,8 +513,8 @@ def _faults_by_the_method(
         says = "has none" if condition is None else f"says: {condition}"
         yield f"{STATEMENT}: its condition is not that of {name}, which {says}"
     if is_of_today:
-        budget = Budget(float(statement["epsilon"]), float(statement["delta"]))
-        yield from _faults_by_the_plan(method, entries_of(statement), budget)
+        assert method.ledger.budget is not None  # the stated one
+        yield from _faults_by_the_plan(method, entries_of(statement), method.ledger.budget)
 
 
 def _faults_by_the_plan(
@@ -510,8 +542,8 @@ def _faults_by_the_plan(
         if planned is None:
             continue
         event, least = entry.event, planned.event
-        kind = (event.mechanism, entry.record, event.sample_rate)
-        if kind != (least.mechanism, planned.record, least.sample_rate):
+        kind = (event.mechanism, entry.relation, entry.record, event.sample_rate)
+        if kind != (least.mechanism, planned.relation, planned.record, least.sample_rate):
             yield f"{STATEMENT}: its read {entry.key!r} is of another kind than {name} makes it"
             continue
         is_cheaper = event.pure_epsilon < least.pure_epsilon * (1 - _OF_PLAN)

@@ -8,6 +8,7 @@ from lightning_dpg.formats.edge_columns import check_header, is_edge_list
 from lightning_dpg.formats.graph_places import graph_file
 from lightning_dpg.graph.node_names import check_node_file, given_names, user_path
 from lightning_dpg.run_folder import release_folder
+from lightning_dpg.running.run_config import check_run
 from lightning_dpg.running.shipped_data import built_in_graphs
 from lightning_dpg.running.source import Reading, form_of
 
@@ -44,6 +45,29 @@ def refuse_missing_published(name: str) -> None:
     user_path(name)
     if release_folder(name) is None:
         refuse_missing_graph(name)
+
+
+def refuse_missing_inputs(
+    real: str, published: Sequence[str] | None, reading: Reading, command: str
+) -> None:
+    """Refuse what a command compares with the real graph, and the graph, if one is nowhere.
+
+    Args:
+        real: The real graph or, alone, the folder of a run.
+        published: Folders of releases or of runs, and graphs.
+        reading: How the real graph is read.
+        command: Name of the command.
+
+    Raises:
+        CommandError: If the folder is not one of a run, or has settings beside its own.
+        GraphFormatError: If there is no such file.
+    """
+    if not published:
+        check_run(real, reading, command)
+        return
+    refuse_missing_graph(real, reading)
+    for name in published:
+        refuse_missing_published(name)
 
 
 def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:

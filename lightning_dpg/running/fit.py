@@ -70,7 +70,11 @@ def fit_without_release(
 
 
 def fit_method(
-    method: PrivateModule, data: pl.LightningDataModule, epsilon: float, delta: float
+    method: PrivateModule,
+    data: pl.LightningDataModule,
+    epsilon: float,
+    delta: float,
+    row_epsilon: float | None = None,
 ) -> None:
     """Fit a method for one epoch within a budget, without logs and files.
 
@@ -79,7 +83,9 @@ def fit_method(
         data: Its private data.
         epsilon: Budget.
         delta: Budget.
+        row_epsilon: Budget of the private columns of one node.
     """
+    accountant = PrivacyAccountant(epsilon, delta, book=NO_BOOK, row_epsilon=row_epsilon)
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pl.Trainer(
@@ -89,7 +95,7 @@ def fit_method(
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
-            callbacks=[PrivacyAccountant(epsilon, delta, book=NO_BOOK)],
+            callbacks=[accountant],
         ).fit(method, data)
 
 

@@ -80,20 +80,26 @@ class MethodChoice(NamedTuple):
         fill_num_nodes(arguments, data)
         return self.method(**vars(parser.instantiate(arguments)))
 
-    def configuration(self, epsilon: float, delta: float | None, seed: int) -> dict[str, Any]:
+    def configuration(
+        self, epsilon: float, delta: float | None, seed: int, row_epsilon: float | None = None
+    ) -> dict[str, Any]:
         """Complete configuration with a budget and a seed, for a fit by the command line.
 
         Args:
             epsilon: Budget.
             delta: Budget; None takes the delta of :meth:`delta`.
             seed: Public seed.
+            row_epsilon: Budget of the private columns of one node, if the run has one.
         """
         budget = {"epsilon": float(epsilon), "delta": float(self.delta(delta, epsilon))}
+        others = {key: v for key, v in self.sections["privacy"].items() if key != "row_epsilon"}
+        if row_epsilon is not None:
+            budget["row_epsilon"] = float(row_epsilon)
         model = {"class_path": self.method.public_path(), "init_args": self.arguments}
         return self.sections | {
             "seed_everything": int(seed),
             "model": model,
-            "privacy": self.sections["privacy"] | budget,
+            "privacy": others | budget,
         }
 
 

@@ -60,6 +60,7 @@ def fit(
     book: str | None = None,
     dataset: str | None = None,
     labels: str | None = None,
+    row_epsilon: float | None = None,
     **settings: Any,
 ) -> Release:
     """Fit a method to a private graph within a budget, and open its release.
@@ -92,6 +93,7 @@ def fit(
         dataset: Name of the data in the book; by default they are recognized.
         labels: Attribute of the nodes that holds their classes (public), for a method that learns
             them; by default whole numbers ``y``.
+        row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
         **settings: Arguments of the method's constructor.
 
     Returns:
@@ -114,14 +116,19 @@ def fit(
     """
     with readable_errors(), isolate_rng(), warnings.catch_warnings():
         mute_known_warnings()
-        _check_numbers(epsilon=epsilon, delta=delta)
+        _check_numbers(epsilon=epsilon, delta=delta, row_epsilon=row_epsilon)
         chosen = choose_method(method, settings)
         pl.seed_everything(seed, verbose=False)
         writer = ReleaseWriter(card=card)
         budget = PrivacyAccountant(
-            epsilon, chosen.delta(delta, epsilon), book=book, dataset=dataset
+            epsilon,
+            chosen.delta(delta, epsilon),
+            book=book,
+            dataset=dataset,
+            row_epsilon=row_epsilon,
         )
-        config = chosen.configuration(epsilon, delta, seed) | _stated_source(data, chosen)
+        stated = chosen.configuration(epsilon, delta, seed, row_epsilon)
+        config = stated | _stated_source(data, chosen)
         if wandb is not None:
             _check_tracking(wandb, out, trainer)
         if trainer is not None:
@@ -166,7 +173,7 @@ def fit(
 def _check_numbers(**numbers: float | None) -> None:
     """Refuse a budget that is no number, by the name of its argument."""
     for name, value in numbers.items():
-        is_default = name == "delta" and value is None
+        is_default = name != "epsilon" and value is None
         if not is_default and (isinstance(value, bool) or not isinstance(value, Real)):
             raise CommandError(f"{name} must be a number, got {value!r}")
 
@@ -192,7 +199,7 @@ def _tracker(
     prepare_wandb(arguments, str(folder))
     logger = WandbLogger(**vars(arguments))
     source = data if isinstance(data, str | Path) else type(data).__name__
-    describe_run(logger, run_facts(method, source, budget.budget))
+    describe_run(logger, run_facts(method, source, budget.budget, budget.row_budget))
     return logger
 
 
@@ -228,9 +235,10 @@ def _fit_with(
     finally:
         typed(trainer).callbacks = before
     epochs = {"max_epochs": trainer.max_epochs, "max_steps": trainer.max_steps}
+    budgets = active.budget._asdict() | {"row_epsilon": active.row_epsilon}
     config = config | {
         "trainer": config["trainer"] | epochs,
-        "privacy": config["privacy"] | active.budget._asdict(),
+        "privacy": config["privacy"] | {key: v for key, v in budgets.items() if v is not None},
     }
     return replace(open_release(folder, type(model)), configuration=config)
 
@@ -257,6 +265,11 @@ def _check_budgets(trainer: pl.Trainer, budget: PrivacyAccountant, *, has_delta:
                 f"the trainer has a PrivacyAccountant of epsilon {own.epsilon:g} and delta "
                 f"{own.delta}, and fit was asked for epsilon {budget.epsilon:g} and delta "
                 f"{budget.delta}\nremove it from the trainer, or ask for its budget"
+            )
+        if budget.row_epsilon is not None and own.row_epsilon != budget.row_epsilon:
+            raise CommandError(
+                f"the trainer has a PrivacyAccountant of row_epsilon {own.row_epsilon}, and fit was "
+                f"asked for {budget.row_epsilon:g}\nremove it from the trainer, or ask for its budget"
             )
 
 

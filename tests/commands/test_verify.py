@@ -17,6 +17,7 @@ from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import BlockSampler, ChungLu, DPNetGAN
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.second_opinion import second_opinion
 from lightning_dpg.release import verify as verification
 from lightning_dpg.release.card.topics import statement_of
@@ -353,7 +354,9 @@ def test_an_epsilon_below_the_lower_bound_of_opacus_is_refused(
 ):
     release = forged(releases["trained"], tmp_path / "forged", lambda each: restated(each, 2.5))
     # As if our own accountant were wrong, and agreed.
-    monkeypatch.setattr(verification, "_proved", lambda statement: statement["epsilon"])
+    monkeypatch.setattr(
+        verification, "_proved", lambda statement: {Relation.EDGE: statement["epsilon"]}
+    )
     code, out = verify(release, capsys)
     assert code == 1
     assert "states epsilon 2.5, but by opacus" in out

@@ -153,7 +153,7 @@ def test_the_bar_rounds_up(spent, shown, monkeypatch):
     """It showed 1.37 and 0.00."""
     module = Steps()
     module.ledger.budget = Budget(2.0, 1e-5)
-    monkeypatch.setattr(module.ledger, "epsilon", lambda delta: spent)
+    monkeypatch.setattr(module.ledger, "epsilon", lambda delta, **_: spent)
     monkeypatch.setattr(pl.callbacks.TQDMProgressBar, "get_metrics", lambda *_: {"v_num": 0})
     assert PrivacyProgressBar().get_metrics(None, module) == {"eps": shown}
 

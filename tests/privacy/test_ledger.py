@@ -136,7 +136,7 @@ def test_a_journal_of_0_1_0_with_its_key_partition_is_read(tmp_path):
         ({"partition": ["graphs", "first"]}, r"^pure: .* parallel, as .*\['graphs', 'first'\]$"),
         ({"parallel": 2}, r"^pure: this version does not account for parallel, which a later one"),
         ({"mechanism": "laplace"}, r"^pure: unknown mechanism 'laplace': .*, pure, .*$"),
-        ({"relation": "graph"}, r"^unknown relation 'graph': .*, local_graph$"),
+        ({"relation": "graph"}, r"^unknown relation 'graph': .*, local_graph, attributes$"),
         ({"relation": "edge_replace"}, r"^unknown relation 'edge_replace': .*edge, node, .*$"),
     ],
 )

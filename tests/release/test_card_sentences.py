@@ -12,7 +12,7 @@ from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import topics, with_texts
-from tests.cards import FACTS, card_of, entry, statement
+from tests.cards import FACTS, card_of, entry, statement, with_rows
 
 # Sentences on one fact, of which a card holds one.
 TOGETHER = {relation.value: "relation" for relation in Relation}
@@ -75,6 +75,10 @@ def write_cards_of_all_kinds(folder):
     facts = {"public": {"edges of one node": 20, "length of clipped votes": 3.5}}
     moment = entry("gaussian", noise_multiplier=1.5, **several, **facts)
     card_of(statement("edges_of_node", delta=1e-5, entries=[moment]), num_graphs=None)
+    for relation in ("node", "edges_of_node", "local_graph"):
+        card_of(with_rows(relation))
+    card_of(with_rows())
+    card_of(with_rows(epsilon=20.0, delta=1e-5))
     for accountant in (PURE, APPROXIMATE, "PLD", "PRV", "GDP", "RDP", "a sum of our own"):
         card_of(statement(accountant=accountant))
     audit = {"method": "Any", "epsilon_lower_bound": 0.3, "confidence": 0.95}

@@ -28,13 +28,13 @@ from lightning_dpg.auditing.scores.reports import (
 )
 from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.white_box import kept_share
-from lightning_dpg.graph.pair_indices import pair_numbers
-from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
-from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
+from lightning_dpg.graph.edge_moments import (
     as_vector,
     moment_of_form,
 )
+from lightning_dpg.graph.pair_indices import pair_numbers
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.papers.dubhashi2015.base import GraphCounts
 from lightning_dpg.papers.jin2022.central_gromov_wasserstein import (

@@ -187,6 +187,7 @@ class NodeClassifier(PrivateModule):
         for callback in typed(self.trainer).callbacks:
             if isinstance(callback, KeepsBudget):
                 self.ledger.budget = callback.budget
+                self._set_rows(callback.row_budget)
 
     def predict_step(self, batch: Tensor, batch_idx: int) -> dict[str, NDArray[Any]]:
         """Predict classes from released tensors, which reads no edge.

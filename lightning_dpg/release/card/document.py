@@ -91,7 +91,7 @@ def document(content: dict[str, Any]) -> Document:
 def _protected(unit: dict[str, Any]) -> Section:
     return Section(
         say("protected.title"),
-        (unit["description"],),
+        (unit["description"], *(each["description"] for each in unit.get("beside", ()))),
         (
             [say("protected.protected", fact=fact) for fact in unit["protected"]],
             [say("protected.not_protected", fact=fact) for fact in unit["not_protected"]],
@@ -102,7 +102,24 @@ def _protected(unit: dict[str, Any]) -> Section:
 
 def _meaning(content: dict[str, Any]) -> Section:
     parameters, unit = content["privacy_parameters"], content["privacy_unit"]
-    rows = [
+    joint = [group for each in parameters.get("beside", ()) for group in each["together"]]
+    values = {
+        "plural": unit["plural"],
+        "mean": say("meaning.mean") if parameters["delta"] else "",
+    }
+    texts, tables = list(parameters["meaning"]), []
+    if parameters["groups"]:
+        texts.append(say("meaning.groups", **values))
+        tables.append(Table(cells("meaning.head", **values), _groups(parameters["groups"])))
+    if joint:
+        texts.append(say("meaning.joint", **values))
+        tables.append(Table(cells("meaning.joint_head", **values), _groups(joint)))
+    return Section(say("meaning.title"), tuple(texts), tables=tuple(tables))
+
+
+def _groups(groups: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the rows of groups of units."""
+    return [
         (
             str(group["units"]),
             f"{group['epsilon']:.12g}",
@@ -110,17 +127,8 @@ def _meaning(content: dict[str, Any]) -> Section:
             percent(group["belief_at_most"]),
             percent(group["true_positive_rate_at_most"]),
         )
-        for group in parameters["groups"]
+        for group in groups
     ]
-    head = cells(
-        "meaning.head",
-        plural=unit["plural"],
-        mean=say("meaning.mean") if parameters["delta"] else "",
-    )
-    texts = list(parameters["meaning"])
-    if rows:
-        texts.append(say("meaning.groups", plural=unit["plural"]))
-    return Section(say("meaning.title"), tuple(texts), tables=(Table(head, rows),) if rows else ())
 
 
 def _responsible(content: dict[str, Any]) -> Section:
@@ -159,6 +167,12 @@ def _numbers(content: dict[str, Any]) -> Section:
     if content.get("claimed_epsilon") is not None:
         rows.append(("epsilon by the paper's count", str(content["claimed_epsilon"])))
     rows.append(("accountant", content["accountant"]))
+    for other in content.get("beside", ()):
+        rows += [
+            ("further relation", other["relation"]),
+            ("its epsilon, delta", _budget(other)),
+            ("its accountant", other["accountant"]),
+        ]
     if content["steps"]:
         rows.append(("private training steps", f"{content['steps']:,}"))
     source = {"os": "operating system", "none": "none"}[content["noise_source"]]
@@ -181,9 +195,11 @@ def _public(exposure: dict[str, Any]) -> Section:
 
 
 def _reads(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Section:
+    relations = {entry["relation"] for entry in entries}
     rows = [
         (
             entry["name"],
+            *([entry["relation"]] if len(relations) > 1 else []),
             _noise(entry),
             digits_up(float(entry["sensitivity"]), 4),
             f"{entry['steps']:,}",
@@ -191,10 +207,11 @@ def _reads(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Sectio
         )
         for read, entry in zip(reads, entries, strict=True)
     ]
+    head = "reads.head_of_units" if len(relations) > 1 else "reads.head"
     return Section(
         say("reads.title"),
         lists=([read["description"] for read in reads],),
-        tables=(Table(cells("reads.head"), rows),) if rows else (),
+        tables=(Table(cells(head), rows),) if rows else (),
     )
 
 
@@ -234,6 +251,8 @@ def _evaluation(topic: dict[str, str]) -> Section:
 def _accounting(content: dict[str, Any]) -> Section:
     topic = content["accounting"]
     lines = [topic["composition"], topic["post_processing"], topic["earlier_releases"]]
+    if "relations" in topic:
+        lines.insert(1, topic["relations"])
     if "second_opinion" in topic:
         lines.insert(1, _opinion(topic["second_opinion"], float(content["epsilon"])))
     if "other_runs" in topic:

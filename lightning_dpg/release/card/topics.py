@@ -9,16 +9,21 @@ import math
 from typing import Any
 
 from lightning_dpg import __version__
-from lightning_dpg.privacy.budget import digits_up
+from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.meaning import belief_bound, group_budget, true_positive_bound
+from lightning_dpg.privacy.meaning import (
+    belief_bound,
+    group_budget,
+    joint_budget,
+    true_positive_bound,
+)
 from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
 from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.reads import read_of
 from lightning_dpg.release.card.sentences import chosen, say, sentences
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.units import kind_of, unit_of
-from lightning_dpg.release.statement import entries_of
+from lightning_dpg.release.statement import Proved, entries_of, proved_by
 
 TOPICS = (
     "product",
@@ -62,7 +67,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "privacy_unit": unit_of(statement, facts),
         "trust_model": _trust_model(statement),
         "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement)},
-        "mechanisms": {"reads": [read_of(entry) for entry in statement["entries"]]},
+        "mechanisms": {"reads": _reads(statement)},
         "accounting": _accounting(statement) | _second_opinion(statement) | _other_runs(facts),
         "exposure": {
             "published": say("public.files"),
@@ -149,35 +154,87 @@ def _trust_model(statement: dict[str, Any]) -> dict[str, Any]:
     return {"model": model, "description": " ".join(lines)}
 
 
+def _reads(statement: dict[str, Any]) -> list[dict[str, Any]]:
+    """Describe every read; of several relations, with the unit that its cost is for."""
+    reads = [read_of(entry) for entry in statement["entries"]]
+    if "beside" not in statement:
+        return reads
+    return [
+        read
+        | {
+            "description": say(
+                "reads.of_unit",
+                read=read["description"],
+                unit=say(f"{entry['relation']}.one"),
+            )
+        }
+        for read, entry in zip(reads, statement["entries"], strict=True)
+    ]
+
+
 def parameters_of(statement: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a statement and the numbers that follow from them."""
-    epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
-    is_private = math.isfinite(epsilon)
-    variant = "approximate differential privacy" if delta else "pure differential privacy"
+    main, *others = proved_by(statement)
+    is_private = math.isfinite(main.epsilon)
     return {
-        "variant": variant if is_private else "none",
-        "neighboring_relation": statement["relation"],
-        "epsilon": statement["epsilon"],
-        "delta": statement["delta"],
-        "groups": [_group(epsilon, delta, size) for size in GROUPS if is_private],
+        **_parameters(statement, main),
+        "groups": [_group(main.budget, size) for size in GROUPS if is_private],
+        **({"beside": [_of_other(main, each) for each in others]} if others else {}),
+    }
+
+
+def _parameters(stated: dict[str, Any], proved: Proved) -> dict[str, Any]:
+    """Return the parameters of one relation, as they are stated."""
+    variant = "approximate" if proved.delta else "pure"
+    is_private = math.isfinite(proved.epsilon)
+    return {
+        "variant": f"{variant} differential privacy" if is_private else "none",
+        "neighboring_relation": stated["relation"],
+        "epsilon": stated["epsilon"],
+        "delta": stated["delta"],
+    }
+
+
+def _of_other(main: Proved, other: Proved) -> dict[str, Any]:
+    """Return the parameters of a further relation, alone and together with units of the first one."""
+    stated = {"relation": other.relation.value, "epsilon": other.epsilon, "delta": other.delta}
+    if math.isinf(other.epsilon):
+        return {**_parameters(stated | {"epsilon": "inf"}, other), "together": []}
+    sizes = (0, *GROUPS) if main.relation is Relation.EDGE else (0, 1)
+    return {
+        **_parameters(stated, other),
+        "together": [
+            _numbers(size, joint_budget(group_budget(*main.budget, size), other.budget))
+            for size in sizes
+        ],
     }
 
 
 def _meaning(statement: dict[str, Any]) -> list[str]:
-    epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
-    if math.isinf(epsilon):
+    main, *others = proved_by(statement)
+    if math.isinf(main.epsilon):
         return [say("meaning.no_guarantee")]
-    one = _group(epsilon, delta, 1)
+    condition = statement.get("condition") if statement.get("conditional") else None
+    return [
+        *_meaning_of(main, condition),
+        *(line for each in others for line in _meaning_of(each, None)),
+    ]
+
+
+def _meaning_of(proved: Proved, condition: str | None) -> list[str]:
+    """Say what the guarantee of one relation means."""
+    epsilon, delta = proved.budget
+    one = _group(proved.budget, 1)
     return chosen(
         "meaning",
         {
-            "condition": statement.get("conditional"),
+            "condition": condition is not None,
             "belief": True,
             "test": True,
             "single_beliefs": delta,
         },
-        condition=statement.get("condition"),
-        question=say(f"{statement['relation']}.question"),
+        condition=condition,
+        question=say(f"{proved.relation}.question"),
         belief=percent(one["belief_at_most"]),
         average=say("meaning.average") if delta else "",
         found=percent(one["true_positive_rate_at_most"]),
@@ -186,8 +243,11 @@ def _meaning(statement: dict[str, Any]) -> list[str]:
     )
 
 
-def _group(epsilon: float, delta: float, size: int) -> dict[str, Any]:
-    together = group_budget(epsilon, delta, size)
+def _group(budget: Budget, size: int) -> dict[str, Any]:
+    return _numbers(size, group_budget(*budget, size))
+
+
+def _numbers(size: int, together: Budget) -> dict[str, Any]:
     bound = true_positive_bound(*together, FALSE_POSITIVES)
     return {
         "units": size,
@@ -213,21 +273,30 @@ def _up(share: float) -> float:
 
 def _accounting(statement: dict[str, Any]) -> dict[str, Any]:
     is_private, accountant = statement["epsilon"] != "inf", statement["accountant"]
+    relations = [each.relation for each in proved_by(statement)]
     composition = f"composition.{accountant if is_private else 'no_guarantee'}"
     if composition not in sentences():
         composition = "composition.other"
     return {
         "composition": say(composition, accountant=accountant),
+        **({"relations": _apart(relations)} if is_private and len(relations) > 1 else {}),
         "post_processing": say(f"accounting.{'post_processing' if is_private else 'no_guarantee'}"),
         "earlier_releases": say("accounting.earlier_releases"),
     }
+
+
+def _apart(relations: list[Relation]) -> str:
+    """Say that costs of different units are not added."""
+    first, other = (say(f"{relation}.one") for relation in relations)
+    return say("accounting.relations", first=first, other=other)
 
 
 def _second_opinion(statement: dict[str, Any]) -> dict[str, Any]:
     """Return epsilon by opacus, where it has a number."""
     if statement["epsilon"] == "inf":
         return {}
-    opinion = second_opinion(entries_of(statement), float(statement["delta"]))
+    reads = entries_of(statement, statement["relation"])
+    opinion = second_opinion(reads, float(statement["delta"]))
     return {} if opinion is None else {"second_opinion": {"by": OPACUS, **opinion._asdict()}}
 
 

@@ -4,10 +4,15 @@ from typing import Any
 
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.meaning import epsilon_by_edges, group_budget, in_words
+from lightning_dpg.privacy.meaning import (
+    epsilon_by_edges,
+    group_budget,
+    in_words,
+    joint_budget,
+)
 from lightning_dpg.release.card.facts import Facts, publishes_names
 from lightning_dpg.release.card.sentences import chosen, say
-from lightning_dpg.release.statement import entries_of
+from lightning_dpg.release.statement import Proved, entries_of, proved_by
 
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
@@ -18,25 +23,38 @@ def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
     """Describe the unit of protection of a release.
 
     Returns:
-        The unit, singular and plural, what it is and how many edges it holds at most; facts that
-        the guarantee hides, facts that it does not hide, and facts that the release does not hold.
+        The unit, singular and plural, what it is and how many edges it holds at most; further units,
+        where there are any; facts that the guarantee hides, facts that it does not hide, and facts
+        that the release does not hold.
     """
-    relation = Relation(statement["relation"])
+    relation, others = Relation(statement["relation"]), list[Proved]()
     if statement["epsilon"] == "inf":
         description, protected = say("no_guarantee.description"), []
         not_protected = [say("no_guarantee.not_protected")]
     else:
+        _, *others = proved_by(statement)
         description, protected = _description(statement, facts), [_protected(relation, facts)]
+        protected += [say(f"{each.relation}.protected", record=each.record) for each in others]
         not_protected = _not_protected(statement, facts)
     content = "directed_content" if kind_of(statement) == "directed" else "content"
     return {
         "unit": say(f"{relation}.unit"),
         "plural": say(f"{relation}.plural"),
         "description": description,
+        **({"beside": [_beside(each) for each in others]} if others else {}),
         "max_occurrences": facts.max_occurrences if facts.is_set else 1,
         "protected": protected,
         "not_protected": not_protected,
         "not_in_the_release": chosen("absent", {content: relation is not Relation.LOCAL_GRAPH}),
+    }
+
+
+def _beside(proved: Proved) -> dict[str, Any]:
+    """Describe a further unit of protection."""
+    return {
+        "unit": say(f"{proved.relation}.unit"),
+        "plural": say(f"{proved.relation}.plural"),
+        "description": say(f"{proved.relation}.description", record=proved.record),
     }
 
 
@@ -68,7 +86,7 @@ def _description(statement: dict[str, Any], facts: Facts) -> str:
 
 def _of_edges(statement: dict[str, Any]) -> str:
     """Describe the edges of one node that are a unit, with the epsilon of other numbers of them."""
-    entries = entries_of(statement)
+    entries = entries_of(statement, statement["relation"])
     found = epsilon_by_edges(entries, float(statement["delta"]))
     return say(
         f"{Relation.EDGES_OF_NODE}.description",
@@ -87,6 +105,8 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
     two, fifty = (group_budget(float(epsilon), float(delta), size) for size in (2, 50))
     is_edge, is_node = relation == Relation.EDGE, relation == Relation.NODE
     is_several = relation == Relation.EDGES_OF_NODE
+    _, *others = proved_by(statement)
+    with_rows = [joint_budget(fifty, each.budget) for each in others] if is_edge else []
     is_graph = (is_edge or is_node or is_several) and not facts.is_set
     has_names = publishes_names(statement, facts)
     attributes = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
@@ -98,6 +118,9 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
             "exchange_unproved": is_node and two.delta >= 1,
             "group": fifty.delta < 1,
             "group_unproved": fifty.delta >= 1,
+            "with_rows": with_rows and with_rows[0].delta < 1,
+            "with_rows_unproved": with_rows and with_rows[0].delta >= 1,
+            "domains": others,
             "both_directions": is_edge and kind_of(statement) == "directed",
             "graphs": (is_edge or is_node) and facts.is_set,
             "names": is_graph and has_names,
@@ -108,6 +131,7 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
         },
         two=_amounts(two),
         fifty=_amounts(fifty),
+        rows_and_fifty=_amounts(with_rows[0]) if with_rows else "",
         many=say(f"{relation}.many"),
         counted=say(f"{relation}.counted"),
     )

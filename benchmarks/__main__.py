@@ -23,6 +23,7 @@ NAMES = (
     "node_blocks",
     "node_classification",
     "node_degrees",
+    "node_learning",
     "node_privacy",
     "oja",
     "sampling",

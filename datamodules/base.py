@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import Batches
-from lightning_dpg.datamodules.identity import identity_of
+from lightning_dpg.datamodules.identity import identity_of, rows_of
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.datamodules.node_attributes import (
     LEFT_OUT,
@@ -102,6 +102,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.nodes = Nodes.of(nodes)
         self.columns = Columns.of(columns)
         self.private_attributes: list[str] = []
+        self._attribute_table: AttributeTable | None = None
         self.kind = kind
         self.assumptions: list[str] = []
         self.notes: list[str] = []
@@ -124,7 +125,12 @@ class GraphDataModule(pl.LightningDataModule):
         if self._whole is None:
             _ = self.graph
         assert self._whole is not None  # read with the graph
-        return identity_of([self._whole])
+        identity, table = identity_of([self._whole]), self._attribute_table
+        if table is None:
+            return identity
+        return identity._replace(
+            rows=rows_of(table, self.private_attributes, self._whole.node_names)
+        )
 
     def _read_graph(self) -> Data:
         self._check_kind()
@@ -196,7 +202,7 @@ class GraphDataModule(pl.LightningDataModule):
         """Give the nodes of a graph their public attributes."""
         policy = self.nodes.policy or {}
         read = own_attributes(reading, self.kind) if table is None else table
-        self.private_attributes = private_columns(read, policy)
+        self.private_attributes, self._attribute_table = private_columns(read, policy), read
         attributes = encode(read, graph.node_names, policy)
         attach(graph, attributes)
         self.summary = f"{self.summary}; {described(read, policy, attributes, graph.node_names)}"

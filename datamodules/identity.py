@@ -1,11 +1,12 @@
 """Canonical content of graphs: equal for equal edges in any file, order and orientation."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import Identity
 
@@ -21,6 +22,24 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
     edges, nodes = zip(*(_canonical(graph) for graph in graphs), strict=True)
     names = [name for graph in graphs if not _is_numbered(graph) for name in graph.node_names]
     return Identity(b"\0".join(edges), b"\0".join(nodes), space_of(graphs[0]).record, names)
+
+
+def rows_of(table: AttributeTable, columns: Collection[str], nodes: Collection[str]) -> bytes:
+    """Return the canonical content of private columns of nodes: equal in any order of both.
+
+    Args:
+        table: Attributes of nodes, with rows of other nodes as well.
+        columns: Names of the private columns.
+        nodes: Names of the nodes.
+
+    Returns:
+        The content (private); empty without columns.
+    """
+    if not columns:
+        return b""
+    names, known = sorted(columns), set(nodes)
+    cells = zip(table.ids, *(map(str, table.cells(name)) for name in names), strict=True)
+    return json.dumps([names, *sorted(row for row in cells if row[0] in known)]).encode()
 
 
 def _is_numbered(graph: Data) -> bool:

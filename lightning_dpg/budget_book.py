@@ -63,21 +63,10 @@ def reserve(
     Raises:
         BookError: If the book refuses it. Nothing but the lost steps is booked then.
     """
-    _refuse_rows(method)
     with _needed_by(f"leave out privacy.book, privacy.dataset and {BOOK_VARIABLE}"):
         # Start-up time: most runs have no book.
         from lightning_dpg.book import booking
     return booking.reserve(book, dataset, trainer, method, steps, lost_steps, previous, folder)
-
-
-def _refuse_rows(method: Released) -> None:
-    """Refuse a run with a row budget: the total of a data set is that of one relation."""
-    if method.ledger.beside:
-        raise BookError(
-            f"{type(method).__name__} has a budget of private columns (privacy.row_epsilon), and a "
-            "budget book adds up one relation only\nleave the book out: --no-book, and add up the "
-            "runs on these columns by hand"
-        )
 
 
 def log_reading(

@@ -131,12 +131,14 @@ class Identity(NamedTuple):
         record: One edge in the words of its kind (public).
         names: Names of all nodes, which may be those of people; empty where the nodes are only
             numbered from 0 on.
+        rows: Private columns of all nodes, by the names of both; empty without private columns.
     """
 
     edges: bytes
     nodes: bytes
     record: str = "undirected edge"
     names: Sequence[str] = ()
+    rows: bytes = b""
 
 
 @runtime_checkable

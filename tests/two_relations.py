@@ -35,13 +35,16 @@ class EdgesAndRows(OneShotSynthesizer):
 
     Args:
         num_nodes: Number of nodes N.
-        least_row_epsilon: Cost at least that a setting gives to the column.
+        least_edges: Epsilon at least of the number of edges.
+        least_rows: Epsilon at least of the values of the column.
     """
 
     pays_rows = True
     values = torch.arange(34) % 2  # of the private column, whose domain is 0 and 1
 
-    def __init__(self, num_nodes: int = 34, least_row_epsilon: float = 0.0) -> None:
+    def __init__(
+        self, num_nodes: int = 34, least_edges: float = 0.0, least_rows: float = 0.0
+    ) -> None:
         super().__init__()
         self.save_hyperparameters()
         self.table: Tensor
@@ -54,9 +57,10 @@ class EdgesAndRows(OneShotSynthesizer):
         rows = self.row_budget
         assert rows is not None
         rate = min(budget.epsilon / 4, rows.epsilon / 2)  # epsilon of a change by 1
-        table = max(rows.epsilon - rate, self.hparams["least_row_epsilon"])
+        count = max(budget.epsilon - 2 * rate, self.hparams["least_edges"])
+        table = max(rows.epsilon - rate, self.hparams["least_rows"])
         return [
-            num_edges_entry(budget.epsilon - 2 * rate),
+            num_edges_entry(count),
             LedgerEntry.proved(
                 *("table", "nodes of each value", Pure(table), table_sensitivity),
                 relation=Relation.ATTRIBUTES,

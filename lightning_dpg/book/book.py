@@ -6,18 +6,20 @@ at the same instant never overspend together.
 """
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lightning_dpg.book import conditions, owner_token, rows, schema
 from lightning_dpg.book.checkpoint import new_faults
 from lightning_dpg.book.connection import connect
-from lightning_dpg.book.filter import passes
+from lightning_dpg.book.filter import Rule, passes
 from lightning_dpg.book.grants import check_grant
 from lightning_dpg.book.identity import Fingerprint, fingerprint, key_digest
 from lightning_dpg.book.owner import OwnerSide
 from lightning_dpg.book.projection import record
-from lightning_dpg.book.refusals import check_open, check_part, too_small
-from lightning_dpg.book.request import Request, charge_of, check, pure_left, rule_of
+from lightning_dpg.book.refusals import check_max_edges, check_open, check_part, too_small
+from lightning_dpg.book.request import Request, charge_of, check, pure_left, rule_of, spending_of
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet, Run
 from lightning_dpg.book.sketch import Marks, marks, seal
@@ -94,9 +96,11 @@ class Book(OwnerSide):
         record_unit: str,
         words: str = "",
         max_degree: int | None = None,
+        max_edges: int | None = None,
         part_of: str = "",
         two_persons: bool = False,
         people: Marks | None = None,
+        row_total: Budget | None = None,
     ) -> None:
         """Register data under a name, with the total that all of their releases may spend.
 
@@ -108,15 +112,21 @@ class Book(OwnerSide):
             record_unit: One record, in words.
             words: The owner's words.
             max_degree: Largest number of edges of a node (public).
+            max_edges: Number D of edges of one node that are hidden together (public), for the
+                relation ``edges_of_node`` only. Runs with another number are refused.
             part_of: Group of data sets that are disjoint, as the owner declares.
             two_persons: Whether runs need grants that a second person approved.
             people: Sketch of the names of the nodes, by which later data on the same people are found.
+            row_total: Total of the private columns of nodes, see :meth:`add_row_total`.
 
         Raises:
             BookError: If the name is taken, or if the data have another name and this relation.
         """
+        check_max_edges(relation, max_edges)
         with self.database.write():
-            check_part(rows.data_sets(self.database), name, part_of, relation, record_unit)
+            check_part(
+                rows.data_sets(self.database), name, part_of, record_unit, relation, max_edges
+            )
             for dataset in rows.data_sets(self.database):
                 if dataset.name == name:
                     raise BookError(f"{self.url}: there is a data set {name!r} already")
@@ -141,8 +151,11 @@ class Book(OwnerSide):
                 key=key_digest(key),
                 part_of=part_of,
                 two_persons=two_persons,
+                **({} if max_edges is None else {"max_edges": max_edges}),
                 **sketch,
             )
+            if row_total is not None:
+                self._record_row_total(name, row_total, data.rows)
 
     def data_set(self, name: str) -> DataSet:
         """A data set by its name.
@@ -159,6 +172,20 @@ class Book(OwnerSide):
     def runs(self, dataset: str | None = None) -> list[Run]:
         """Runs on a data set, or on all."""
         return rows.runs(self.database, dataset)
+
+    def names_of_rows(self, content: str) -> list[str]:
+        """Names of the data sets that are known by this fingerprint of private columns."""
+        return rows.names_of_rows(self.database, content)
+
+    def knows_rows_of(self, name: str) -> bool:
+        """Return whether the book has seen private columns of a data set."""
+        total = self.data_set(name).beside.get(Relation.ATTRIBUTES)
+        was_read = self.database.rows(
+            "SELECT b.run FROM book_budgets b JOIN book_runs r ON b.run = r.run "
+            "WHERE r.dataset = ? AND b.content <> ''",
+            name,
+        )
+        return bool(was_read) or (total is not None and bool(total.content))
 
     def names_of(self, edges: str) -> list[str]:
         """Names of the data sets that are known by this fingerprint of edges."""
@@ -201,17 +228,20 @@ class Book(OwnerSide):
             dataset, user = self.data_set(name), self.database.user()
             earlier = self.runs(name)
             charge = charge_of(earlier, request)
-            entries = charge.spending.entries
+            entries = charge.entries
             check(dataset, request, entries)
             if not is_released:
                 check_open(dataset)
-                grants = self.grants(name)
-                check_grant(dataset, grants, earlier, charge.spending, charge.family, user)
-            rule = rule_of(dataset, earlier, charge)
-            if rule is None and is_released:
-                rule = dataset.rule
-            if rule is None:
-                raise too_small(dataset, earlier, request)
+            rules = {}
+            for relation in (dataset.relation, *request.beside):
+                part = dataset.of(relation)
+                spending = spending_of(part, request, entries)
+                if not is_released:
+                    check_grant(part, self.grants(name), earlier, spending, charge.family, user)
+                rule = rule_of(part, earlier, charge.family, spending)
+                if rule is None and not is_released:
+                    raise too_small(part, earlier, request)
+                rules[relation] = rule or part.rule
             number = self._next_run()
             if not self.database.hold(number):
                 raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
@@ -230,11 +260,12 @@ class Book(OwnerSide):
                 edges=request.edges,
                 epsilon=request.budget.epsilon,
                 delta=request.budget.delta,
-                rule=rule,
+                rule=rules[dataset.relation],
                 before=[entry.to_dict() for entry in charge.before],
                 entries=[entry.to_dict() for entry in entries],
                 booked=charge.booked,
                 **conditions.facts_of(request),
+                **_beside(request, rules),
             )
         return Reservation(self.database, number, entries, charge.booked, charge.lost)
 
@@ -271,16 +302,42 @@ class Book(OwnerSide):
             numbers.append(run.number)
         return numbers
 
-    def left(self, name: str) -> float:
-        """Largest epsilon of one more pure release that would be accepted now."""
-        return pure_left(self.data_set(name), rows.counted(self.runs(name)))
+    def left(self, name: str, relation: Relation | None = None) -> float:
+        """Largest epsilon of one more pure release that would be accepted now.
+
+        Args:
+            name: Data set.
+            relation: Relation of one of its totals; by default the one of its registration.
+        """
+        dataset = self.data_set(name)
+        part = dataset.of(relation or dataset.relation)
+        return pure_left(part, rows.counted(self.runs(name), part.relation))
 
     def is_exceeded(self, name: str) -> bool:
-        """Return whether the runs of a data set count more than its total."""
-        dataset = self.data_set(name)
-        runs = rows.counted(self.runs(name))
-        return bool(runs.epsilons) and not passes(dataset.total, dataset.rule, runs)
+        """Return whether the runs of a data set count more than one of its totals."""
+        dataset, runs = self.data_set(name), self.runs(name)
+        for relation in dataset.relations:
+            part, together = dataset.of(relation), rows.counted(runs, relation)
+            if together.epsilons and not passes(part.total, part.rule, together):
+                return True
+        return False
 
     def _next_run(self) -> int:
         ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")
         return int(last or 0) + 1
+
+
+def _beside(request: Request, rules: Mapping[Relation, Rule]) -> dict[str, Any]:
+    """Facts of a reservation: budgets for further relations, if it has any."""
+    if not request.beside:
+        return {}
+    beside = {
+        relation.value: {
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "rule": rules[relation],
+            "content": request.contents.get(relation, ""),
+        }
+        for relation, budget in request.beside.items()
+    }
+    return {"beside": beside}

@@ -17,6 +17,7 @@ from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import SAME_PEOPLE, check_record, in_common
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.reservation import Reservation
+from lightning_dpg.book.rows import DataSet
 from lightning_dpg.book.urls import has_password
 from lightning_dpg.budget_book import BOOK_VARIABLE, NO_BOOK
 from lightning_dpg.errors import BookError
@@ -24,7 +25,7 @@ from lightning_dpg.interfaces import HasIdentity, Identity, Released
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 def book_url(setting: str | None, dataset: str | None) -> str:
@@ -72,8 +73,7 @@ class BookedRun:
 
     def record(self, *entries: LedgerEntry) -> None:
         """Book a read before it is paid: one entry for each relation that it costs."""
-        for entry in entries:
-            self._reservation.book(entry)
+        self._reservation.book(*entries)
 
     def affords(self, entries: Sequence[LedgerEntry]) -> bool:
         """Return whether one more release of each is reserved."""
@@ -92,13 +92,17 @@ class BookedRun:
         # A notebook lives on: a book that is not closed would hold the lock of the run as long.
         with contextlib.closing(self._book):
             self._reservation.close(outcome, release)
-            dataset, left = self._book.data_set(self.dataset), self._book.left(self.dataset)
-        epsilon = int(left * 1e4) / 1e4
-        return (
-            f"budget book: {self.dataset} has a total of epsilon {dataset.total.epsilon:g}, delta "
-            f"{dataset.total.delta:g}; "
-            + (f"left is one pure release of epsilon {epsilon:g}" if epsilon else "nothing is left")
-        )
+            dataset = self._book.data_set(self.dataset)
+            texts = [self._left(dataset.of(relation)) for relation in dataset.relations]
+        return f"budget book: {self.dataset} has {'; '.join(texts)}"
+
+    def _left(self, dataset: DataSet) -> str:
+        """Say what is left of one total."""
+        of_rows = " for private columns of nodes" * (dataset.relation is Relation.ATTRIBUTES)
+        total = f"epsilon {dataset.total.epsilon:g}, delta {dataset.total.delta:g}"
+        epsilon = int(self._book.left(self.dataset, dataset.relation) * 1e4) / 1e4
+        left = f"left is one pure release of epsilon {epsilon:g}" if epsilon else "nothing is left"
+        return f"a total of {total}{of_rows}; {left}"
 
 
 def reserve(
@@ -141,6 +145,8 @@ def reserve(
         fingerprint = book.fingerprint(content)
         name = _data_set(book, dataset, fingerprint, content, method.relation)
         ledger = method.ledger
+        if ledger.beside:
+            _check_rows(book, name, fingerprint.rows)
         assert ledger.budget is not None  # the preflight has set it
         request = Request(
             method=type(method).__name__,
@@ -154,6 +160,8 @@ def reserve(
             previous=previous,
             condition=method.condition(),
             unconditional_epsilon=method.epsilon_in_any_case(),
+            beside=ledger.beside,
+            contents={Relation.ATTRIBUTES: fingerprint.rows},
         )
         steps_lost = method.step_entries() if lost_steps else []
         if lost := [replace(entry, steps=lost_steps) for entry in steps_lost]:
@@ -219,7 +227,7 @@ def _data_set(
         BookError: If the data are not registered, or under another name than the one asked for.
     """
     names = book.names_of(fingerprint.edges)
-    of_relation = [name for name in names if book.data_set(name).relation == str(relation)]
+    of_relation = [name for name in names if book.data_set(name).relation == relation]
     if chosen is None:
         if len(of_relation) == 1:
             return of_relation[0]
@@ -245,6 +253,32 @@ def _data_set(
             stacklevel=2,
         )
     return chosen
+
+
+def _check_rows(book: Book, name: str, content: str) -> None:
+    """Refuse private columns that are on the total of other data; warn of a new version of them.
+
+    Args:
+        book: The book.
+        name: Data set of the run.
+        content: Fingerprint of the private columns.
+
+    Raises:
+        BookError: If another data set has a total of these columns.
+    """
+    names = book.names_of_rows(content)
+    if names and name not in names:
+        raise BookError(
+            f"{book.url}: the private columns of these data are on the total of {names[0]!r}, and "
+            f"the data set is {name!r}\ntwo totals of one person's columns add up: fit the data of "
+            f"{names[0]!r}"
+        )
+    if not names and book.knows_rows_of(name):
+        warnings.warn(
+            f"the private columns differ from those of {name!r} before: they are booked on its total, "
+            "as a new version of the columns of the same people",
+            stacklevel=3,
+        )
 
 
 def _unregistered(

@@ -30,7 +30,11 @@ from lightning_dpg.errors import BookError
 EVERY = 100
 """Lines from one checkpoint to the next at least; to write one is a transaction."""
 
-_OF_RUNS = ("book_runs", "book_entries")  # their first column is the number of the run
+_OF_RUNS = (
+    "book_runs",
+    "book_budgets",
+    "book_entries",
+)  # their first column is the number of the run
 
 
 class Checkpoint(NamedTuple):

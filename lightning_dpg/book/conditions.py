@@ -75,7 +75,7 @@ def _of_a_chain(entries: Sequence[Mapping[str, Any]]) -> Condition | None:
 
 
 def unconditional_epsilon(
-    runs: Sequence[Run], by_run: Mapping[int, Condition], delta: float
+    runs: Sequence[Run], by_run: Mapping[int, Condition], relation: Relation, delta: float
 ) -> float | None:
     """Epsilon that all releases prove together at a delta, whether the conditions hold or not.
 
@@ -85,6 +85,7 @@ def unconditional_epsilon(
     Args:
         runs: Runs on one data set.
         by_run: Conditions by the number of the run.
+        relation: Relation of the total.
         delta: Delta of the total.
 
     Returns:
@@ -99,4 +100,5 @@ def unconditional_epsilon(
     if len(epsilons) < len(stated):
         return None
     others = [run for run in runs if run.number not in by_run]
-    return totals.spent_epsilon(counted(others, is_released=True), delta)[0] + math.fsum(epsilons)
+    proved = totals.spent_epsilon(counted(others, relation, is_released=True), delta)[0]
+    return proved + math.fsum(epsilons)

@@ -11,7 +11,7 @@ from lightning_dpg.book.log import Line
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.book.rows import DataSet, Planned, Run, spendings
 from lightning_dpg.privacy.composition import costs
-from lightning_dpg.privacy.events import Event
+from lightning_dpg.privacy.events import Event, Relation
 
 MOST_POINTS = 60
 """Largest number of points; a longer history is thinned evenly."""
@@ -35,14 +35,14 @@ def curve(
     """Spent epsilon after each booking, beginning with the registration.
 
     Args:
-        dataset: The data set.
+        dataset: The data set, as one total sees it.
         runs: Its runs.
         log: Lines of the log.
         most: Largest number of points; the last one is always among them.
     """
     changes = [*_changes(log, {run.number for run in runs})]
     places = set(_thinned(len(changes), most - 1))
-    past = _Past(runs)
+    past = _Past(runs, dataset.relation)
     points = [Point(dataset.created, 0.0)]
     for number, change in enumerate(changes):
         past.follow(change)
@@ -85,12 +85,13 @@ def _thinned(count: int, most: int) -> Iterator[int]:
 class _Past:
     """Releases up to a line of the log; each change is added to the state before it."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], relation: Relation) -> None:
+        self._relation = relation
         self._runs = {run.number: replace(run, outcome=OPEN) for run in runs}
         self._families: dict[int, list[int]] = {}
         for run in runs:
             self._families.setdefault(run.family, []).append(run.number)
-        self._booked = {run.number: [0] * len(run.planned) for run in runs}
+        self._booked: dict[int, list[int]] = {run.number: [] for run in runs}
         self._steps: Counter[Event] = Counter()
         self._spent: dict[int, Spending] = {}
         self._changed: set[int] = set()
@@ -111,7 +112,7 @@ class _Past:
             if family in self._spent:  # a run that ends gives back steps booked ahead
                 self._steps.subtract(costs(self._spent.pop(family).counted))
             runs = [self._at(number) for number in self._families[family]]
-            for each in spendings(runs, is_released=True).values():
+            for each in spendings(runs, self._relation, is_released=True).values():
                 self._spent[family] = each
                 self._steps.update(costs(each.counted))
         self._changed.clear()
@@ -120,6 +121,8 @@ class _Past:
         return Together(epsilons, deltas, +self._steps)
 
     def _at(self, number: int) -> Run:
-        run = self._runs[number]
-        booked = zip(run.planned, self._booked[number], strict=True)
-        return replace(run, planned=[Planned(each.entry, steps) for each, steps in booked])
+        run, booked = self._runs[number], self._booked[number]
+        planned = run.planned if booked else []  # else it is not reserved yet
+        return replace(
+            run, planned=[Planned(each.entry, booked[each.place], each.place) for each in planned]
+        )

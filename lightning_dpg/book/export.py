@@ -6,7 +6,7 @@ from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.conditions import Condition, conditions
+from lightning_dpg.book.conditions import Condition
 from lightning_dpg.book.report import read, summary_of
 from lightning_dpg.book.rows import Planned, Run
 from lightning_dpg.tables import as_csv, as_json, strict
@@ -26,7 +26,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *_WIDE)
 
 
 def csv_text(book: Book, names: Sequence[str]) -> str:
-    """Write one row for each planned read of each run; a run without any has one row.
+    """Write one row for each planned read of each run under each relation that it costs.
+
+    A run without any read has one row.
 
     Texts that a spreadsheet would take for a formula begin with an apostrophe.
 
@@ -38,13 +40,14 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
     rows = []
     for name in names:
         with book.database.snapshot():
-            dataset, runs = book.data_set(name), book.runs(name)
-            by_run = conditions(book.database)
-        data = {"dataset": name, "relation": dataset.relation.value, "record": dataset.record}
-        for run in runs:
-            for entry in map(_entry, run.planned) if run.planned else ({},):
-                cells = data | _run(run, by_run.get(run.number)) | entry
-                rows.append([_defused(cells.get(column)) for column in columns])
+            content = read(book, name)
+        for part in content.each_total:
+            dataset = part.dataset
+            data = {"dataset": name, "relation": dataset.relation.value, "record": dataset.record}
+            for run in part.runs:
+                for entry in map(_entry, run.planned) if run.planned else ({},):
+                    cells = data | _run(run, part.conditions.get(run.number)) | entry
+                    rows.append([_defused(cells.get(column)) for column in columns])
     return as_csv(columns, rows)
 
 
@@ -71,11 +74,12 @@ def whole(book: Book, names: Sequence[str]) -> dict[str, Any]:
             content = read(book, name)
         summary = summary_of(content)
         summary["registered_utc"] = content.dataset.created
-        summary["releases"] = [
-            _run(run, content.conditions.get(run.number))
-            | {"entries": [_entry(each) for each in run.planned]}
-            for run in content.runs
-        ]
+        for part, of_total in zip(content.each_total, [summary, *summary["beside"]], strict=True):
+            of_total["releases"] = [
+                _run(run, part.conditions.get(run.number))
+                | {"entries": [_entry(each) for each in run.planned]}
+                for run in part.runs
+            ]
         data_sets.append(summary)
     return {
         "book": book.url,

@@ -42,6 +42,14 @@ sum once their first releases were seen: whether a run is going to fail may be k
 **One run can be the whole total.** Half of delta is too little for a run at all of it. So before
 anything was released from a data set, the first run may choose the sum with :math:`\delta_1 = \delta`,
 which then stays its rule. The choice depends on no release.
+
+**Each relation has a filter of its own.** A read can cost several relations, such as the edges and the
+private columns of a node, with an entry for each. A run is let in if the filter of each relation that
+it has entries of accepts these entries. For neighbors of one relation, a read without an entry of this
+relation has equal laws on both, given what was released before. Such reads, their order and the
+verdicts of the other filters are then moves of one adaptive analyst, against whom the filter of this
+relation holds. Each total is for its own neighbors: totals are never added, and none is a part of
+another one.
 """
 
 import math
@@ -52,10 +60,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import ORDERS, Curve, rdp_pure
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import Approximate, Event, Gaussian, LedgerEntry
+from lightning_dpg.privacy.events import Approximate, Event, Gaussian, LedgerEntry, Relation
 
 Rule = Literal["split", "sum"]
 """``split`` divides delta between both filters; ``sum`` gives it to the first and ends the second."""
@@ -66,10 +73,10 @@ _UP = 1 + 2.0**-51  # more than products and their sum lose by rounding
 
 
 class Spending(NamedTuple):
-    """Cost of one run against a total.
+    """Cost of one run against a total. All entries are of the relation of this total.
 
     Attributes:
-        budget: Budget of its ledger.
+        budget: Budget of its ledger for this relation.
         entries: Its whole plan while it is open, and its booked releases once it is closed.
         plan: Its whole plan, which was fixed before its first release; by default the entries.
     """
@@ -101,14 +108,23 @@ class Spending(NamedTuple):
         return [*self.entries, *left]
 
 
+def costs(entries: Iterable[LedgerEntry]) -> Counter[tuple[Relation, Event]]:
+    """Number of steps of each event under each relation, which decide the price of entries."""
+    total: Counter[tuple[Relation, Event]] = Counter()
+    for entry in entries:
+        total[entry.relation, entry.event] += entry.steps
+    return total
+
+
 def subtract(entries: Sequence[LedgerEntry], released: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Subtract released steps from entries; steps of equal cost are the same."""
+    """Subtract released steps from entries; steps of one relation and equal cost are the same."""
     if not entries:
         return []
-    left, rest = composition.costs(released), []
+    left, rest = costs(released), []
     for entry in entries:
-        used = min(entry.steps, left[entry.event])
-        left[entry.event] -= used
+        kind = entry.relation, entry.event
+        used = min(entry.steps, left[kind])
+        left[kind] -= used
         if used < entry.steps:
             rest.append(replace(entry, steps=entry.steps - used))
     return rest

@@ -78,9 +78,15 @@ def budget_plan(
     """
     with book.database.snapshot():
         dataset, runs = book.data_set(name), book.runs(name)
-    used = [method] if method else used_methods(dataset, runs)
-    rows = planned_rows(dataset, counted(runs), used, releases, delta)
-    return rows if method else without_refused(rows, is_usual=not used)
+    if method:
+        earlier = counted(runs, dataset.relation)
+        return planned_rows(dataset, earlier, [method], releases, delta)
+    rows = list[Row]()
+    for part in map(dataset.of, dataset.relations):
+        used, earlier = used_methods(part, runs), counted(runs, part.relation)
+        planned = planned_rows(part, earlier, used, releases, delta)
+        rows += without_refused(planned, is_usual=not used)
+    return rows
 
 
 def without_refused(rows: Sequence[Row], *, is_usual: bool) -> list[Row]:
@@ -125,7 +131,7 @@ def planned_rows(
     """Plan further releases from rows that were read before.
 
     Args:
-        dataset: The data set.
+        dataset: The data set, as one total sees it.
         earlier: Cost of its runs.
         names: Methods or configurations; if empty, two usual kinds of releases.
         releases: Number of releases.
@@ -136,7 +142,7 @@ def planned_rows(
         raise CommandError(f"--releases must be 1 or more, got {releases}")
     if delta is not None and not 0 < delta < 1:
         raise CommandError(f"--delta must lie in (0, 1), got {delta:g}")
-    methods = [_method(name, dataset.relation) for name in names] or _usual(dataset.relation)
+    methods = [_method(name, dataset) for name in names] or _usual(dataset)
     rows = []
     for planned in methods:
         for count in (releases,) if releases else COUNTS:
@@ -168,16 +174,16 @@ def _best(
     return min(accepted, key=lambda each: each.noise_multiplier or 0.0)
 
 
-def _usual(relation: Relation) -> list[_Planned]:
+def _usual(dataset: DataSet) -> list[_Planned]:
     """A pure release and, for edges, a method that is trained."""
-    pure = _Planned(
-        "pure release", lambda budget: [pure_release(budget.epsilon, relation)], False, None
-    )
-    return [pure, _method(_TRAINED, relation)] if relation is Relation.EDGE else [pure]
+    relation = dataset.relation
+    name = "pure release" + " of private columns" * (relation is Relation.ATTRIBUTES)
+    pure = _Planned(name, lambda budget: [pure_release(budget.epsilon, relation)], False, None)
+    return [pure, _method(_TRAINED, dataset)] if relation is Relation.EDGE else [pure]
 
 
-def _method(name: str, relation: Relation) -> _Planned:
-    """The plan of a method with the settings of a configuration."""
+def _method(name: str, dataset: DataSet) -> _Planned:
+    """The plan of a method with the settings of a configuration, under the relation of a total."""
     shipped = {row.name: row for row in list_methods()}
     config = shipped[name].configuration if name in shipped else name
     if config is None:
@@ -185,20 +191,28 @@ def _method(name: str, relation: Relation) -> _Planned:
     section = _read(config)
     settings = dict(section["model"].get("init_args") or {})
     row = _row(shipped, str(section["model"]["class_path"]).rpartition(".")[2], name)
-    if row.relation != relation:
+    if row.relation != dataset.relation:
         raise CommandError(
             f"--method {name}: {row.name} protects the relation {row.relation or 'of none'}, and the "
-            f"data set is registered with the relation {relation}"
+            f"data set is registered with the relation {dataset.relation}"
         )
     kind = getattr(shipped_methods, row.name)
     if "num_nodes" in inspect.signature(kind).parameters:
         settings.setdefault("num_nodes", _NUM_NODES)
+    if dataset.max_edges is not None:
+        settings["max_edges"] = dataset.max_edges
     method = kind(**settings)
+    if method.pays_rows:  # planned beside any row budget, from which the edges have none
+        method.ledger.beside[Relation.ATTRIBUTES] = Budget(1.0, 0.0)
     epochs = int((section.get("trainer") or {}).get("max_epochs", 1))
     steps = epochs * number_of_steps(method.batch_request(), None)
+
+    def plan(budget: Budget) -> list[LedgerEntry]:
+        return [each for each in method.plan(budget, steps) if each.relation is dataset.relation]
+
     return _Planned(
         row.name,
-        lambda budget: method.plan(budget, steps),
+        plan,
         row.guarantee == "approximate",
         steps if steps > 1 else None,
     )

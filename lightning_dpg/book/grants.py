@@ -1,7 +1,7 @@
-"""Grants: how much of the total of a data set each user may spend.
+"""Grants: how much of a total of a data set each user may spend.
 
-As soon as a data set has a grant, only users with grants may spend on it. A new grant to a user
-replaces the earlier one. So a script that runs twice grants nothing twice, and a grant of epsilon 0
+As soon as a data set has a grant, only users with grants may spend on it, on each of its totals by a
+grant of its own. A new grant to a user replaces the earlier one on this total. So a script that runs twice grants nothing twice, and a grant of epsilon 0
 takes back the unspent rest. A run counts against a grant as it counts in the sum of
 :mod:`lightning_dpg.book.filter`. Grants never raise the total.
 
@@ -19,6 +19,7 @@ from lightning_dpg.book.rows import DataSet, Run, data_set, spendings
 from lightning_dpg.book.wording import minute
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
 
 _ROUNDING = 1 + 1e-12  # shares of a grant add up to it but for the last digit
 
@@ -35,6 +36,7 @@ class Grant(NamedTuple):
         made_by: User who made it.
         approved: When a second person approved it.
         approved_by: That person.
+        relation: Relation of the total that it is a part of.
     """
 
     number: int
@@ -45,14 +47,17 @@ class Grant(NamedTuple):
     made_by: str
     approved: str | None
     approved_by: str | None
+    relation: Relation
 
 
 def grants(database: Database, dataset: str | None = None) -> list[Grant]:
     """Grants on a data set, or on all, in the order of their numbers."""
     rows = database.rows("SELECT * FROM book_grants ORDER BY number")
     return [
-        Grant(number, name, grantee, Budget(epsilon, delta), *rest)
-        for number, name, grantee, epsilon, delta, *rest in rows
+        Grant(
+            number, name, to, Budget(epsilon, delta), made, by, approved, second, Relation(relation)
+        )
+        for number, name, to, epsilon, delta, made, by, approved, second, relation in rows
         if dataset in (None, name)
     ]
 
@@ -66,10 +71,11 @@ def budgets_in_force(dataset: DataSet, all_grants: Sequence[Grant]) -> dict[str,
     """Budget of each user: the last grant in force.
 
     Args:
-        dataset: The data set.
+        dataset: The data set, as one total sees it.
         all_grants: Its grants.
     """
-    return {grant.grantee: grant.budget for grant in all_grants if pays(dataset, grant)}
+    own = [grant for grant in all_grants if grant.relation is dataset.relation]
+    return {grant.grantee: grant.budget for grant in own if pays(dataset, grant)}
 
 
 def states(dataset: DataSet, all_grants: Sequence[Grant]) -> list[str]:
@@ -77,7 +83,7 @@ def states(dataset: DataSet, all_grants: Sequence[Grant]) -> list[str]:
 
     Args:
         dataset: The data set.
-        all_grants: Its grants.
+        all_grants: Its grants on one total.
     """
     last = {grant.grantee: grant.number for grant in all_grants if pays(dataset, grant)}
     texts = []
@@ -114,12 +120,13 @@ def check_approval(database: Database, number: int, user: str) -> DataSet:
     if grant.made_by == user:
         raise BookError(f"grant {number}: {user} made it, and another user has to approve it")
     later = [other for other in grants(database, grant.dataset) if other.number > number]
-    if any(other.grantee == grant.grantee and other.approved for other in later):
+    to_same = (grant.grantee, grant.relation)
+    if any((other.grantee, other.relation) == to_same and other.approved for other in later):
         raise BookError(f"grant {number}: a later grant to {grant.grantee} has replaced it")
     return dataset
 
 
-def spent_by(earlier: Sequence[Run], user: str) -> dict[int, Spending]:
+def spent_by(earlier: Sequence[Run], user: str, relation: Relation) -> dict[int, Spending]:
     """Costs against a user's grant, by family.
 
     A family in which several users have runs counts in full for each of them.
@@ -127,9 +134,11 @@ def spent_by(earlier: Sequence[Run], user: str) -> dict[int, Spending]:
     Args:
         earlier: Runs on the data set.
         user: The user.
+        relation: Relation of the total.
     """
     families = {run.family for run in earlier if run.spender == user}
-    return {family: each for family, each in spendings(earlier).items() if family in families}
+    costs = spendings(earlier, relation)
+    return {family: each for family, each in costs.items() if family in families}
 
 
 def left_of(budget: Budget, counted: Sequence[Spending]) -> Budget:
@@ -150,10 +159,10 @@ def check_grant(
     """Refuse a run if the grant of its user does not pay for it.
 
     Args:
-        dataset: The data set.
+        dataset: The data set, as one total sees it.
         all_grants: Its grants.
         earlier: Its runs.
-        spending: Cost of the run.
+        spending: Cost of the run against this total.
         family: Family that it joins, if any.
         user: User of the run.
 
@@ -162,23 +171,31 @@ def check_grant(
     """
     if not all_grants and not dataset.two_persons:
         return
+    of_rows = dataset.relation is Relation.ATTRIBUTES
+    what, on_rows, prefix = "it", "", ""
+    if of_rows:
+        what, on_rows, prefix = "its private columns", " on private columns", "row-"
     budget = budgets_in_force(dataset, all_grants).get(user)
     if budget is None:
-        waiting = [grant.number for grant in all_grants if grant.grantee == user]
+        own_grants = [grant for grant in all_grants if grant.relation is dataset.relation]
+        waiting = [grant.number for grant in own_grants if grant.grantee == user]
         raise BookError(
-            f"{dataset.name}: only users with a grant may spend on it, and {user} has none"
+            f"{dataset.name}: only users with a grant may spend on {what}, and {user} has none"
             + (f"\ngrant {waiting[-1]} waits for approval by a second person" if waiting else "")
-            + f"\nan owner runs python -m lightning_dpg budget grant {dataset.name} --to {user} ..."
+            + f"\nan owner runs python -m lightning_dpg budget grant {dataset.name} --to {user} "
+            f"--{prefix}epsilon E"
         )
-    others = [each for key, each in spent_by(earlier, user).items() if key != family]
-    own = None if family is None else spendings(earlier).get(family)
+    counted = spent_by(earlier, user, dataset.relation)
+    others = [each for key, each in counted.items() if key != family]
+    own = None if family is None else spendings(earlier, dataset.relation).get(family)
     whole = own._replace(entries=[*own.entries, *spending.entries]) if own else spending
     left, cost = left_of(budget, others), whole.cost
     if not _at_most(cost, left, budget):
         epsilon_left = down(left.epsilon)
         is_left = epsilon_left != "0"
+        settings = "privacy.row_epsilon" if of_rows else "privacy.epsilon and privacy.delta"
         raise BookError(
-            f"{dataset.name}: what is left of the grant of {user} does not pay for epsilon "
+            f"{dataset.name}: what is left of the grant of {user}{on_rows} does not pay for epsilon "
             f"{cost.epsilon:g}, delta {cost.delta:g}\n"
             f"granted: epsilon {budget.epsilon:g}, delta {budget.delta:g}; "
             + (
@@ -186,7 +203,7 @@ def check_grant(
                 if is_left
                 else "nothing is left\n"
             )
-            + "set privacy.epsilon and privacy.delta to what is left or less, or " * is_left
+            + f"set {settings} to what is left or less, or " * is_left
             + "ask an owner for another grant"
         )
 

@@ -10,7 +10,7 @@ import hmac
 from typing import NamedTuple
 
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.events import RECORDS, Relation
 
 
 class Fingerprint(NamedTuple):
@@ -20,11 +20,13 @@ class Fingerprint(NamedTuple):
         edges: Of its edges by the names of their nodes, in no order; equal edges are equal data.
         nodes: Of the names of all nodes, in no order.
         record: One edge, in words (public).
+        rows: Of the private columns of the nodes, by their names; empty without private columns.
     """
 
     edges: str
     nodes: str
     record: str = "undirected edge"
+    rows: str = ""
 
 
 def fingerprint(key: str, content: Identity) -> Fingerprint:
@@ -38,6 +40,7 @@ def fingerprint(key: str, content: Identity) -> Fingerprint:
         edges=_keyed(key, b"edges", content.edges),
         nodes=_keyed(key, b"nodes", content.nodes),
         record=content.record,
+        rows=_keyed(key, b"rows", content.rows) if content.rows else "",
     )
 
 
@@ -50,15 +53,20 @@ def key_digest(key: str) -> str:
     return _keyed(key, b"key", b"")
 
 
-def protected_unit(relation: Relation, record: str) -> str:
+def protected_unit(relation: Relation, record: str, max_edges: int | None = None) -> str:
     """Describe the record that a total protects.
 
     Args:
         relation: Neighboring relation of the total.
         record: One edge of the data, in words.
+        max_edges: Number of edges of one node that are hidden together, if the relation has one.
     """
     if relation is Relation.LOCAL_GRAPH:
         return "graph of a client"
+    if relation is Relation.ATTRIBUTES:
+        return RECORDS[relation]
+    if relation is Relation.EDGES_OF_NODE:
+        return f"set of at most {max_edges} {record.replace('edge', 'edges')} of one node"
     return f"every {record} of a node" if relation is Relation.NODE else record
 
 

@@ -28,8 +28,13 @@ def book_lost(book: Book, name: str, request: Request, lost: Sequence[LedgerEntr
         BookError: If they are booked, and the total does not pay for them.
     """
     released = [*request.before, *lost]
-    budget = _that_holds(released, request.budget)
-    stopped = request._replace(plan=lambda _: released, budget=budget)
+    others = [entry for entry in released if entry.relation not in request.beside]
+    beside = {
+        relation: _that_holds([each for each in released if each.relation is relation], budget)
+        for relation, budget in request.beside.items()
+    }
+    budget = _that_holds(others, request.budget)
+    stopped = request._replace(plan=lambda _: released, budget=budget, beside=beside)
     run = book.reserve(name, stopped, is_released=True)
     for entry in run.unreleased:  # the book may know some of them already
         run.book(entry)

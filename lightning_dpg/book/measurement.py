@@ -71,8 +71,14 @@ def log_measurement(
     Raises:
         BookError: If the book was changed.
     """
-    edges = {book.fingerprint(content).edges for content in contents}
-    names = sorted({name for each in edges for name in book.names_of(each)})
+    data = [book.fingerprint(content) for content in contents]
+    names = sorted(
+        {
+            name
+            for each in data
+            for name in (*book.names_of(each.edges), *book.names_of_rows(each.rows))
+        }
+    )
     if not names:
         return []
     book.check()

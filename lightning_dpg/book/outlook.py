@@ -48,7 +48,7 @@ def share(
     """Find the largest epsilon at which the book accepts several equal runs.
 
     Args:
-        dataset: The data set.
+        dataset: The data set, as one total sees it.
         earlier: Cost of its runs.
         releases: Number of further runs.
         plan: All releases of a run, as a function of its budget.

@@ -1,17 +1,18 @@
-"""Actions of owners: grants, approvals, closed data sets, roles, and the token."""
+"""Actions of owners: totals of private columns, grants, approvals, closed data sets, roles, the token."""
 
 from pathlib import Path
 
 from lightning_dpg.book import owner_token, schema
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.grants import Grant, check_approval, grants
-from lightning_dpg.book.identity import Fingerprint
+from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.log import lines_of
-from lightning_dpg.book.refusals import check_open
+from lightning_dpg.book.refusals import check_has_total, check_open, check_row_total
 from lightning_dpg.book.roles import give_role
-from lightning_dpg.book.rows import DataSet, data_set, data_sets
-from lightning_dpg.book.sketch import Marks, overlap, unseal
+from lightning_dpg.book.rows import DataSet, data_set, data_sets, names_of_rows
+from lightning_dpg.book.sketch import NOBODY, Marks, overlap, unseal
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
 
 _SAME_PEOPLE = 0.5
 """Share of the smaller of two node sets above which both are taken for the same people."""
@@ -29,19 +30,54 @@ class OwnerSide:
         self.database = database
         self._token = token
 
-    def grant(self, name: str, grantee: str, budget: Budget) -> Grant:
+    def add_row_total(self, name: str, total: Budget, content: str = "") -> None:
+        """Set the total of the private columns of the nodes of a data set, which nothing raises later.
+
+        Args:
+            name: Data set.
+            total: Total of all reads of private columns.
+            content: Fingerprint of the columns; if it is left out, the first run shows it.
+
+        Raises:
+            BookError: If there is such a total, if these columns have one in another data set, if the
+                data set is closed, or if this user may not set it.
+        """
+        with self.database.write():
+            check_open(data_set(self.database, name))
+            self._record_row_total(name, total, content)
+
+    def _record_row_total(self, name: str, total: Budget, content: str) -> None:
+        """Append the total of private columns; call it inside of a write."""
+        check_row_total(data_set(self.database, name), names_of_rows(self.database, content))
+        self._record_as_owner(
+            "total",
+            dataset=name,
+            relation=Relation.ATTRIBUTES.value,
+            record=protected_unit(Relation.ATTRIBUTES, ""),
+            epsilon=total.epsilon,
+            delta=total.delta,
+            content=content,
+        )
+
+    def grant(
+        self, name: str, grantee: str, budget: Budget, relation: Relation | None = None
+    ) -> Grant:
         """Let a user spend part of a total; it replaces an earlier grant to the user.
 
         Args:
             name: Data set.
             grantee: User of the system, or of the server on PostgreSQL.
             budget: Largest sum over all runs of the user.
+            relation: Relation of the total; by default the one of the registration.
 
         Raises:
-            BookError: If the data set is closed, or if this user may not grant.
+            BookError: If the data set is closed, has no such total, or if this user may not grant.
         """
         with self.database.write():
-            check_open(data_set(self.database, name))
+            dataset = data_set(self.database, name)
+            check_open(dataset)
+            of = dataset.relation if relation is None else relation
+            check_has_total(dataset, of)
             self._record_as_owner(
                 "grant",
                 number=1 + max((each.number for each in self.grants()), default=0),
@@ -49,6 +85,7 @@ class OwnerSide:
                 grantee=grantee,
                 epsilon=budget.epsilon,
                 delta=budget.delta,
+                relation=of.value,
             )
             return self.grants(name)[-1]
 
@@ -103,7 +140,9 @@ class OwnerSide:
     def same_people(self, data: Fingerprint, people: Marks, relation: str) -> list[DataSet]:
         """Data sets on the same people; the one with most common nodes comes first.
 
-        They have this relation, other edges, and more than half of the nodes of the smaller node set.
+        They have a total of this relation, other edges, and more than half of the nodes of the smaller
+        node set. Private columns are of people, whatever links them: for the relation ``attributes``,
+        edges may be the same.
         Sketches stand in the log only, in the line that registers a data set. Lines of earlier
         versions have no sketch: for them, only equal node sets are found.
 
@@ -112,21 +151,37 @@ class OwnerSide:
             people: Sketch of the names of their nodes.
             relation: Neighboring relation of a run or of a total.
         """
-        key = schema.secret(self.database)
-        sketches = {
-            line.facts["name"]: unseal(key, line.facts["sketch"])
-            for line in lines_of(self.database, "register")
-            if "sketch" in line.facts
-        }
-        shared = []
+        sketches, shared = self._sketches(), []
         for dataset in data_sets(self.database):
-            if dataset.relation != relation or dataset.edges == data.edges:
+            is_known = dataset.edges == data.edges and relation != Relation.ATTRIBUTES
+            if relation not in dataset.relations or is_known:
                 continue
             is_equal = dataset.nodes == data.nodes
             sketch = sketches.get(dataset.name, people[:0])
             if (share := 1.0 if is_equal else overlap(sketch, people)) > _SAME_PEOPLE:
                 shared.append((not is_equal, -share, dataset))
         return [dataset for *_, dataset in sorted(shared, key=lambda each: each[:2])]
+
+    def same_people_as(self, name: str) -> list[DataSet]:
+        """Other data sets with a total of private columns, on the people of a data set.
+
+        Args:
+            name: Data set.
+        """
+        dataset = data_set(self.database, name)
+        people = self._sketches().get(name, NOBODY)
+        known = Fingerprint(dataset.edges, dataset.nodes)
+        found = self.same_people(known, people, Relation.ATTRIBUTES)
+        return [each for each in found if each.name != name]
+
+    def _sketches(self) -> dict[str, Marks]:
+        """Sketches of the names of nodes, by data set."""
+        key = schema.secret(self.database)
+        return {
+            line.facts["name"]: unseal(key, line.facts["sketch"])
+            for line in lines_of(self.database, "register")
+            if "sketch" in line.facts
+        }
 
     def _record_as_owner(self, kind: str, **facts: object) -> None:
         """Append a line that an owner writes; call it inside of a write."""

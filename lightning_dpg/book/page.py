@@ -26,15 +26,18 @@ from lightning_dpg.book.wording import (
     MARK,
     PART_COLUMNS,
     RUN_COLUMNS,
+    by_edges_text,
     condition_note,
     grant_cells,
     grant_rule,
     left_text,
     minute,
+    name_of_total,
     part_cells,
     run_cells,
     same_edges_note,
     spent_text,
+    together_text,
     upper_bounds,
 )
 from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
@@ -88,7 +91,11 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         log = lines(book.database)
         contents = [read(book, name) for name in names]
         groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
-    sections = [_section(content, log, method, now) for content in contents]
+    sections = [
+        _section(part, log, method if part is content else None, now)
+        for content in contents
+        for part in content.each_total
+    ]
     parts = {
         "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
         "url": book.url,
@@ -144,6 +151,10 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
     ]
     if "node" in summary:
         facts.append(("node level", _node(summary)))
+    if by_edges := by_edges_text(summary):
+        facts.append(("edges of a node", by_edges))
+    if together := together_text(summary):
+        facts.append(("together", together))
     if summary["part_of"]:
         facts.append(
             ("part of", f"{summary['part_of']}, whose parts the owner declares to be disjoint")
@@ -152,7 +163,7 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         facts.append(("grants", rule))
     series, chart = _chart(summary, curve(content.dataset, content.runs, log), now)
     return Section(
-        name=content.dataset.name,
+        name=name_of_total(summary),
         words=summary["words"],
         guarantee=_guarantee(summary),
         facts=facts,
@@ -230,9 +241,7 @@ def _chart(
         Series("spent", steps, COLORS[1]),
         Series("total", [(0.0, summary["total"]), (end, summary["total"])], is_dashed=True),
     ]
-    title = (
-        f"Epsilon spent on {summary['dataset']}, {summary['spent']:.10g} of {summary['total']:g}"
-    )
+    title = f"Epsilon spent on {name_of_total(summary)}, {summary['spent']:.10g} of {summary['total']:g}"
     axis = Axis(f"{unit} since {minute(points[0].time)} UTC", low=0.0, high=end)
     return series, line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
 
@@ -298,9 +307,10 @@ def _left_over(content: Content, method: str | None) -> list[Table]:
     """
     dataset = content.dataset
     used = [method] if method else used_methods(dataset, content.runs)
-    rows = without_refused(planned_rows(dataset, counted(content.runs), used), is_usual=not used)
+    earlier = counted(content.runs, dataset.relation)
+    rows = without_refused(planned_rows(dataset, earlier, used), is_usual=not used)
     measured = dict.fromkeys(number for row in rows for number in row.measured)
-    grants = ("Grants can let in less.",) if content.grants or content.dataset.two_persons else ()
+    grants = ("Grants can let in less.",) if content.needs_grants else ()
     hint = "" if method else f" For another method: budget plan {dataset.name} --method METHOD."
     plan = Table(
         "What is left buys",

@@ -17,6 +17,9 @@ Two things are needed, and only the owner can know them:
 Equal parts are refused. Files are not compared edge by edge: months may share pairs as two records,
 and tenants in separate files can still have been cut by what the edges say.
 
+**Totals of private columns** are no part of a group: the columns of a person are the same in all parts
+that have the person.
+
 **For a node, or a person, parts add up**: the edges of a node lie in many of them. Edge-level releases of
 all parts compose as groups of D edges each, where D bounds the edges of a node in any one part.
 """
@@ -26,8 +29,8 @@ from typing import Any
 
 from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.report import Content, read, summary_of
-from lightning_dpg.book.rows import DataSet, spendings
+from lightning_dpg.book.report import Content, read, released_entries, summary_of
+from lightning_dpg.book.rows import DataSet
 from lightning_dpg.book.wording import MARK
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import digits_up, rounded_up
@@ -136,8 +139,7 @@ def _node(parts: Sequence[Content]) -> dict[str, Any]:
     degrees = [part.dataset.max_degree for part in parts if part.dataset.max_degree is not None]
     if len(degrees) < len(parts):
         return {"node": None}
-    families = [each for part in parts for each in spendings(part.runs, is_released=True).values()]
-    entries = [entry for each in families for entry in each.counted]
+    entries = [entry for part in parts for entry in released_entries(part.dataset, part.runs)]
     delta = max(part.dataset.total.delta for part in parts)
     epsilon = totals.node_level(entries, delta, max(degrees))
     return {"max_degree": max(degrees), "node": rounded_up(epsilon) if epsilon < 1e9 else None}

@@ -11,7 +11,7 @@ OPEN = "open"
 """Outcome of a run that goes on, or that was killed and not reconciled yet."""
 
 
-OWNER_KINDS = ("init", "register", "grant", "approve", "close_data_set")
+OWNER_KINDS = ("init", "register", "total", "grant", "approve", "close_data_set")
 """Kinds of lines that an owner writes; a spender writes all others."""
 
 
@@ -25,6 +25,8 @@ def apply(database: Database, line: Line) -> None:
     facts = line.facts
     if line.kind == "register":
         _register(database, line.time, facts)
+    elif line.kind == "total":
+        _add_total(database, facts)
     elif line.kind == "reserve":
         _reserve(database, line.time, facts)
     elif line.kind == "book":
@@ -78,15 +80,29 @@ def _register(database: Database, time: str, facts: dict[str, Any]) -> None:
     names = ("name", "relation", "record", "words", "epsilon", "delta", "max_degree")
     values = [facts[name] for name in (*names, "edges", "nodes")]
     values += [int(facts["two_persons"]), "", time, facts["part_of"], None, None]
+    values.append(facts.get("max_edges"))  # None in lines of earlier versions
     places = ", ".join("?" * len(values))
     database.rows(f"INSERT INTO book_datasets VALUES ({places})", *values)
+
+
+def _add_total(database: Database, facts: dict[str, Any]) -> None:
+    names = ("dataset", "relation", "record", "epsilon", "delta", "content")
+    values = [*(facts[name] for name in names), ""]
+    database.rows("INSERT INTO book_totals VALUES (?, ?, ?, ?, ?, ?, ?)", *values)
 
 
 def _grant(database: Database, time: str, facts: dict[str, Any]) -> None:
     names = ("number", "dataset", "grantee", "epsilon", "delta")
     values = [*(facts[name] for name in names), time, facts["user"], None, None]
+    values.append(facts.get("relation") or _relation_of(database, facts["dataset"]))
     places = ", ".join("?" * len(values))
     database.rows(f"INSERT INTO book_grants VALUES ({places})", *values)
+
+
+def _relation_of(database: Database, dataset: str) -> str:
+    """Relation that grants of earlier versions are for."""
+    ((relation,),) = database.rows("SELECT relation FROM book_datasets WHERE name = ?", dataset)
+    return str(relation)
 
 
 def _approve(database: Database, time: str, facts: dict[str, Any]) -> None:
@@ -119,6 +135,15 @@ def _reserve(database: Database, time: str, facts: dict[str, Any]) -> None:
     database.rows(
         "UPDATE book_datasets SET rule = ? WHERE name = ?", facts["rule"], facts["dataset"]
     )
+    for relation, beside in facts.get("beside", {}).items():
+        database.rows(
+            "INSERT INTO book_budgets VALUES (?, ?, ?, ?, ?)",
+            *(facts["run"], relation, beside["epsilon"], beside["delta"], beside["content"]),
+        )
+        database.rows(
+            "UPDATE book_totals SET rule = ? WHERE dataset = ? AND relation = ?",
+            *(beside["rule"], facts["dataset"], relation),
+        )
 
 
 def _close(database: Database, time: str, facts: dict[str, Any]) -> None:

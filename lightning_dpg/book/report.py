@@ -12,30 +12,43 @@ from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
 from lightning_dpg.book.request import pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted, same_edges, spendings
-from lightning_dpg.privacy.budget import digits_up, rounded_up
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy import composition
+from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.meaning import epsilon_by_edges, group_budget, joint_budget
+
+_NUMBERS_OF_EDGES = (1, 10)  # of a node, beside its private columns
 
 
 class Content(NamedTuple):
-    """Contents of a book on one data set, at one moment.
+    """Contents of a book on one total of a data set, at one moment.
 
     Attributes:
-        dataset: The data set.
-        runs: Its runs.
+        dataset: The data set, as this total sees it.
+        runs: Its runs, with their releases under the relation of this total.
         left: Largest epsilon of one more pure release.
-        grants: Its grants.
+        needs_grants: Whether only users with grants may spend on it.
+        grants: Grants on this total.
         measurements: Lines of the log on measurements that read its data.
         conditions: Conditions of the guarantees of runs, by the number of the run.
         same_edges: Other data sets that hold the same edges, under another relation.
+        beside: Contents on the totals of further relations.
     """
 
     dataset: DataSet
     runs: Sequence[Run]
     left: float
+    needs_grants: bool
     grants: Sequence[Grant]
     measurements: Sequence[Line]
     conditions: Mapping[int, Condition]
     same_edges: Sequence[DataSet]
+    beside: Sequence["Content"] = ()
+
+    @property
+    def each_total(self) -> list["Content"]:
+        """The content on each total, first the one of the registration."""
+        return [self, *self.beside]
 
 
 def read(book: Book, name: str) -> Content:
@@ -45,15 +58,41 @@ def read(book: Book, name: str) -> Content:
         book: The book.
         name: Data set.
     """
-    dataset = book.data_set(name)
+    dataset, runs, grants = book.data_set(name), book.runs(name), book.grants(name)
     measurements = [
         line for line in lines_of(book.database, "measure") if line.facts["dataset"] == name
     ]
-    runs = book.runs(name)
-    left = 0.0 if dataset.closed else pure_left(dataset, counted(runs))
     by_run = conditions(book.database)
-    same = same_edges(book.database, name)
-    return Content(dataset, runs, left, book.grants(name), measurements, by_run, same)
+    first, *beside = (_on_total(dataset.of(each), runs, grants) for each in dataset.relations)
+    # What is proved without a condition is proved for the relation of the registration.
+    unproved = {
+        number: each._replace(unconditional_epsilon=None) for number, each in by_run.items()
+    }
+    return first._replace(
+        measurements=measurements,
+        conditions=by_run,
+        same_edges=same_edges(book.database, name),
+        beside=[
+            each._replace(conditions=unproved, runs=[run for run in each.runs if run.planned])
+            for each in beside
+        ],
+    )
+
+
+def _on_total(dataset: DataSet, runs: Sequence[Run], grants: Sequence[Grant]) -> Content:
+    """Content on one total: its own runs and grants, and what is left of it."""
+    relation = dataset.relation
+    left = 0.0 if dataset.closed else pure_left(dataset, counted(runs, relation))
+    return Content(
+        dataset=dataset,
+        runs=[run.of(relation) for run in runs],
+        left=left,
+        needs_grants=bool(grants) or dataset.two_persons,
+        grants=[grant for grant in grants if grant.relation is relation],
+        measurements=[],
+        conditions={},
+        same_edges=[],
+    )
 
 
 def summary(book: Book, name: str) -> dict[str, Any]:
@@ -66,6 +105,8 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     * ``in_any_case``: epsilon that all releases prove without the conditions, if any.
     * ``pure_sum``: sum of the epsilons of all releases, if all are pure.
     * ``same_edges``: other data sets with these edges. Their runs are in none of these numbers.
+    * ``together``: epsilon of the private columns of a node and some of its edges, as one secret.
+    * ``beside``: summaries of the totals of further relations, which are never added to this one.
 
     Args:
         book: The book.
@@ -79,14 +120,14 @@ def summary(book: Book, name: str) -> dict[str, Any]:
 def summary_of(content: Content) -> dict[str, Any]:
     """Summarize a data set as :func:`summary` does, from contents that were read before."""
     dataset, runs = content.dataset, content.runs
-    delta = dataset.total.delta
-    released = counted(runs, is_released=True)
+    delta, relation = dataset.total.delta, dataset.relation
+    released = counted(runs, relation, is_released=True)
     spent, accountant = totals.spent_epsilon(released, delta)
     pure = totals.pure_sum(released)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent_epsilon(counted(runs), delta)[0])
-    return {
+        together = max(spent, totals.spent_epsilon(counted(runs, relation), delta)[0])
+    found = {
         "dataset": dataset.name,
         "relation": dataset.relation.value,
         "record": dataset.record,
@@ -102,33 +143,81 @@ def summary_of(content: Content) -> dict[str, Any]:
         "closed": dataset.closed,
         "closed_by": dataset.closed_by,
         "two_persons": dataset.two_persons,
+        "needs_grants": content.needs_grants,
         "same_edges": [
             {"dataset": each.name, "relation": each.relation.value} for each in content.same_edges
         ],
         **_node(dataset, runs),
+        **_by_edges(dataset, runs),
         **_conditional(content),
         "grants": _grants(content),
         "measurements": [_measurement(line) for line in content.measurements],
         "releases": [_release(run, content.conditions.get(run.number)) for run in runs],
+        "beside": [summary_of(each) for each in content.beside],
     }
+    return found | {"together": _together(found)}
+
+
+def _together(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Epsilon of the private columns of a node and some of its edges as one secret.
+
+    Neighbors of each total differ in one of both only. Both together are proved by the chain of
+    :func:`lightning_dpg.privacy.meaning.joint_budget`.
+    """
+    if found["relation"] != Relation.EDGE:
+        return []
+    edge, *beside = (_proved(each) for each in (found, *found["beside"]))
+    return [
+        {"edges": count, "epsilon": both.epsilon, "delta": both.delta}
+        for rows in beside
+        for count in _NUMBERS_OF_EDGES
+        if (both := joint_budget(group_budget(*edge, count), rows)).delta < 1
+    ]
+
+
+def _proved(found: dict[str, Any]) -> Budget:
+    """What the releases on one total prove together; a pure epsilon holds at any delta."""
+    is_pure = found["accountant"] == composition.PURE
+    return Budget(found["spent"], 0.0 if is_pure else found["delta"])
 
 
 def _node(dataset: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
     """Derived epsilon of all edges of a node, if the owner states their largest number."""
     if dataset.relation is not Relation.EDGE or dataset.max_degree is None:
         return {}
-    families = spendings(runs, is_released=True).values()
-    entries = [entry for each in families for entry in each.counted]
-    epsilon = totals.node_level(entries, dataset.total.delta, dataset.max_degree)
+    epsilon = totals.node_level(
+        released_entries(dataset, runs), dataset.total.delta, dataset.max_degree
+    )
     value = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
     return {"max_degree": dataset.max_degree, "node": value}
+
+
+def _by_edges(dataset: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
+    """Bound on the edges of a record, and epsilon of smaller and larger numbers of edges."""
+    if dataset.max_edges is None:
+        return {}
+    found = epsilon_by_edges(released_entries(dataset, runs), dataset.total.delta)
+    of_number = {str(count): float(digits_up(each, 3)) for count, each in found.items() if each}
+    return {"max_edges": dataset.max_edges, "epsilon_by_edges": of_number}
+
+
+def released_entries(dataset: DataSet, runs: Sequence[Run]) -> list[LedgerEntry]:
+    """Releases that were made from a data set, and what their runs owe.
+
+    Args:
+        dataset: The data set, as one total sees it.
+        runs: Its runs.
+    """
+    families = spendings(runs, dataset.relation, is_released=True).values()
+    return [entry for each in families for entry in each.counted]
 
 
 def _conditional(content: Content) -> dict[str, Any]:
     """Say whether the numbers need conditions, and the epsilon that holds without them."""
     if not any(run.number in content.conditions for run in content.runs):
         return {"conditional": False}
-    epsilon = unconditional_epsilon(content.runs, content.conditions, content.dataset.total.delta)
+    relation, total = content.dataset.relation, content.dataset.total
+    epsilon = unconditional_epsilon(content.runs, content.conditions, relation, total.delta)
     return {
         "conditional": True,
         "in_any_case": None if epsilon is None else rounded_up(epsilon),
@@ -139,7 +228,8 @@ def _grants(content: Content) -> list[dict[str, Any]]:
     """Grants, each with the cost of all runs of its user."""
     rows = []
     for grant, state in zip(content.grants, states(content.dataset, content.grants), strict=True):
-        costs = [each.cost for each in spent_by(content.runs, grant.grantee).values()]
+        spent = spent_by(content.runs, grant.grantee, grant.relation)
+        costs = [each.cost for each in spent.values()]
         rows.append(
             {
                 "number": grant.number,

@@ -14,6 +14,7 @@ before each block that the book still has the last line of the run. Earlier step
 """
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -59,14 +60,16 @@ class Reservation:
         self._blocks = [1] * len(plan)
         self._since = [0.0] * len(plan)  # when the last block of each was booked
 
-    def book(self, entry: LedgerEntry) -> None:
-        """Book a release that is about to be made.
+    def book(self, *entries: LedgerEntry) -> None:
+        """Book a release that is about to be made: one entry for each relation that it costs.
+
+        All are booked in one transaction, or none.
 
         Raises:
             BookError: If it was not reserved, if the run was closed by another process, or if the
                 book is gone or was replaced.
         """
-        parts = self._parts(entry)
+        parts = self._parts(entries)
         self._database.check_place()
         if any(self._released[place] + steps > self._booked[place] for place, steps in parts):
             self._book_ahead(parts)
@@ -83,10 +86,9 @@ class Reservation:
         ]
 
     def affords(self, entries: Sequence[LedgerEntry]) -> bool:
-        """Return whether one more release of each is reserved; no two of them are equal."""
+        """Return whether one more release of each is reserved."""
         try:
-            for entry in entries:
-                self._parts(entry)
+            self._parts(entries)
         except BookError:
             return False
         return True
@@ -150,17 +152,21 @@ class Reservation:
         )
         return line, digest
 
-    def _parts(self, entry: LedgerEntry) -> list[tuple[int, int]]:
-        """Places of a release in the plan, and the steps that each takes."""
-        left, parts = entry.steps, []
-        for place, (planned, released) in enumerate(zip(self._plan, self._released, strict=True)):
-            steps = min(left, planned.steps - released) if planned.event == entry.event else 0
-            if steps > 0:
-                parts.append((place, steps))
+    def _parts(self, entries: Sequence[LedgerEntry]) -> list[tuple[int, int]]:
+        """Places of releases in the plan, and the steps that each takes."""
+        taken: Counter[int] = Counter()
+        for entry in entries:
+            left = entry.steps
+            for place, (planned, released) in enumerate(
+                zip(self._plan, self._released, strict=True)
+            ):
+                is_same = (planned.relation, planned.event) == (entry.relation, entry.event)
+                steps = min(left, planned.steps - released - taken[place]) if is_same else 0
+                taken[place] += steps
                 left -= steps
-        if left:
-            raise BookError(
-                f"{entry.name!r} is more than the run has reserved in the budget book, and was not "
-                "released\nplan() of the method has to list all that it spends"
-            )
-        return parts
+            if left:
+                raise BookError(
+                    f"{entry.name!r} is more than the run has reserved in the budget book, and was "
+                    "not released\nplan() of the method has to list all that it spends"
+                )
+        return [(place, steps) for place, steps in taken.items() if steps]

@@ -17,14 +17,14 @@ from lightning_dpg.errors import BookError
 Role = Literal["spender", "owner"]
 
 _SPENDER = (
-    "GRANT INSERT ON book_log, book_runs, book_entries",
+    "GRANT INSERT ON book_log, book_runs, book_budgets, book_entries",
     "GRANT UPDATE (closed, outcome, release) ON book_runs",
     "GRANT UPDATE (booked) ON book_entries",
-    "GRANT UPDATE (rule) ON book_datasets",
+    "GRANT UPDATE (rule) ON book_datasets, book_totals",
 )
 _OWNER = (
     *_SPENDER,
-    "GRANT INSERT ON book_datasets, book_grants",
+    "GRANT INSERT ON book_datasets, book_totals, book_grants",
     "GRANT UPDATE (closed, closed_by) ON book_datasets",
     "GRANT UPDATE (approved, approved_by) ON book_grants",
 )

@@ -33,10 +33,27 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             planned BIGINT NOT NULL, booked BIGINT NOT NULL, PRIMARY KEY (run, place))""",
         "CREATE TABLE book_verified (state TEXT NOT NULL, seal TEXT NOT NULL)",
     ),
+    (  # totals of further relations, and a bound on the edges of a record
+        """CREATE TABLE book_totals (
+            dataset TEXT NOT NULL, relation TEXT NOT NULL, record TEXT NOT NULL,
+            epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+            content TEXT NOT NULL, rule TEXT NOT NULL, PRIMARY KEY (dataset, relation))""",
+        """CREATE TABLE book_budgets (
+            run BIGINT NOT NULL, relation TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL,
+            delta DOUBLE PRECISION NOT NULL, content TEXT NOT NULL, PRIMARY KEY (run, relation))""",
+        "ALTER TABLE book_datasets ADD COLUMN max_edges BIGINT",
+        "ALTER TABLE book_grants ADD COLUMN relation TEXT NOT NULL DEFAULT ''",
+        """UPDATE book_grants SET relation =
+            (SELECT relation FROM book_datasets WHERE name = book_grants.dataset)""",
+        "DELETE FROM book_verified",  # the next reservation verifies all
+    ),
 )
 """Statements that lead from one version to the next; the version is how many were run."""
 
-TABLES = ("book_datasets", "book_grants", "book_runs", "book_entries")
+TABLES = (
+    *("book_datasets", "book_totals", "book_grants"),
+    *("book_runs", "book_budgets", "book_entries"),
+)
 """Tables that follow from the log."""
 
 

@@ -44,6 +44,9 @@ Marks = NDArray[np.uint64]
 SIZE = 256
 """Largest number of marks of a sketch."""
 
+NOBODY: Marks = np.empty(0, dtype=np.uint64)
+"""Sketch of data whose nodes have no names, or of data that an earlier version has registered."""
+
 _UPPER_HALF = 2**63
 _FILLER = 2**64 - 1
 _NONCE = 16

@@ -15,6 +15,7 @@ from lightning_dpg.book.wording import (
     MARK,
     PART_COLUMNS,
     RUN_COLUMNS,
+    by_edges_text,
     condition_note,
     grant_cells,
     grant_rule,
@@ -23,6 +24,7 @@ from lightning_dpg.book.wording import (
     run_cells,
     same_edges_note,
     spent_text,
+    together_text,
     upper_bounds,
 )
 from lightning_dpg.privacy.budget import digits_up
@@ -42,6 +44,14 @@ def lines(summary: dict[str, Any]) -> list[str]:
         summary: Summary of the data set.
     """
     console = _console()
+    content = _account(summary, console)
+    for beside in summary["beside"]:
+        content += [plain(""), *_account(beside, console)]
+    return _lines_on(console, content)
+
+
+def _account(summary: dict[str, Any], console: Console) -> list[RenderableType]:
+    """One total of a data set, its bar, and the runs that spend on it."""
     total, delta = summary["total"], summary["delta"]
     totals = [
         f"{summary['dataset']}: relation {summary['relation']}, record {summary['record']}",
@@ -60,9 +70,9 @@ def lines(summary: dict[str, Any]) -> list[str]:
         *grants,
     ]
     if not summary["releases"]:
-        return _lines_on(console, [*content, plain("no releases")])
+        return [*content, plain("no releases")]
     runs = _runs(summary["releases"], console)
-    return _lines_on(console, [*content, runs, *map(plain, condition_note(summary))])
+    return [*content, runs, *map(plain, condition_note(summary))]
 
 
 def group_lines(summary: dict[str, Any], facts: Sequence[tuple[str, str]]) -> list[str]:
@@ -94,7 +104,7 @@ def all_lines(summaries: Sequence[dict[str, Any]]) -> list[str]:
     table = _table("data set", "relation", "total", "delta", "spent", "reserved", "left")
     table.add_column("")
     table.add_column("runs", justify="right", no_wrap=True)
-    for each in summaries:
+    for each in [total for of_data in summaries for total in (of_data, *of_data["beside"])]:
         bar = _bar(each, _SHORT_BAR, console)
         name, *numbers, count, _ = part_cells(each)
         table.add_row(plain(name), each["relation"], *numbers, bar, count)
@@ -165,6 +175,10 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         )
     if (node := summary.get("node")) is not None:
         notes.append(node_line(node, summary["max_degree"], summary["delta"]))
+    if by_edges := by_edges_text(summary):
+        notes.append(f"edges     {by_edges}")
+    if together := together_text(summary):
+        notes.append(f"together  {together}")
     if count := len(summary["measurements"]):
         times = "once" if count == 1 else f"{count} times"
         notes.append(f"measured  {times}, on no total: budget history {summary['dataset']}")

@@ -4,10 +4,10 @@ import socket
 from collections import Counter
 from pathlib import Path
 
+from lightning_dpg.book.filter import costs
 from lightning_dpg.book.rows import Run
 from lightning_dpg.book.writers import machine_of
-from lightning_dpg.privacy import composition
-from lightning_dpg.privacy.events import Event, LedgerEntry
+from lightning_dpg.privacy.events import Event, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
@@ -25,8 +25,9 @@ def proved_steps(run: Run) -> list[int]:
         return [each.entry.steps for each in run.planned]
     counts = []
     for each in run.planned:
-        steps = max(each.booked, min(shown[each.entry.event], each.entry.steps))
-        shown[each.entry.event] -= steps
+        kind = each.entry.relation, each.entry.event
+        steps = max(each.booked, min(shown[kind], each.entry.steps))
+        shown[kind] -= steps
         counts.append(steps)
     return counts
 
@@ -46,12 +47,12 @@ def is_elsewhere(run: Run) -> bool:
     )
 
 
-def _shown(run: Run) -> Counter[Event] | None:
-    """Steps of each event that the journal shows beyond the start of the run."""
+def _shown(run: Run) -> Counter[tuple[Relation, Event]] | None:
+    """Steps of each event and relation that the journal shows beyond the start of the run."""
     if run.journal is None:
         return None
     path = Path(run.journal)
-    before = composition.costs([LedgerEntry.from_dict(entry) for entry in run.before])
+    before = costs([LedgerEntry.from_dict(entry) for entry in run.before])
     try:
         if b"\n" not in path.read_bytes():
             return Counter()
@@ -61,7 +62,7 @@ def _shown(run: Run) -> Counter[Event] | None:
         return Counter() if path.parent.is_dir() and not _has_booked(run) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    after = composition.costs([LedgerEntry.from_dict(entry) for entry in state["entries"]])
+    after = costs([LedgerEntry.from_dict(entry) for entry in state["entries"]])
     after.subtract(before)
     return after
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lightning_dpg.privacy.budget import digits_up
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.meaning import in_words
 
 GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "state", "by")
 """Names of the columns of :func:`grant_cells`."""
@@ -68,7 +70,44 @@ def grant_rule(summary: dict[str, Any]) -> str:
     """
     if summary["two_persons"]:
         return "needed by all runs, each made by one person and approved by another"
-    return "needed by all runs" if summary["grants"] else ""
+    return "needed by all runs" if summary["needs_grants"] else ""
+
+
+def by_edges_text(summary: dict[str, Any]) -> str:
+    """Say the epsilon of several numbers of edges of one node; empty where none is proved.
+
+    Args:
+        summary: Summary of a data set.
+    """
+    found = summary.get("epsilon_by_edges")
+    if not found:
+        return ""
+    by_number = {int(count): epsilon for count, epsilon in found.items()}
+    return f"epsilon by the edges of one node together: {in_words(by_number)}"
+
+
+def together_text(summary: dict[str, Any]) -> str:
+    """Say what is spent on the private columns of a node and its edges together; empty without them.
+
+    Args:
+        summary: Summary of a data set.
+    """
+    amounts = [
+        f"with {each['edges']} of its edges: epsilon {digits_up(each['epsilon'], 6)}, delta "
+        f"{digits_up(each['delta'], 3)}"
+        for each in summary["together"]
+    ]
+    return f"the private columns of a node together {'; '.join(amounts)}" if amounts else ""
+
+
+def name_of_total(summary: dict[str, Any]) -> str:
+    """Name of a data set, with the total that a summary is about if it is not the registered one.
+
+    Args:
+        summary: Summary of a data set.
+    """
+    of_rows = summary["relation"] == Relation.ATTRIBUTES
+    return f"{summary['dataset']}, private columns" if of_rows else str(summary["dataset"])
 
 
 def upper_bounds(summary: dict[str, Any]) -> list[str]:

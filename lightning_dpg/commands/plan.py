@@ -19,6 +19,7 @@ def plan(
     goal: Goal | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
+    row_epsilon: float | None = None,
 ) -> Outcome:
     """Plan noise, steps, epsilon and delta of a run, or choose a method for a goal, without any data.
 
@@ -35,6 +36,8 @@ def plan(
         goal: What the hint is for; by default ``links``.
         kind: Kind of the graph; by default ``undirected``.
         attributes: Attributes of the nodes are public.
+        row_epsilon: Budget of the private columns of one node, to show the protection of these
+            together with relations of the node.
 
     Example:
         python -m lightning_dpg plan --goal links --epsilon 1 --num-nodes 20000 --num-edges 200000
@@ -79,7 +82,37 @@ def plan(
             "epsilon_by_opacus": None if second is None else str(second),
             "max_steps": result.max_steps,
         }
+    if row_epsilon is not None:
+        groups = _with_rows(epsilon, delta or 0.0, row_epsilon)
+        lines += [*([""] if lines else []), *_lines_of(groups)]
+        values |= {"row_epsilon": row_epsilon, "together": groups}
     return Outcome(lines, values)
+
+
+def _with_rows(epsilon: float, delta: float, row_epsilon: float) -> list[dict[str, float]]:
+    """Return epsilon and delta of the private columns of a node with numbers of its relations."""
+    if not row_epsilon > 0:
+        raise CommandError(f"--row-epsilon must be positive, got {row_epsilon:g}")
+    # Start-up time: as below.
+    from lightning_dpg.privacy.budget import Budget
+    from lightning_dpg.privacy.meaning import NUMBERS_OF_EDGES, group_budget, joint_budget
+
+    groups = []
+    for size in (0, *NUMBERS_OF_EDGES):
+        units = group_budget(epsilon, delta, size)
+        joint = joint_budget(units, Budget(row_epsilon, 0.0))
+        groups.append({"relations": size, "epsilon": joint.epsilon, "delta": joint.delta})
+    return groups
+
+
+def _lines_of(groups: list[dict[str, float]]) -> list[str]:
+    """Write the table of the private columns of a node."""
+    head = f"{'relations':>10}{'epsilon':>10}{'delta':>10}"
+    return [
+        "private columns of one node together with relations of it:",
+        head,
+        *(f"{g['relations']:>10}{g['epsilon']:>10.4g}{g['delta']:>10.3g}" for g in groups),
+    ]
 
 
 def _hints(

@@ -16,7 +16,7 @@ _SENTENCE = re.compile(r"(?<=[^.])\. (?=[A-Z])|; (?!see )")
 
 
 def short_help(parser: argparse.ArgumentParser, common: Collection[str], example: str) -> str:
-    """Return usage, first paragraph, the first options and an example.
+    """Return usage, first paragraph, all subcommands or the first options, and an example.
 
     Args:
         parser: Parser of the command.
@@ -26,7 +26,11 @@ def short_help(parser: argparse.ArgumentParser, common: Collection[str], example
     width = min(_WIDTH, shutil.get_terminal_size((_WIDTH, _HEIGHT)).columns)
     usage = " ".join(parser.format_usage().split())
     own = [row for row in _rows(parser) if row[0] not in common]
-    rows = [*own[:_COUNT], *(row for row in _rows(parser) if row[0] in common)]
+    has_subcommands = parser._subparsers is not None
+    rows = [
+        *(own if has_subcommands else own[:_COUNT]),
+        *(row for row in _rows(parser) if row[0] in common),
+    ]
     column = 2 + max(len(name) for name, _ in rows if len(name) <= _COLUMN)
     blocks = [
         textwrap.fill(usage, width, subsequent_indent=" " * 7, break_on_hyphens=False),

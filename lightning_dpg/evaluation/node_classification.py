@@ -12,30 +12,24 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.evaluation.measured import NOT_PRIVATE
+from lightning_dpg.evaluation.node_controls import PublicNodes, rewired
 from lightning_dpg.formats.whole_files import write_whole
-from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
 from lightning_dpg.graph.node_splits import split_nodes
-from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.node_classification import (
     NETWORKS,
     NODE_QUERIES,
     NodeScores,
+    node_log_probabilities,
     node_scores,
-    scaled,
 )
-from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.nn.sided_rows import fit_rows
 from lightning_dpg.pages.page import Table, notebook, render
 from lightning_dpg.release.release import Release
 from lightning_dpg.tables import as_csv, as_data_frame, as_json, as_text
 
 SEEDS = (0, 1, 2, 3, 4)
 """Public seeds; each has a split, initial weights and baseline graphs of its own."""
-_RANK = 64  # of the rows that the similarity graph compares, as in AttributeEncoder
-
 
 _HEADS = ("graph", "edges", "network")
 
@@ -252,7 +246,16 @@ def evaluate_nodes(
     nodes = first.graph.node_names
     original = _on_nodes(name, real, nodes)
     synthetic = [each._replace(graph=_on_nodes(each.name, each.graph, nodes)) for each in graphs]
-    rows = scaled(attributes)
+    public = PublicNodes(attributes, classes, synthetic[0].graph.num_edges // 2)
+    splits = [split_nodes(classes, seed) for seed in seeds]
+
+    def scores(network: str, graph: Data, number: int) -> NodeScores:
+        split = splits[number]
+        own, on_real = node_log_probabilities(
+            network, [graph, original], public.scaled, classes, split, seeds[number]
+        )
+        return node_scores(own, classes[split.test], on_real)
+
     measured = tuple(
         NodeRow(
             place.name,
@@ -260,16 +263,12 @@ def evaluate_nodes(
             place.reads_real,
             statistics.mean(graph.num_edges // 2 for graph in place.graphs),
             network,
-            tuple(
-                node_scores(network, graph, original, rows, classes, seed)
-                for graph, seed in zip(place.graphs, seeds, strict=True)
-            ),
+            tuple(scores(network, graph, number) for number, graph in enumerate(place.graphs)),
         )
-        for place in _places(original, synthetic, attributes, seeds)
+        for place in _places(original, synthetic, public, seeds)
         for network in NETWORKS
     )
-    split = split_nodes(classes, seeds[0])
-    sizes = (len(split.train), len(split.validation), len(split.test))
+    sizes = tuple(map(len, splits[0]))
     return NodeEvaluation(Setting(name, len(nodes), tuple(seeds), *sizes), measured)
 
 
@@ -284,30 +283,15 @@ class _Place(NamedTuple):
 
 
 def _places(
-    real: Data, graphs: Sequence[NamedGraph], attributes: Tensor, seeds: Sequence[int]
+    real: Data, graphs: Sequence[NamedGraph], public: PublicNodes, seeds: Sequence[int]
 ) -> Iterator[_Place]:
     """Yield baselines, synthetic graphs, and the real graph."""
-    yield _Place("no graph", "", False, [_linked(real, torch.empty(0, 2))] * len(seeds))
-    rows = fit_rows(AttributeRows(_RANK), None, attributes, None)
-    similar = nearest_neighbor_edges(rows, graphs[0].graph.num_edges // 2)
-    yield _Place("similarity graph", "", False, [_linked(real, similar)] * len(seeds))
-    yield _Place("degrees alone", "", True, [_rewired(real, seed) for seed in seeds])
+    yield _Place("no graph", "", False, [public.no_graph] * len(seeds))
+    yield _Place("similarity graph", "", False, [public.similarity_graph] * len(seeds))
+    yield _Place("degrees alone", "", True, [rewired(real, seed) for seed in seeds])
     for synthetic in graphs:
         yield _Place(synthetic.name, synthetic.guarantee, False, [synthetic.graph] * len(seeds))
     yield _Place("real graph", "", True, [real] * len(seeds))
-
-
-def _linked(real: Data, edges: Tensor) -> Data:
-    """Return a graph of the nodes of the real graph with other edges."""
-    return make_graph(edges, real.num_nodes, real.node_names)
-
-
-def _rewired(real: Data, seed: int) -> Data:
-    """Draw a Chung-Lu graph of the degrees of the real graph."""
-    generator = torch.Generator().manual_seed(seed)
-    return _linked(
-        real, chung_lu_edges(torch.from_numpy(degrees(real)), real.num_edges // 2, generator)
-    )
 
 
 def public_parts(named_graph: NamedGraph) -> tuple[Tensor, Tensor]:

@@ -66,6 +66,16 @@ class AttributeTable(NamedTuple):
         """Names of all columns."""
         return [*self.columns, *self.names, *([] if self.labels is None else [LABELS])]
 
+    def cells(self, name: str) -> Sequence[object]:
+        """Return the cell of each row in one of :attr:`all_names`."""
+        if name in self.columns:
+            return self.columns[name]
+        if self.matrix is not None and name in self.names:
+            column = self.matrix[:, [self.names.index(name)]]
+            dense = column.toarray() if isinstance(column, csr_array) else column
+            return list(dense[:, 0])
+        return [] if self.labels is None else list(self.labels)
+
 
 class NodeAttributes(NamedTuple):
     """Public attributes of N nodes.

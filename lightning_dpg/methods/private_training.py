@@ -116,7 +116,7 @@ class PrivateTraining(nn.Module):
         Args:
             budget: Budget of the whole run.
             steps: Requested steps of the run.
-            others: All other planned costs.
+            others: All other planned costs; those of other relations do not count.
 
         Raises:
             BudgetTooSmall: If no amount of noise fits the steps and the other costs.
@@ -124,6 +124,7 @@ class PrivateTraining(nn.Module):
         if steps == 0:
             return []
         rate = self.sample_rate
+        others = [entry for entry in others if entry.relation is self._one_step.relation]
         if self.setting == "auto":
             sigma = calibrate_noise_multiplier(budget, sample_rate=rate, steps=steps, other=others)
             return [self._steps(sigma, steps)]

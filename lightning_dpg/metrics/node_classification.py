@@ -4,23 +4,73 @@ The task is transductive: attributes and edges of all nodes are there in trainin
 training nodes only. All settings are those of the authors of the networks; nothing is tuned.
 """
 
+import math
 import warnings
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array, eye_array
 from sklearn.preprocessing import maxabs_scale
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim import Adam
 from torch_geometric.data import Data
-from torch_geometric.nn import GCNConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.graph.node_splits import Split, split_nodes
+from lightning_dpg.graph.node_splits import Split
+
+_HIDDEN = 16
+
+
+class SparseRows:
+    """A constant sparse matrix whose products with dense matrices have fast gradients.
+
+    PyTorch would sort the matrix anew in each step, for the gradient of its product.
+
+    Args:
+        matrix: The matrix, shape ``(P, Q)``.
+    """
+
+    def __init__(self, matrix: csr_array) -> None:
+        # Place of each value of the transposed matrix among those of the matrix.
+        places = csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), matrix.shape)
+        turned = csr_array(places.T)
+        self.shape = matrix.shape
+        self.values = torch.from_numpy(matrix.data).float()
+        self._rows = _indices(matrix)
+        self._columns = _indices(turned)
+        self._order = torch.from_numpy(turned.data)
+
+    def times(self, dense: Tensor, values: Tensor | None = None) -> Tensor:
+        """Multiply by a dense matrix: ``(Q, k)`` to ``(P, k)``.
+
+        Args:
+            dense: The dense matrix.
+            values: Other values for the nonzero places, as after dropout.
+        """
+        values = self.values if values is None else values
+        matrix = torch.sparse_csr_tensor(*self._rows, values, self.shape)
+        turned = torch.sparse_csr_tensor(*self._columns, values[self._order], self.shape[::-1])
+        product: Tensor = _Product.apply(matrix, turned, dense)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, turned: Tensor, dense: Tensor) -> Tensor:
+        ctx.turned = turned
+        return matrix @ dense
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:  # type: ignore[override]
+        return None, None, ctx.turned @ gradient
+
+
+def _indices(matrix: csr_array) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(matrix.indptr).long(), torch.from_numpy(matrix.indices).long()
 
 
 class GCN(nn.Module):
@@ -31,26 +81,25 @@ class GCN(nn.Module):
 
     Args:
         attributes: Attributes of shape ``(N, F)``.
-        edges: Adjacency matrix in CSR format, shape ``(N, N)``.
+        hop: Normalized adjacency matrix with loops, shape ``(N, N)``.
         num_classes: Number of classes C.
     """
 
-    def __init__(self, attributes: Tensor, edges: Tensor, num_classes: int) -> None:
+    def __init__(self, attributes: SparseRows, hop: SparseRows, num_classes: int) -> None:
         super().__init__()
-        # Bags of words are mostly zeros, and a sparse matrix is many times as fast for Cora-ML.
-        self.attributes, self.edges = _sparse(csr_array(attributes.numpy())), edges
-        self.first = GCNConv(attributes.shape[1], 16, cached=True)
-        self.second = GCNConv(16, num_classes, cached=True)
+        self.attributes, self.hop = attributes, hop
+        self.first = nn.Linear(attributes.shape[1], _HIDDEN)
+        self.second = nn.Linear(_HIDDEN, num_classes)
+        for layer in (self.first, self.second):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
 
     def forward(self, nodes: Tensor) -> Tensor:
         """Compute the logits of the classes of some nodes, shape ``(P, C)``."""
-        x = self.attributes
-        values = F.dropout(x.values(), training=self.training)
-        x = torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)
-        hidden = self.first(x, self.edges).relu()
-        hidden = F.dropout(hidden, training=self.training)
-        logits: Tensor = self.second(hidden, self.edges)[nodes]
-        return logits
+        values = F.dropout(self.attributes.values, training=self.training)
+        hidden = self.hop.times(self.attributes.times(self.first.weight.T, values))
+        hidden = F.dropout((hidden + self.first.bias).relu(), training=self.training)
+        return self.hop.times(hidden @ self.second.weight.T)[nodes] + self.second.bias
 
 
 class SGC(nn.Module):
@@ -61,27 +110,26 @@ class SGC(nn.Module):
 
     Args:
         attributes: Attributes of shape ``(N, F)``.
-        edges: Adjacency matrix in CSR format, shape ``(N, N)``.
+        hop: Normalized adjacency matrix with loops, shape ``(N, N)``.
         num_classes: Number of classes C.
     """
 
-    def __init__(self, attributes: Tensor, edges: Tensor, num_classes: int) -> None:
+    def __init__(self, attributes: SparseRows, hop: SparseRows, num_classes: int) -> None:
         super().__init__()
-        hop, _ = gcn_norm(edges, num_nodes=len(attributes))
-        # SGConv would multiply all rows in each step, and those of a few nodes are enough.
-        self.propagated = hop @ (hop @ attributes)
+        self.attributes, self.hop = attributes, hop
         self.layer = nn.Linear(attributes.shape[1], num_classes)
 
     def forward(self, nodes: Tensor) -> Tensor:
         """Compute the logits of the classes of some nodes, shape ``(P, C)``."""
-        logits: Tensor = self.layer(self.propagated[nodes])
-        return logits
+        # The sums go over numbers of classes, which are fewer than attributes.
+        logits = self.hop.times(self.hop.times(self.attributes.times(self.layer.weight.T)))
+        return logits[nodes] + self.layer.bias
 
 
 class Network(NamedTuple):
     """A network, and how its authors train it with Adam."""
 
-    build: Callable[[Tensor, Tensor, int], nn.Module]
+    build: Callable[[SparseRows, SparseRows, int], nn.Module]
     lr: float
     weight_decay: float
     steps: int
@@ -95,57 +143,94 @@ NETWORKS = {
 
 
 class NodeScores(NamedTuple):
-    """Scores of one network on the test nodes of one split."""
+    """Scores of predictions of the test nodes of one split."""
 
     node_accuracy: float
     """Share of the test nodes whose class is predicted with the edges of the training."""
     node_macro_f1: float
     """F1 score of these predictions, mean of the classes."""
     node_accuracy_on_real_edges: float
-    """Share of the test nodes whose class the network predicts with the edges of the real graph."""
+    """Share of the test nodes whose class a network predicts with the edges of the real graph; nan
+    if nothing was trained on edges."""
 
 
 NODE_QUERIES: tuple[str, ...] = NodeScores._fields
 """Names of the scores in the order of tables."""
 
 
-def node_scores(
-    name: str, graph: Data, real: Data, attributes: Tensor, classes: Tensor, seed: int
-) -> NodeScores:
-    """Train a network on one graph, and score its predictions on the test nodes.
+def node_log_probabilities(
+    name: str,
+    graphs: Sequence[Data],
+    attributes: SparseRows,
+    classes: Tensor,
+    split: Split,
+    seed: int,
+) -> list[Tensor]:
+    """Train a network on one graph, and predict the classes of the test nodes.
 
-    The training, the choice of the step and the first two scores use the edges of ``graph`` only,
-    because a user of a release has no others. The edges of ``real`` are used after the training.
+    The training and the choice of the step use the edges of the first graph only, because a user of a
+    release has no others.
 
     Args:
         name: Name of the network.
-        graph: Graph of the training on N nodes.
-        real: Real graph on the same nodes.
+        graphs: Graph of the training on N nodes, and other graphs on these nodes, whose edges are
+            used after the training.
         attributes: Attributes from :func:`scaled`, shape ``(N, F)``.
         classes: Class of each node from 0 on, shape ``(N,)``, -1 where there is none.
-        seed: Public seed of the split, of the initial weights and of the dropout.
+        split: Training, validation and test nodes; no class of a test node is read.
+        seed: Public seed of the initial weights and of the dropout.
+
+    Returns:
+        Log probabilities of the classes of the test nodes with the edges of each graph, shape
+        ``(T, C)``.
     """
-    num_classes, split = int(classes.max()) + 1, split_nodes(classes, seed)
-    network = NETWORKS[name]
+    network, num_classes = NETWORKS[name], int(classes.max()) + 1
     # PyTorch warns unless the checks of sparse matrices are turned on or off.
     unchecked = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
-    with torch.random.fork_rng(devices=[]), unchecked:
+    with torch.random.fork_rng(devices=[]), unchecked, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         torch.manual_seed(seed)
-        model = network.build(attributes, _sparse(adjacency(graph)), num_classes)
-        _train(model, network, classes, split)
-        other = network.build(attributes, _sparse(adjacency(real)), num_classes)
-        other.load_state_dict(model.state_dict())
-        predicted, on_real = (_logits(trained, split.test).argmax(1) for trained in (model, other))
-    target = classes[split.test]
+        models = [network.build(attributes, one_hop(graph), num_classes) for graph in graphs]
+        _train(models[0], network, classes, split)
+        for other in models[1:]:
+            other.load_state_dict(models[0].state_dict())
+        return [F.log_softmax(_logits(model, split.test), 1) for model in models]
+
+
+def node_scores(
+    log_probabilities: Tensor, target: Tensor, on_real_edges: Tensor | None = None
+) -> NodeScores:
+    """Compare predictions with the classes of the test nodes.
+
+    Args:
+        log_probabilities: Log probabilities of the C classes of the test nodes, shape ``(T, C)``.
+        target: Their classes, shape ``(T,)``.
+        on_real_edges: Log probabilities with the edges of the real graph, shape ``(T, C)``.
+    """
+    num_classes = log_probabilities.shape[1]
+
+    def accuracy(logs: Tensor) -> float:
+        return float(multiclass_accuracy(logs.argmax(1), target, num_classes, average="micro"))
+
+    predicted = log_probabilities.argmax(1)
     f1 = multiclass_f1_score(predicted, target, num_classes, average="macro")
-    accuracy, accuracy_on_real = (
-        multiclass_accuracy(each, target, num_classes, average="micro")
-        for each in (predicted, on_real)
-    )
-    return NodeScores(float(accuracy), float(f1), float(accuracy_on_real))
+    on_real = math.nan if on_real_edges is None else accuracy(on_real_edges)
+    return NodeScores(accuracy(log_probabilities), float(f1), on_real)
 
 
-def scaled(attributes: Tensor) -> Tensor:
+def ensemble(log_probabilities: Sequence[Tensor]) -> Tensor:
+    """Log of the geometric mean of probabilities of several networks, shape ``(T, C)`` each."""
+    return F.log_softmax(torch.stack([*log_probabilities]).mean(0), 1)
+
+
+def one_hop(graph: Data) -> SparseRows:
+    """Adjacency matrix with loops, divided by the roots of the degrees of both ends."""
+    matrix = adjacency(graph) + eye_array(graph.num_nodes)
+    scale = diags_array(matrix.sum(0) ** -0.5)
+    return SparseRows(csr_array(scale @ matrix @ scale))
+
+
+def scaled(attributes: Tensor) -> SparseRows:
     """Scale attributes of shape ``(N, F)`` for the networks, as Kipf and Welling scale bags of words.
 
     A row is divided by the sum of its absolute values. Before that a column with values beyond 1 is
@@ -155,7 +240,8 @@ def scaled(attributes: Tensor) -> Tensor:
     rows = attributes.float().clone()
     if columns.any():
         rows[:, columns] = torch.from_numpy(maxabs_scale(rows[:, columns].numpy()))
-    return F.normalize(rows, p=1)
+    # Bags of words are mostly zeros, and a sparse matrix is many times as fast.
+    return SparseRows(csr_array(F.normalize(rows, p=1).numpy()))
 
 
 def _train(model: nn.Module, network: Network, classes: Tensor, split: Split) -> None:
@@ -181,15 +267,3 @@ def _logits(model: nn.Module, nodes: Tensor) -> Tensor:
     with torch.no_grad():
         logits: Tensor = model.eval()(nodes)
     return logits
-
-
-def _sparse(matrix: csr_array) -> Tensor:
-    """Convert a matrix to CSR format of PyTorch."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr).long(),
-            torch.from_numpy(matrix.indices).long(),
-            torch.from_numpy(matrix.data).float(),
-            size=matrix.shape,
-        )

@@ -10,7 +10,7 @@
 3. **Data**, when they are read and before the method is built: :func:`check_data`.
 4. **Run**, when trainer and method are built: :func:`preflight` repeats 2 and 3 for the objects. It
    checks delta and the batches against the data, the steps of the trainer, the plan against the
-   budget, and callbacks, which must not choose by private figures.
+   budgets of edges and of private columns, and callbacks, which must not choose by private figures.
 5. **Set-up** by Lightning, when all processes run: :func:`check_setup` checks callbacks that a
    method has added, the group of processes, and the samples of a first loader. It warns of a
    doubtful budget, and repeats 4 for a run that has not passed it.
@@ -33,7 +33,12 @@ from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.interfaces import GraphRecords, KeepsBudget, Released, serves_records
-from lightning_dpg.preflight.budget import budget_warnings, check_delta, check_rows
+from lightning_dpg.preflight.budget import (
+    budget_warnings,
+    check_delta,
+    check_rows,
+    row_budget_warnings,
+)
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.preflight.trainer import (
     check_callbacks,
@@ -46,6 +51,7 @@ from lightning_dpg.preflight.trainer import (
     check_trainer,
 )
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.privacy.budget import Budget
 
 __all__ = [
     "check_data",
@@ -88,10 +94,15 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
     check_trainer(trainer, method)
     check_rows(type(method).__name__, keeper.row_budget, pays_rows=method.pays_rows)
     method.accept_budget(keeper.budget, max(trainer.max_steps, 1), keeper.row_budget)
-    check_selection(trainer, keeper.budget)
+    check_selection(trainer, min(_budgets(keeper)))
     if served is not None and not trainer.predicting:
         served.check_request(method.batch_request(), trainer.max_epochs)
     keeper.passed = trainer, method
+
+
+def _budgets(keeper: KeepsBudget) -> list[Budget]:
+    """Return the budgets of a run; the smallest one has the smallest epsilon."""
+    return [keeper.budget, *([] if keeper.row_budget is None else [keeper.row_budget])]
 
 
 def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: str) -> None:
@@ -112,7 +123,7 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
     if passed == (trainer, method):
         check_processes(trainer)
         check_callbacks(trainer, method)
-        check_selection(trainer, keeper.budget)
+        check_selection(trainer, min(_budgets(keeper)))
     else:
         preflight(trainer, method, data, keeper)
         keeper.passed = None
@@ -121,6 +132,9 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
         num_nodes = records.num_nodes if isinstance(records, GraphRecords) else None
         for line in budget_warnings(keeper.budget, method.relation, num_nodes):
             rank_zero_warn(line)
+        if keeper.row_budget is not None:
+            for line in row_budget_warnings(keeper.row_budget, num_nodes):
+                rank_zero_warn(line)
         if request.kind == "poisson" and method.adds_noise:
             check_samples(data.train_dataloader(), trainer, {request.sample_rate})
 

@@ -87,14 +87,8 @@ def budget_warnings(budget: Budget, relation: Relation, num_nodes: int | None) -
     Returns:
         Texts of the warnings.
     """
-    epsilon, warnings = budget.epsilon, []
-    if LARGE_EPSILON < epsilon < math.inf:
-        belief = 100 * belief_bound(epsilon, budget.delta)
-        warnings.append(
-            f"epsilon {epsilon:g} protects next to nothing: after the release an attacker may be "
-            f"{belief:.6g} % sure of {_UNITS[relation]}, who was 50 % sure before\n"
-            f"set privacy.epsilon to {LARGE_EPSILON:g} or less; 1 is usual"
-        )
+    epsilon = budget.epsilon
+    warnings = _if_large(budget, relation, "epsilon")
     if num_nodes is not None and num_nodes < FEW_NODES:
         warnings.append(
             f"{num_nodes} nodes are too few to hide {_UNITS[relation]} among: take a graph of "
@@ -107,3 +101,41 @@ def budget_warnings(budget: Budget, relation: Relation, num_nodes: int | None) -
             "or more, or take a larger graph"
         )
     return warnings
+
+
+def row_budget_warnings(budget: Budget, num_nodes: int | None) -> list[str]:
+    r"""Warn of a budget of private columns by public facts only.
+
+    The number of nodes of each value is the smallest question to a column. One row changes two of
+    these numbers, so their noise has the scale :math:`2 / \epsilon` or more. From a scale of N / 10
+    on, nothing is left of them.
+
+    Args:
+        budget: Budget of the private columns of one node.
+        num_nodes: Number of nodes N (public); None for other data than one graph.
+
+    Returns:
+        Texts of the warnings.
+    """
+    epsilon = budget.epsilon
+    warnings = _if_large(budget, Relation.ATTRIBUTES, "row_epsilon")
+    if num_nodes is not None and FEW_NODES <= num_nodes and num_nodes * epsilon < 2 * FEW_NODES:
+        warnings.append(
+            f"row_epsilon {epsilon:g} is too small for {num_nodes:,} nodes: already the number of "
+            f"nodes of each value is off by about {2 / epsilon:,.4g}\n"
+            f"set privacy.row_epsilon to {2 * FEW_NODES / num_nodes:.2g} or more"
+        )
+    return warnings
+
+
+def _if_large(budget: Budget, relation: Relation, name: str) -> list[str]:
+    """Warn of an epsilon that protects next to nothing."""
+    if not LARGE_EPSILON < budget.epsilon < math.inf:
+        return []
+    belief = 100 * belief_bound(budget.epsilon, budget.delta)
+    text = (
+        f"{name} {budget.epsilon:g} protects next to nothing: after the release an attacker may be "
+        f"{belief:.6g} % sure of {_UNITS[relation]}, who was 50 % sure before\n"
+        f"set privacy.{name} to {LARGE_EPSILON:g} or less; 1 is usual"
+    )
+    return [text]

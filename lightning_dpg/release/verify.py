@@ -503,6 +503,9 @@ def _faults_by_the_method(
         return
     if statement["epsilon"] == "inf":
         return
+    if method.pays_rows and method.row_budget is None:
+        yield f"{STATEMENT}: it says nothing of private columns, which {name} reads"
+        return
     condition, recorded = method.condition(), statement.get("condition")
     if condition is not None and recorded is None and statement.get("schema_version", 1) >= TIGHT:
         yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"

@@ -92,13 +92,14 @@ class MethodChoice(NamedTuple):
             row_epsilon: Budget of the private columns of one node, if the run has one.
         """
         budget = {"epsilon": float(epsilon), "delta": float(self.delta(delta, epsilon))}
+        others = {key: v for key, v in self.sections["privacy"].items() if key != "row_epsilon"}
         if row_epsilon is not None:
             budget["row_epsilon"] = float(row_epsilon)
         model = {"class_path": self.method.public_path(), "init_args": self.arguments}
         return self.sections | {
             "seed_everything": int(seed),
             "model": model,
-            "privacy": self.sections["privacy"] | budget,
+            "privacy": others | budget,
         }
 
 

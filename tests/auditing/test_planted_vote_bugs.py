@@ -47,10 +47,22 @@ ROWS = {
     "NeighborVotes votes off": Row(VOTES, 1, PAIRS, 6, off(*TABLES), 1e-5, TWINS),
     "NeighborVotes half": Row(VOTES, 4, PAIRS, 80, half(), 1e-5, TWINS),
     "NeighborVotes votes half": Row(
-        partial(VOTES, moment_share=0.1), 4, PAIRS, 80, half(*TABLES), 1e-5, TWINS
+        partial(VOTES, attribute_share=0.05, moment_share=0.05),
+        4,
+        PAIRS,
+        80,
+        half(*TABLES),
+        1e-5,
+        TWINS,
     ),
     "NeighborVotes moment of sensitivity 1": Row(
-        partial(VOTES, moment_share=0.9), 4, PAIRS, 80, sensitivity_of_one, 1e-5, TWINS
+        partial(VOTES, attribute_share=0.05, moment_share=0.9),
+        4,
+        PAIRS,
+        80,
+        sensitivity_of_one,
+        1e-5,
+        TWINS,
     ),
     "NodeNeighborVotes off": Row(
         partial(NodeNeighborVotes, MOST, rank=16), 1, stars, 6, off(), 1e-5, strangers
@@ -82,6 +94,6 @@ def test_a_planted_bug_is_caught(name):
 )
 def test_the_proved_epsilon_comes_near_the_claim_from_below(make, read, canaries):
     """Gaussian noise without sampling leaves an audit no room but that of chance."""
-    audit = audited(make, read, (4.0, 1e-5), canaries, 300, confidence=0.999)
+    audit = audited(make, read, (4.0, 1e-5), canaries, 200, confidence=0.999)
     assert not audit.refuting
     assert 0.6 * 4.0 < audit.together.all_guesses.gaussian_epsilon < 4.0

@@ -48,8 +48,11 @@ def run(book, planned, name="crm", **changes):
     return made
 
 
-def spent_curve(book, name, most=MOST_POINTS):
-    return curve(book.data_set(name), book.runs(name), lines(book.database), most)
+def spent_curve(book, name, most=MOST_POINTS, relation=None):
+    dataset = book.data_set(name)
+    part = dataset.of(relation or dataset.relation)
+    runs = [run.of(part.relation) for run in book.runs(name)]
+    return curve(part, runs, lines(book.database), most)
 
 
 def small_book(url):

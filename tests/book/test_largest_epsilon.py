@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.book.request import Request, charge_of, largest_epsilon, rule_of
+from lightning_dpg.book.request import Request, charge_of, largest_epsilon, rule_of, spending_of
 from lightning_dpg.book.rows import DataSet, Planned, Run
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.calibration import calibrate_gaussian
@@ -54,13 +54,15 @@ def ended(number, budget, entry):
         closed="",
         outcome="ended",
         release=None,
-        planned=[Planned(entry, entry.steps)],
+        planned=[Planned(entry, entry.steps, 0)],
     )
 
 
 def let_in(data, runs, request, epsilon):
     one = request._replace(budget=Budget(epsilon, request.budget.delta))
-    return rule_of(data, runs, charge_of(runs, one)) is not None
+    charge = charge_of(runs, one)
+    spending = spending_of(data, one, charge.entries)
+    return rule_of(data, runs, charge.family, spending) is not None
 
 
 @settings(max_examples=30, deadline=None)

@@ -10,7 +10,7 @@ from lightning_dpg.book.rows import counted
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
-from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.events import Gaussian, Relation
 from tests.book.small_book import entry, new_book, run
 
 PURE, SINGLE, SAMPLED = None, (1.0, 1), (0.1, 50)  # sample rate and number of Gaussian steps
@@ -30,7 +30,7 @@ def plan_of(steps):
 
 
 def share(book, releases, steps, place=0):
-    known, earlier = book.data_set("crm"), counted(book.runs("crm"))
+    known, earlier = book.data_set("crm"), counted(book.runs("crm"), Relation.EDGE)
     delta = 0.0 if steps is PURE else outlook.usual_deltas(known, earlier, releases)[place]
     return outlook.share(known, earlier, releases, plan_of(steps), delta)
 

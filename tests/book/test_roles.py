@@ -12,6 +12,7 @@ from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.verification import faults
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
 from tests.book.test_book import asked, new, pure
 
 USERS = ("ann", "Bob's", 'of"ficer')
@@ -43,12 +44,16 @@ def test_a_spender_runs_books_reconciles_and_shows(place):
     run = book.reserve("crm", asked(pure(0.5), pure(0.25)))
     run.book(pure(0.5))
     run.close("ended")
-    book.reserve("crm", asked(pure(0.25)))
+    place.owner.add_row_total("crm", Budget(1.0, 0.0))
+    rows = pure(0.5, relation=Relation.ATTRIBUTES)
+    beside = {Relation.ATTRIBUTES: Budget(0.5, 0.0)}
+    book.reserve("crm", asked(pure(0.25), rows, epsilon=0.25, beside=beside))
     book.close()  # the server gives its locks back, and the run is dead
     book = Book(place.ann)
     assert book.reconcile() == [2]
     assert [run.spender for run in book.runs()] == ["ann", "ann"]
-    assert summary(book, "crm")["spent"] == 0.75
+    found = summary(book, "crm")
+    assert (found["spent"], found["beside"][0]["spent"]) == (0.75, 0.5)
     assert faults(book.database) == []
 
 
@@ -62,6 +67,9 @@ def test_the_server_refuses_all_else_of_a_spender(place):
         "UPDATE book_log SET body = '{}'",
         "TRUNCATE book_log",
         "INSERT INTO book_datasets SELECT * FROM book_datasets",
+        "INSERT INTO book_totals VALUES ('crm', 'attributes', 'r', 9, 0, '', '')",
+        "UPDATE book_totals SET epsilon = 9",
+        "UPDATE book_budgets SET epsilon = 0",
         "UPDATE book_datasets SET epsilon = 100",
         "UPDATE book_datasets SET closed = NULL",
         "DELETE FROM book_datasets",
@@ -83,6 +91,7 @@ def test_the_server_refuses_all_else_of_a_spender(place):
             book.database.rows(statement)
     for kind, user in [
         ("register", "ann"),
+        ("total", "ann"),
         ("grant", "ann"),
         ("approve", "ann"),
         ("close_data_set", "ann"),

@@ -19,6 +19,7 @@ EXAMPLES = {
 BUDGET = (
     "init",
     "register",
+    "rows",
     "grant",
     "close",
     "show",
@@ -141,6 +142,7 @@ def test_each_budget_command_prints_one_object(said, place):
     calls = {
         "init": [],
         "register": ["crm", "--data", "crm.csv", *total],
+        "rows": ["crm", "--epsilon", "3"],
         "grant": ["crm", "--to", "ann", "--epsilon", "1"],
         "show": ["crm"],
         "history": ["crm"],

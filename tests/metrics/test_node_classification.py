@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from torch_geometric.nn import SGConv
+from torch_geometric.nn import GCNConv, SGConv
 
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.node_splits import split_nodes
-from lightning_dpg.metrics import node_classification
-from lightning_dpg.metrics.node_classification import NETWORKS, node_scores, scaled
+from lightning_dpg.metrics.node_classification import (
+    NETWORKS,
+    ensemble,
+    node_log_probabilities,
+    node_scores,
+    one_hop,
+    scaled,
+)
 
 
 @pytest.fixture
@@ -29,13 +35,19 @@ def few_steps(monkeypatch):
         monkeypatch.setitem(NETWORKS, name, network._replace(steps=60))
 
 
+def scores(name, graph, real, rows, classes, seed=0):
+    split = split_nodes(classes, seed)
+    own, on_real = node_log_probabilities(name, [graph, real], rows, classes, split, seed)
+    return node_scores(own, classes[split.test], on_real)
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_edges_have_the_classes_and_attributes_do_not(planted, name):
     real, attributes, classes = planted
     empty = make_graph(torch.empty(0, 2), 240)
     rows = scaled(attributes)
-    with_edges = node_scores(name, real, real, rows, classes, 0)
-    without = node_scores(name, empty, real, rows, classes, 0)
+    with_edges = scores(name, real, real, rows, classes)
+    without = scores(name, empty, real, rows, classes)
     assert with_edges.node_accuracy > 0.9 and with_edges.node_macro_f1 > 0.9
     assert with_edges.node_accuracy == with_edges.node_accuracy_on_real_edges
     assert abs(without.node_accuracy - 0.5) < 0.15
@@ -43,33 +55,51 @@ def test_edges_have_the_classes_and_attributes_do_not(planted, name):
 
 def test_scores_follow_the_seed_and_leave_the_generator_of_the_caller_alone(planted):
     real, attributes, classes = planted
-    first = node_scores("GCN", real, real, attributes, classes, 0)
+    rows = scaled(attributes)
+    first = scores("GCN", real, real, rows, classes)
     torch.manual_seed(1)
     state = torch.get_rng_state()
-    assert node_scores("GCN", real, real, attributes, classes, 0) == first
+    assert scores("GCN", real, real, rows, classes) == first
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_simple_graph_convolution_is_a_logistic_regression_on_propagated_attributes(planted):
+def built(name, real, attributes):
+    with torch.sparse.check_sparse_tensor_invariants(False):
+        return NETWORKS[name].build(scaled(attributes), one_hop(real), 2).eval()
+
+
+def test_networks_are_those_of_pyg(planted):
+    real, attributes, _ = planted
+    attributes = attributes[:, :30] + 0.1
+    rows = torch.nn.functional.normalize(attributes, p=1)
+    nodes = torch.arange(240)
+    own = built("SGC", real, attributes)
+    theirs = SGConv(30, 2, K=2)
+    theirs.lin.load_state_dict(own.layer.state_dict())
+    assert torch.allclose(own(nodes), theirs(rows, real.edge_index), atol=1e-5)
+    own = built("GCN", real, attributes)
+    first, second = GCNConv(30, 16), GCNConv(16, 2)
+    for theirs, layer in ((first, own.first), (second, own.second)):
+        theirs.load_state_dict({"lin.weight": layer.weight, "bias": layer.bias})
+    expected = second(first(rows, real.edge_index).relu(), real.edge_index)
+    assert torch.allclose(own(nodes), expected, atol=1e-5)
+    expected[0, 0].backward()
+    own(nodes)[0, 0].backward()
+    assert torch.allclose(own.first.weight.grad, first.lin.weight.grad, atol=1e-6)
+    assert torch.allclose(own.second.bias.grad, second.bias.grad)
+
+
+def test_simple_graph_convolution_learns_as_a_logistic_regression(planted):
     real, attributes, classes = planted
-    rows = scaled(attributes)
-    split = split_nodes(classes, 0)
+    rows, split = scaled(attributes), split_nodes(classes, 0)
     matrix = adjacency(real).toarray() + np.eye(240)
     scale = matrix.sum(0) ** -0.5
     hop = scale[:, None] * matrix * scale
-    propagated = hop @ hop @ rows.numpy()
-    with torch.sparse.check_sparse_tensor_invariants(False):
-        model = NETWORKS["SGC"].build(rows, node_classification._sparse(adjacency(real)), 2)
-    theirs = SGConv(240, 2, K=2)
-    theirs.lin.load_state_dict(model.layer.state_dict())
-    weight, bias = (part.detach().numpy() for part in model.layer.parameters())
-    logits = model(split.test).detach()
-    assert torch.allclose(logits, theirs(rows, real.edge_index)[split.test], atol=1e-5)
-    assert np.allclose(logits, (propagated @ weight.T + bias)[split.test], atol=1e-5)
+    propagated = hop @ hop @ attributes.numpy()
     other = LogisticRegression(C=1e4, max_iter=5000)
     other.fit(propagated[split.train], classes[split.train])
     expected = other.score(propagated[split.test], classes[split.test])
-    found = node_scores("SGC", real, real, rows, classes, 0)
+    found = scores("SGC", real, real, rows, classes)
     assert found.node_accuracy == pytest.approx(expected, abs=0.1)
 
 
@@ -79,17 +109,18 @@ def test_training_reads_no_class_of_the_test_and_no_real_edge(planted):
     hidden = classes.clone()
     hidden[split.test] = 1 - hidden[split.test]
     empty = make_graph(torch.empty(0, 2), 240)
-    found, other = (node_scores("SGC", real, given, rows, classes, 0) for given in (empty, real))
-    assert found.node_accuracy == other.node_accuracy
-    matrix = node_classification._sparse(adjacency(real))
-    weights = []
-    for given in (classes, hidden):
-        torch.manual_seed(0)
-        with torch.sparse.check_sparse_tensor_invariants(False):
-            model = NETWORKS["SGC"].build(rows, matrix, 2)
-            node_classification._train(model, NETWORKS["SGC"], given, split)
-        weights.append(model.layer.weight)
-    assert torch.equal(*weights)
+    found = [
+        node_log_probabilities("SGC", [real, other], rows, given, split, 0)[0]
+        for given, other in ((classes, real), (hidden, empty))
+    ]
+    assert torch.equal(*found)
+
+
+def test_an_ensemble_is_the_geometric_mean():
+    first, second = torch.rand(2, 5, 3, generator=torch.Generator().manual_seed(0)).log_softmax(2)
+    product = (first.exp() * second.exp()).sqrt()
+    expected = product / product.sum(1, keepdim=True)
+    assert torch.allclose(ensemble([first, second]).exp(), expected)
 
 
 def test_split_is_the_usual_one_and_smaller_on_small_graphs():
@@ -108,4 +139,4 @@ def test_split_is_the_usual_one_and_smaller_on_small_graphs():
 def test_attributes_are_scaled_by_columns_and_rows():
     rows = scaled(torch.tensor([[50_000.0, 1, 0, -0.5], [100_000.0, 0, 1, 0], [0, 0, 0, 0]]))
     expected = [[0.25, 0.5, 0, -0.25], [0.5, 0, 0.5, 0], [0, 0, 0, 0]]
-    assert torch.allclose(rows, torch.tensor(expected))
+    assert torch.allclose(rows.times(torch.eye(4)), torch.tensor(expected))

@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.stats import lognorm, multivariate_normal
 
+from lightning_dpg.nn import belief_mixture
 from lightning_dpg.nn.belief_mixture import Votes, _step, degree_law, fuse
 
 CLASSES, SIZE = 3, 2
@@ -23,30 +24,40 @@ def drawn(num_nodes, noise, seed=0, shift=1):
     return torch.from_numpy(votes), torch.from_numpy(classes)
 
 
-def test_probabilities_and_likelihood_of_a_step_are_those_of_loops():
+def test_probabilities_means_and_likelihood_of_a_step_are_those_of_loops(monkeypatch):
+    monkeypatch.setattr(belief_mixture, "_CHUNK", 1)  # nodes one by one
     votes, classes = drawn(7, 1.5)
     means = [torch.tensor([[0.5, 0.1], [-0.3, 0.4], [0.0, -0.8]], dtype=torch.double)]
     log_prior = torch.log_softmax(torch.arange(21.0).view(7, 3).double().sin(), 1)
     degrees, law = degree_law(5.0, 40)
     known = torch.tensor([2])
     rows = torch.eye(3, dtype=torch.double)[classes[known]]
-    found, _, total = _step(Votes([votes], 1.5), log_prior, means, known, rows, degrees, law)
+    found, new, total = _step(Votes([votes], 1.5), log_prior, means, known, rows, degrees, law)
     expected, likelihood = np.zeros((7, 3)), 0.0
+    pulls, weights = np.zeros((7, 3)), np.zeros((7, 3))
     for node in range(7):
         for label in range(CLASSES):
             mean = means[0][label].numpy()
             spread = (1 - mean @ mean) / SIZE
-            density = sum(
-                share * multivariate_normal(d * mean, 1.5**2 + d * spread).pdf(votes[node])
-                for d, share in zip(degrees.tolist(), law.tolist(), strict=True)
-            )
+            d = degrees.numpy()
+            variance = 1.5**2 + d * (1 + 0.3 * np.maximum(d - 1, 0)) * spread
+            densities = law.numpy() * [
+                multivariate_normal(one * mean, by).pdf(votes[node])
+                for one, by in zip(d, variance, strict=True)
+            ]
+            density = densities.sum()
             expected[node, label] = math.exp(log_prior[node, label]) * density
+            pulls[node, label] = densities @ (d / variance) / density
+            weights[node, label] = densities @ (d**2 / variance) / density
             if node == 2 and label == classes[2]:
                 likelihood += math.log(density)
         likelihood += 0 if node == 2 else math.log(expected[node].sum())
     expected /= expected.sum(1, keepdims=True)
     expected[2] = rows[0]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+    regressed = (expected * pulls).T @ votes.numpy() / (expected * weights).sum(0)[:, None]
+    regressed /= np.maximum(np.linalg.norm(regressed, axis=1, keepdims=True), 1)
+    np.testing.assert_allclose(new[0], regressed, rtol=1e-9)
     constant = 7 * SIZE / 2 * math.log(2 * math.pi)
     assert total == pytest.approx(likelihood + constant)
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lightning_dpg.privacy.meaning import belief_bound, group_budget, true_positive_bound
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.meaning import (
+    belief_bound,
+    group_budget,
+    joint_budget,
+    true_positive_bound,
+)
 from lightning_dpg.privacy.noise_errors import discrete_laplace_error, gaussian_error
 
 GUARANTEES = [(0.0, 0.0), (1.0, 0.0), (3.7, 1e-4), (1.0, 0.02), (8.0, 1e-5), (0.5, 0.995)]
@@ -53,6 +59,20 @@ def test_mean_belief_of_the_extreme_release_attains_the_bound(epsilon, delta):
     mean = np.maximum(present, absent).sum() / 2  # of both answers with equal chances
     assert belief_bound(epsilon, delta) == pytest.approx(mean, abs=1e-14)
     assert belief_bound(1e6, delta) == 1.0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), GUARANTEES)
+@pytest.mark.parametrize("other", [(0.7, 0.0), (0.7, 1e-3), (3.0, 0.01)])
+def test_units_of_two_relations_together_cost_what_two_extreme_releases_show(epsilon, delta, other):
+    laws = zip(extreme_release(epsilon, delta), extreme_release(*other), strict=True)
+    present, absent = (np.outer(first, second) for first, second in laws)
+    joint = joint_budget(Budget(epsilon, delta), Budget(*other))
+    shown = np.maximum(present - math.exp(joint.epsilon) * absent, 0).sum()
+    assert joint.epsilon == pytest.approx(epsilon + other[0])
+    assert shown <= joint.delta + 1e-15
+    if not other[1]:
+        assert shown == pytest.approx(joint.delta, abs=1e-15)  # nothing less is true
+    assert joint == joint_budget(Budget(*other), Budget(epsilon, delta))
 
 
 def test_beliefs_above_that_of_epsilon_are_likelier_than_delta():

@@ -9,13 +9,13 @@ from torch.optim.swa_utils import AveragedModel
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
+from lightning_dpg.graph.edge_moments import as_vector, edge_moment
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.single_graph.attribute_encoder.clipping import (
     clipped_edge_gradients,
     clipped_edge_sum,
 )
 from lightning_dpg.methods.single_graph.attribute_encoder.method import LAST_RATE, AttributeEncoder
-from lightning_dpg.methods.single_graph.attribute_encoder.moments import as_vector, edge_moment
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.events import LedgerEntry
 

@@ -30,6 +30,10 @@ from lightning_dpg.auditing.scores.reports import (
 from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.votes import released_values
 from lightning_dpg.auditing.scores.white_box import kept_share, white_box_score
+from lightning_dpg.graph.edge_moments import (
+    as_vector,
+    moment_of_form,
+)
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import pair_numbers
@@ -37,10 +41,6 @@ from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
-from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
-    as_vector,
-    moment_of_form,
-)
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.papers.dubhashi2015.base import GraphCounts
 from lightning_dpg.papers.jin2022.central_gromov_wasserstein import (
@@ -159,10 +159,11 @@ def _neighbor_sums(method: CentralGromovWasserstein, pairs: Tensor, known_graph:
 
 
 def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Data) -> Tensor:
-    """Score all noisy values of a classifier, which its release holds.
+    """Score the noisy values of a classifier that its release holds.
 
     The attacker runs the method on the known edges with the released values in place of noisy ones.
-    Everything between them is a function of releases, and so it is as in the fit.
+    Everything between them is a function of releases, and so it is as in the fit. Of the moment of
+    attributes the release has a function only, the map to rows, which is not scored.
     """
     released = released_values(method)
     replay: Any = type(method)(**plain_settings(method))
@@ -170,12 +171,14 @@ def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Dat
     total = torch.zeros(len(pairs), dtype=torch.double)
 
     def pay(read: LedgerEntry, value: Tensor) -> Tensor:
+        if read.key not in released:
+            return value
         noisy = released[read.key]
         observation = Observation(replay, read, noisy, {}, data, pairs, known_graph)
         total.add_(white_box_score(observation))
         return noisy
 
-    replay.pay = pay
+    replay.pay, replay.moments.follow_links = pay, lambda *moment: None
     source = EdgeStatistics(undirected_edges(known_graph), method.space)
     replay.release(source, data.records.attributes.cpu(), by_key(method.ledger.entries))
     return total

@@ -46,6 +46,7 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.papers.jin2022.clients import build_clients, weighted_update
@@ -225,9 +226,12 @@ def _edge_gradient(observation: Observation) -> Tensor:
 
 
 def _attribute_moment(observation: Observation) -> Tensor:
-    rows = observation.method.scores.rows
     return attribute_moment_score(
-        rows, observation.entry, observation.noisy, observation.pairs, observation.known_graph
+        _rows(observation),
+        observation.entry,
+        observation.noisy,
+        observation.pairs,
+        observation.known_graph,
     )
 
 
@@ -258,11 +262,21 @@ def _neighbor_sums(observation: Observation) -> Tensor:
     )
 
 
+def _rows(observation: Observation) -> Tensor:
+    """Return the public rows whose moment a method releases, shape ``(N, r)``."""
+    method, is_classifier = observation.method, isinstance(observation.method, NodeClassifier)
+    rows: Tensor = (
+        method.moments.rows(observation.data.records.attributes.cpu())
+        if is_classifier
+        else method.scores.rows
+    )
+    return rows
+
+
 def _vote_moment(observation: Observation) -> Tensor:
-    method = observation.method
     return vote_moment_score(
-        method.moments.rows(observation.data.records.attributes.cpu()),
-        method.summed,
+        _rows(observation),
+        observation.method.summed,
         observation.noisy,
         observation.entry,
         observation.pairs,
@@ -365,6 +379,7 @@ _SCORES = {
     "neighbor_sums": _neighbor_sums,
     "vote_moment": _vote_moment,
     "clipped_vote_moment": _vote_moment,
+    "clipped_attribute_moment": _vote_moment,
     "neighbor_votes": _neighbor_votes,
     "num_edges_per_graph": _num_edges_per_graph,
     "pooled_degrees": pooled_statistics_score,

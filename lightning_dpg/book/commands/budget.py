@@ -10,7 +10,7 @@ from typing import Any
 from lightning_dpg.book.commands.export import export
 from lightning_dpg.book.commands.html import html
 from lightning_dpg.book.commands.open_book import open_book
-from lightning_dpg.book.commands.owner import close, grant, init, register
+from lightning_dpg.book.commands.owner import close, grant, init, register, rows
 from lightning_dpg.book.commands.plan import plan
 from lightning_dpg.commands.arguments import Parser, add_arguments, in_groups
 from lightning_dpg.outcome import REFUTED, Outcome
@@ -101,28 +101,32 @@ def history(name: str | None = None, *, book: str | None = None) -> Outcome:
         names = set(names_of(place, name)) if name else set()
         runs = {each.number for named in names for each in place.runs(named)}
         numbers = {each.number for named in names for each in place.grants(named)}
-        rows = list[dict[str, Any]]()
+        found = list[dict[str, Any]]()
         for line in lines(place.database):
             facts = line.facts
             is_named = names & {facts.get("name"), facts.get("dataset")}
             is_approved = line.kind == "approve" and facts["number"] in numbers
             if not names or is_named or is_approved or facts.get("run") in runs:
                 what = _what(line.kind, facts)
-                rows.append({"line": line.line, "utc": line.time, "kind": line.kind, "what": what})
+                found.append({"line": line.line, "utc": line.time, "kind": line.kind, "what": what})
     return Outcome(
-        [f"{row['line']:>6}  {row['utc'][:19].replace('T', ' ')}  {row['what']}" for row in rows],
-        {"lines": rows},
+        [f"{row['line']:>6}  {row['utc'][:19].replace('T', ' ')}  {row['what']}" for row in found],
+        {"lines": found},
     )
 
 
 def _what(kind: str, facts: dict[str, Any]) -> str:
     """One line of the log in words."""
+    if kind == "grant" and facts.get("relation") == _ROWS:
+        return _OWNER_LINES[kind].format_map(facts | {"dataset": f"{facts['dataset']}, {_COLUMNS}"})
     if kind in _OWNER_LINES:
         return _OWNER_LINES[kind].format_map(facts)
     if kind == "reserve":
+        rows = facts.get("beside", {}).get(_ROWS)
+        of_rows = "" if rows is None else f", of {_COLUMNS} epsilon {rows['epsilon']:g}"
         return (
             f"run {facts['run']} on {facts['dataset']}: reserved {facts['method']} at epsilon "
-            f"{facts['epsilon']:g}, delta {facts['delta']:g}, by {facts['who']}"
+            f"{facts['epsilon']:g}, delta {facts['delta']:g}{of_rows}, by {facts['who']}"
         )
     if kind == "book":
         return f"run {facts['run']}: booked {facts['steps']} of read {facts['place'] + 1}"
@@ -162,10 +166,13 @@ def verify(*, token: Path | None = None, book: str | None = None) -> Outcome:
         )
 
 
+_ROWS, _COLUMNS = "attributes", "private columns"  # relation in a line, and what it protects
 _OWNER_LINES = {
     "init": "made with a token, by {user}",
     "register": "registered {name}: relation {relation}, total epsilon {epsilon:g}, delta {delta:g}, "
     "by {user}",
+    "total": "set the total of {dataset} for the relation {relation}: epsilon {epsilon:g}, "
+    "delta {delta:g}, by {user}",
     "grant": "grant {number} on {dataset}: {grantee} may spend epsilon {epsilon:g}, delta {delta:g}, "
     "by {user}",
     "approve": "grant {number}: approved by {user}",
@@ -180,5 +187,5 @@ _FORMER = {
 }
 _COMMANDS: dict[str, Callable[..., Outcome]] = {
     function.__name__: function
-    for function in (init, register, grant, close, show, history, plan, export, html, verify)
+    for function in (init, register, rows, grant, close, show, history, plan, export, html, verify)
 }

@@ -1,4 +1,4 @@
-"""``budget init``, ``register``, ``grant`` and ``close``: the commands of an owner."""
+"""``budget init``, ``register``, ``rows``, ``grant`` and ``close``: the commands of an owner."""
 
 import contextlib
 import math
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lightning_dpg.book.grants import Grant
     from lightning_dpg.book.rows import DataSet
     from lightning_dpg.interfaces import Identity
+    from lightning_dpg.privacy.budget import Budget
 
 
 def init(*, token: Path | None = None, book: str | None = None) -> Outcome:
@@ -43,7 +44,7 @@ def register(
     name: str,
     file: str | None = None,
     *,
-    relation: Literal["edge", "node", "local_graph"],
+    relation: Literal["edge", "node", "edges_of_node", "local_graph"],
     epsilon: float,
     delta: float,
     reading: Reading = Reading(),
@@ -53,6 +54,9 @@ def register(
     side_column: Annotated[str | None, "--nodes.side_column"] = None,
     data: str | None = None,
     max_degree: int | None = None,
+    max_edges: int | None = None,
+    row_epsilon: float | None = None,
+    row_delta: float = 0.0,
     words: str = "",
     part_of: str = "",
     two_persons: bool = False,
@@ -75,6 +79,11 @@ def register(
         side_column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         data: FILE, by its name of version 0.2.0.
         max_degree: Edges of a node at most (public), for a node-level total.
+        max_edges: Edges of one node that are hidden together (public), for the relation edges_of_node;
+            runs have to hide as many.
+        row_epsilon: Total of the private columns of the nodes, which is never added to the other
+            one; it can be set later with ``budget rows``.
+        row_delta: Total of the private columns of the nodes.
         words: Words of the owner.
         part_of: Group of which these data are a part. You declare: each record lies in one part, and
             public facts say in which.
@@ -92,6 +101,8 @@ def register(
         raise CommandError("a data set needs a name")
     if max_degree is not None and max_degree < 1:
         raise CommandError(f"--max-degree must be 1 or more, got {max_degree}")
+    if row_epsilon is not None:
+        _check_budget("a total of private columns", row_epsilon, row_delta, is_positive=True)
     if (file is None) == (data is None):
         both = f", got {file} and {data}" if data else ""
         raise CommandError(f"name the data once: budget register NAME FILE{both}")
@@ -99,12 +110,14 @@ def register(
     section = _section(f"{file or data}", reading, nodes)
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.identity import protected_unit
-    from lightning_dpg.book.refusals import in_common
+    from lightning_dpg.book.refusals import check_max_edges, in_common
     from lightning_dpg.book.rows import same_edges
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
     protected = Relation(relation)
+    check_max_edges(protected, max_edges)
+    row_total = None if row_epsilon is None else Budget(row_epsilon, row_delta)
     with _opened_by_owner(book, token) as place:
         content = _identity(section)
         fingerprint, people = place.fingerprint(content), place.marks(content)
@@ -117,17 +130,24 @@ def register(
             raise _same_people(
                 same_people[0], in_common(same_people[0], fingerprint, content), name
             )
+        if row_total is not None:
+            same_columns = place.same_people(fingerprint, people, Relation.ATTRIBUTES)
+            if same_columns and not other_people:
+                raise _same_columns(name, same_columns[0])
+            same_people += [each for each in same_columns if each not in same_people]
         place.register(
             name,
             fingerprint,
             relation=protected,
             total=Budget(epsilon, delta),
-            record_unit=protected_unit(protected, fingerprint.record),
+            record_unit=protected_unit(protected, fingerprint.record, max_edges),
             words=words,
             max_degree=max_degree,
+            max_edges=max_edges,
             part_of=part_of,
             two_persons=two_persons,
             people=people,
+            row_total=row_total,
         )
         record = place.data_set(name).record
         others = same_edges(place.database, name)
@@ -140,6 +160,7 @@ def register(
     budget = f"total epsilon {epsilon:g}, delta {delta:g}"
     lines = [
         f"registered {name}: relation {protected}, record {record}, {budget}",
+        *([] if row_total is None else [_of_rows(row_total)]),
         *(
             f"the same edges are registered as {other.name!r} for the relation {other.relation}: "
             "neither total has the runs of the other one"
@@ -154,10 +175,69 @@ def register(
         values
         | {
             "delta": delta,
+            "row_total": row_epsilon,
             "same_edges": [other.name for other in others],
             "same_people": [dataset.name for dataset in same_people],
         },
     )
+
+
+def rows(
+    name: str,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    other_people: bool = False,
+    token: Path | None = None,
+    book: str | None = None,
+) -> Outcome:
+    """Set the total of the private columns of the nodes of registered data.
+
+    Args:
+        name: Data set.
+        epsilon: Total of all reads of private columns; nothing raises it later.
+        delta: Total of all reads of private columns.
+        other_people: Set it although more than half of the nodes are those of other data with such a
+            total.
+        token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget rows crm --epsilon 3
+    """
+    _check_budget("a total of private columns", epsilon, delta, is_positive=True)
+    # Start-up time: the import brings PyTorch.
+    from lightning_dpg.privacy.budget import Budget
+
+    total = Budget(epsilon, delta)
+    with _opened_by_owner(book, token) as place:
+        same_people = place.same_people_as(name)
+        if same_people and not other_people:
+            raise _same_columns(name, same_people[0])
+        place.add_row_total(name, total)
+    names = [dataset.name for dataset in same_people]
+    values = {"dataset": name, "row_total": epsilon, "row_delta": delta, "same_people": names}
+    return Outcome([f"{name}: {_of_rows(total)}"], values)
+
+
+def _same_columns(name: str, dataset: "DataSet") -> CommandError:
+    """Say how to go on with private columns of people who have a total of them elsewhere.
+
+    Args:
+        name: Name of the data set that is to get a total.
+        dataset: The data set that has one.
+    """
+    return CommandError(
+        f"{dataset.name!r} has a total of the private columns of the same nodes, or of more than half "
+        f"of the smaller node set: {name!r} gets none\n"
+        "the same people: set no second total, as those of one person's columns add up\n"
+        "other people: --other-people"
+    )
+
+
+def _of_rows(total: "Budget") -> str:
+    epsilon, delta = total
+    return f"total of the private columns of one node: epsilon {epsilon:g}, delta {delta:g}"
 
 
 def grant(
@@ -166,6 +246,8 @@ def grant(
     to: str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
+    row_epsilon: float | None = None,
+    row_delta: float = 0.0,
     approve: int | None = None,
     role: Literal["spender", "owner"] | None = None,
     token: Path | None = None,
@@ -178,6 +260,8 @@ def grant(
         to: User of the system, or of PostgreSQL.
         epsilon: Largest sum over all runs of the user.
         delta: Largest sum over all runs of the user.
+        row_epsilon: Largest sum over all reads of private columns, which needs a grant of its own.
+        row_delta: Largest sum over all reads of private columns.
         approve: Number of a grant of another owner, to approve it.
         role: Role of a user of PostgreSQL: spender or owner.
         token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
@@ -186,10 +270,10 @@ def grant(
     Example:
         python -m lightning_dpg budget grant crm --to ann --epsilon 0.5
     """
-    if sum(each is not None for each in (role, approve, epsilon)) != 1:
+    if sum(each is not None for each in (role, approve, epsilon, row_epsilon)) != 1:
         raise CommandError(
-            "say one of three things:\nNAME --to USER --epsilon E [--delta D]\n--approve NUMBER\n"
-            "--role spender --to USER"
+            "say one of three things:\nNAME --to USER --epsilon E [--delta D], or --row-epsilon E "
+            "[--row-delta D]\n--approve NUMBER\n--role spender --to USER"
         )
     with _opened_by_owner(book, token) as place:
         if approve is not None:
@@ -201,17 +285,24 @@ def grant(
             place.give_role(role, to)
             line = f"{place.url}: {to} has the role {role}"
             return Outcome([line], {"to": to, "role": role})
-        assert name is not None and epsilon is not None  # the only way that is left
-        return _grant(place, name, to, epsilon, delta)
+        assert name is not None  # the only way that is left
+        if epsilon is not None:
+            return _grant(place, name, to, epsilon, delta)
+        assert row_epsilon is not None
+        return _grant(place, name, to, row_epsilon, row_delta, of_rows=True)
 
 
-def _grant(book: "Book", name: str, to: str, epsilon: float, delta: float) -> Outcome:
+def _grant(
+    book: "Book", name: str, to: str, epsilon: float, delta: float, *, of_rows: bool = False
+) -> Outcome:
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.privacy.budget import Budget
+    from lightning_dpg.privacy.events import Relation
 
     _check_budget("a grant", epsilon, delta)
     is_first = not book.grants(name)
-    new = book.grant(name, to, Budget(epsilon, delta))
+    relation = Relation.ATTRIBUTES if of_rows else None
+    new = book.grant(name, to, Budget(epsilon, delta), relation)
     lines = [f"granted {_in_words(new)}"]
     has_two_persons = book.data_set(name).two_persons
     if is_first and not has_two_persons:
@@ -273,13 +364,17 @@ def _same_people(dataset: "DataSet", common: str, name: str) -> CommandError:
 def _values(grant: "Grant") -> dict[str, Any]:
     epsilon, delta = grant.budget
     budget = {"epsilon": epsilon, "delta": delta}
-    return {"grant": grant.number, "dataset": grant.dataset, "to": grant.grantee, **budget}
+    of = {"dataset": grant.dataset, "relation": grant.relation.value, "to": grant.grantee}
+    return {"grant": grant.number, **of, **budget}
 
 
 def _in_words(grant: "Grant") -> str:
     epsilon, delta = grant.budget
+    # "attributes" is the word of ledgers and of the log.
+    what = ", private columns" * (grant.relation.value == "attributes")
     return (
-        f"{grant.number}: {grant.grantee} on {grant.dataset}, epsilon {epsilon:g}, delta {delta:g}"
+        f"{grant.number}: {grant.grantee} on {grant.dataset}{what}, epsilon {epsilon:g}, "
+        f"delta {delta:g}"
     )
 
 

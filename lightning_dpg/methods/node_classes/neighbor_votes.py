@@ -5,6 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.edge_moments import as_matrix, as_vector
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
@@ -18,7 +19,11 @@ from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
-from lightning_dpg.privacy.sensitivity import vote_moment_sensitivity, vote_sensitivity
+from lightning_dpg.privacy.sensitivity import (
+    edge_moment_sensitivity,
+    vote_moment_sensitivity,
+    vote_sensitivity,
+)
 
 # Mean degree over the noise of the mean of all tables, from which on the posteriors of a table
 # improve the beliefs of the next one. Fixed on Cora-ML and on synthetic graphs.
@@ -29,16 +34,18 @@ class NeighborVotes(NodeClassifier):
     r"""Classes of nodes, learned from public attributes and noisy votes of neighbors.
 
     1. Maps the attributes of each node to a row z of their principal components, see
-       :class:`AttributeRows`, and learns the known classes from these rows (public beliefs). No edge
-       is read.
+       :class:`AttributeRows`. No edge is read.
     2. Releases the number of edges.
-    3. Releases the moment :math:`M = Z^T A U` with Gaussian noise, where a row of U is the belief of
+    3. Releases the moment :math:`S = Z^T A Z / 2` of these rows over the edges with Gaussian noise.
+       Rows are then shortened in directions that links do not follow, see
+       :func:`lightning_dpg.nn.linked_rows.link_metric`, and the known classes are learned from them.
+    4. Releases the moment :math:`M = Z^T A U` with Gaussian noise, where a row of U is the belief of
        a node, as a direction of length 1. A ridge regression then says which votes a node with such
        attributes can expect, and a student learns classes from both.
-    4. Releases the votes :math:`A U + N` of the student's beliefs, in ``rounds`` tables. Where the
+    5. Releases the votes :math:`A U + N` of the student's beliefs, in ``rounds`` tables. Where the
        released number of edges promises clear votes, each table has the beliefs that follow from
        those before; else all of them have the same beliefs, and their mean is used.
-    5. Fuses the votes with the student by a mixture that knows the noise, see
+    6. Fuses the votes with the student by a mixture that knows the noise, see
        :func:`lightning_dpg.nn.belief_mixture.fuse`. The student learns the result.
 
     The mixture learns which beliefs the neighbors of each class have. They need not be of the same
@@ -68,8 +75,10 @@ class NeighborVotes(NodeClassifier):
         num_nodes: Number of nodes N (public); the command line reads it from the data.
         rank: Number of principal components r.
         count_share: Share of epsilon for the number of edges.
-        moment_share: Share of the Gaussian budget, by squared signal to noise, for the moment; the
-            tables have the rest in equal parts.
+        attribute_share: Share of the Gaussian budget, by squared signal to noise, for the moment of
+            attributes over edges.
+        moment_share: Share of it for the moment of attributes and beliefs; the tables have the rest in
+            equal parts.
         rounds: Number of tables of votes.
         restarts: Starts of the mixture, of which the most likely one counts; they are free.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
@@ -81,6 +90,7 @@ class NeighborVotes(NodeClassifier):
         **NODE_CLASS_SETTINGS,
         "rank": at_least(1),
         "count_share": SHARE,
+        "attribute_share": SHARE,
         "moment_share": SHARE,
         "rounds": at_least(1),
         "restarts": at_least(1),
@@ -91,7 +101,8 @@ class NeighborVotes(NodeClassifier):
         num_nodes: int | None = None,
         rank: int = 64,
         count_share: float = 0.02,
-        moment_share: float = 0.3,
+        attribute_share: float = 0.15,
+        moment_share: float = 0.15,
         rounds: int = 3,
         restarts: int = 1,
         split_seed: int | None = None,
@@ -99,7 +110,8 @@ class NeighborVotes(NodeClassifier):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_shares(count_share=count_share, moment_share=moment_share)
+        check_shares(count_share=count_share)
+        check_shares(attribute_share=attribute_share, moment_share=moment_share)
         self.moments = VoteMoment(rank)
         self.num_edges: Tensor
         self.votes: Tensor
@@ -107,16 +119,23 @@ class NeighborVotes(NodeClassifier):
         self.register_buffer("votes", torch.empty(0, 0, 0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the number of edges, the moment and the tables; the number of steps has no effect."""
+        """Plan the number of edges, the moments and the tables; the number of steps has no effect."""
         part = budget.split(count=self.hparams["count_share"])["count"]
         count = num_edges_entry(part.epsilon)
         noise = calibrate_noise_multiplier(budget, other=[count])
-        share, rounds = self.hparams["moment_share"], self.hparams["rounds"]
-        record = UndirectedPairs.record
+        first, second = self.hparams["attribute_share"], self.hparams["moment_share"]
+        rounds, record = self.hparams["rounds"], UndirectedPairs.record
+        attributes = LedgerEntry.proved(
+            "attribute_moment",
+            "moment of attributes over edges",
+            Gaussian(noise / first**0.5),
+            edge_moment_sensitivity,
+            record=record,
+        )
         moment = LedgerEntry.proved(
             "vote_moment",
             "moment of attributes and neighbors' beliefs",
-            Gaussian(noise / share**0.5),
+            Gaussian(noise / second**0.5),
             vote_moment_sensitivity,
             record=record,
         )
@@ -124,16 +143,16 @@ class NeighborVotes(NodeClassifier):
             LedgerEntry.proved(
                 f"neighbor_votes_{number}",
                 f"votes of neighbors, table {number}",
-                Gaussian(noise / ((1 - share) / rounds) ** 0.5),
+                Gaussian(noise / ((1 - first - second) / rounds) ** 0.5),
                 vote_sensitivity,
                 record=record,
             )
             for number in range(1, rounds + 1)
         ]
-        return [count, moment, *tables]
+        return [count, attributes, moment, *tables]
 
     def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
-        """Release the number of edges, the moment and the votes; fuse them."""
+        """Release the number of edges, the moments and the votes; fuse them."""
         noisy = self.pay(reads["num_edges"], torch.tensor(source.num_edges()))
         self.num_edges = noisy.clamp(0, self.space.num_pairs)
         known, classes = (
@@ -141,8 +160,11 @@ class NeighborVotes(NodeClassifier):
             as_rows(self.known_classes.cpu(), len(self.classes)),
         )
         self.moments.features.fit(attributes)
+        rows, edges = self.moments.rows(attributes), source.edges
+        self.summed, read = rows, reads["attribute_moment"]
+        linked = self.pay(read, as_vector(rows.T @ aggregate(edges, rows) / 2))
+        self.moments.follow_links(as_matrix(linked), read.scale, attributes)
         rows = self.moments.rows(attributes)
-        edges = source.edges
         self.summed = belief_rows(self.moments.public_beliefs(rows, known, classes))
         read = reads["vote_moment"]
         moment = self.pay(read, rows.T @ aggregate(edges, self.summed))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.methods.constraints import POSITIVE, Constraints, at_least, either
+from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least, either
 from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
 from lightning_dpg.methods.planning import Reads
@@ -25,10 +25,13 @@ _CLIP_SHARE = 1 / 6
 class NodeNeighborVotes(NodeClassifier):
     r"""Classes of nodes from public attributes, with noise for many edges of a node together.
 
-    1. Maps the attributes of each node to a row z of their principal components, and learns the
-       known classes from these rows (public beliefs), as :class:`NeighborVotes`. No edge is read.
-    2. Clips the votes of each node, which are the sum of its neighbors' beliefs, to a length of c.
-    3. Releases the moment of rows and clipped votes with Gaussian noise. A ridge regression then says
+    1. Maps the attributes of each node to a row z of their principal components, as
+       :class:`NeighborVotes`. No edge is read.
+    2. Clips the sum of the rows of each node's neighbors to a length of c, and releases the moment of
+       rows and clipped sums with Gaussian noise. Rows are then shortened in directions that links do
+       not follow, and the known classes are learned from them.
+    3. Clips the votes of each node, which are the sum of its neighbors' beliefs, to the length c, and
+       releases the moment of rows and clipped votes with Gaussian noise. A ridge regression then says
        which votes a node with such attributes can expect, and a student learns classes from both.
 
     No table of votes is released: noise for many edges of a node would drown the votes of a node, and
@@ -58,7 +61,8 @@ class NodeNeighborVotes(NodeClassifier):
         max_edges: Number D of edges of one node that are hidden together (public).
         num_nodes: Number of nodes N (public); the command line reads it from the data.
         rank: Number of principal components r.
-        clip: Bound c on the length of votes; by default D / 6.
+        clip: Bound c on the length of sums over neighbors; by default D / 6.
+        attribute_share: Share of the budget, by squared signal to noise, for the moment of rows.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
             used, 20 of each class. By default all are used.
         train_fraction: Share of the known classes that the split gives to training instead.
@@ -70,6 +74,7 @@ class NodeNeighborVotes(NodeClassifier):
         "max_edges": at_least(1),
         "rank": at_least(1),
         "clip": either(None, POSITIVE),
+        "attribute_share": SHARE,
     }
 
     def __init__(
@@ -78,6 +83,7 @@ class NodeNeighborVotes(NodeClassifier):
         num_nodes: int | None = None,
         rank: int = 64,
         clip: float | None = None,
+        attribute_share: float = 0.3,
         split_seed: int | None = None,
         train_fraction: float | None = None,
     ) -> None:
@@ -92,13 +98,14 @@ class NodeNeighborVotes(NodeClassifier):
         return _CLIP_SHARE * self.hparams["max_edges"] if given is None else given
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the moment; the number of steps has no effect."""
-        most = self.hparams["max_edges"]
+        """Plan both moments; the number of steps has no effect."""
+        most, share = self.hparams["max_edges"], self.hparams["attribute_share"]
+        noise = calibrate_noise_multiplier(budget)
         return [
             LedgerEntry.proved(
-                "clipped_vote_moment",
-                "moment of attributes and clipped votes of neighbors",
-                Gaussian(calibrate_noise_multiplier(budget)),
+                f"clipped_{key}_moment",
+                f"moment of attributes and clipped {name} of neighbors",
+                Gaussian(noise / part**0.5),
                 node_vote_moment_sensitivity,
                 most,
                 self.clip,
@@ -106,15 +113,24 @@ class NodeNeighborVotes(NodeClassifier):
                 record=f"at most {most} edges of one node",
                 public={MAX_EDGES: most, CLIP: self.clip},
             )
+            for key, name, part in (
+                ("attribute", "attributes", share),
+                ("vote", "votes", 1 - share),
+            )
         ]
 
     def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
-        """Release the moment, and let the student learn from it."""
+        """Release the moments, and let the student learn from them."""
         known, classes = (
             self.known_nodes.cpu(),
             as_rows(self.known_classes.cpu(), len(self.classes)),
         )
         self.moments.features.fit(attributes)
+        rows = self.moments.rows(attributes)
+        self.summed, read = rows, reads["clipped_attribute_moment"]
+        linked = self.pay(read, rows.T @ clipped(aggregate(source.edges, rows), self.clip))
+        # The mean of both halves has less noise beside the diagonal, by the root of 2.
+        self.moments.follow_links((linked + linked.T) / 2, read.scale, attributes)
         rows = self.moments.rows(attributes)
         self.summed = belief_rows(self.moments.public_beliefs(rows, known, classes))
         read = reads["clipped_vote_moment"]

@@ -6,6 +6,7 @@ from torch.nn.functional import normalize
 
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.class_student import ClassStudent, confidence, self_trained
+from lightning_dpg.nn.linked_rows import link_metric
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 
 _RIDGES = tuple(10 ** (power / 2) for power in range(-2, 8))
@@ -16,7 +17,9 @@ class VoteMoment(nn.Module):
     r"""Public rows of nodes, the votes that nodes with such rows expect, and a student of both.
 
     Attributes:
-        features: Map from attributes to rows z, fitted to public attributes.
+        features: Map from attributes to principal components, fitted to public attributes.
+        metric: Map from them to rows z, see :func:`link_metric`, shape ``(r, r)``; empty before
+            :meth:`follow_links`.
         moment: Released moment :math:`Z^T A U` of rows and beliefs of neighbors, shape ``(r, k)``.
         expected: Map from a row to the votes that it expects, up to a factor, shape ``(r, k)``.
         student: Classes by both.
@@ -26,16 +29,30 @@ class VoteMoment(nn.Module):
         super().__init__()
         self.features = AttributeRows(rank)
         self.student = ClassStudent()
+        self.metric: Tensor
         self.moment: Tensor
         self.expected: Tensor
+        self.register_buffer("metric", torch.empty(0, 0, dtype=torch.double))
         self.register_buffer("moment", torch.empty(0, 0, dtype=torch.double))
         self.register_buffer("expected", torch.empty(0, 0, dtype=torch.double))
-        resize_on_loading(self, "moment", "expected")
+        resize_on_loading(self, "metric", "moment", "expected")
 
     def rows(self, attributes: Tensor) -> Tensor:
         """Rows z of nodes in double precision, at most 1 long: ``(P, F)`` to ``(P, r)``."""
         rows: Tensor = self.features(attributes).double()
+        if self.metric.numel():
+            rows = normalize(rows @ self.metric)
         return rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
+
+    def follow_links(self, moment: Tensor, noise: float, attributes: Tensor) -> None:
+        """Let rows be close where nodes link; rows from before this call are no longer valid.
+
+        Args:
+            moment: Released symmetric moment of the rows over edges, shape ``(r, r)``.
+            noise: Standard deviation of the noise on its diagonal.
+            attributes: Attributes of all nodes, shape ``(N, F)``.
+        """
+        self.metric = link_metric(moment, self.rows(attributes), noise)
 
     def public_beliefs(self, rows: Tensor, known: Tensor, classes: Tensor) -> Tensor:
         """Probabilities of classes from public facts alone, shape ``(N, C)``.

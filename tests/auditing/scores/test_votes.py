@@ -28,7 +28,7 @@ from tests.training import quiet_trainer
     ],
     ids=["mean of tables", "tables", "node"],
 )
-def test_a_release_holds_all_noisy_values(make, epsilon):
+def test_a_release_holds_all_noisy_values_but_the_moment_of_attributes(make, epsilon):
     data, method, pairs = classified_groups(), make(), torch.tensor([[0, 41], [25, 48], [7, 56]])
     if isinstance(method, NodeNeighborVotes):
         pairs = plant_stars(data, Star(6, 1), 3, torch.Generator().manual_seed(0))
@@ -39,7 +39,10 @@ def test_a_release_holds_all_noisy_values(make, epsilon):
     total = torch.zeros(3, dtype=torch.double)
 
     def observe(key, noisy):
-        total.add_(scored(method, key, noisy, pairs, sites.known_graph, data))
+        score = scored(method, key, noisy, pairs, sites.known_graph, data)
+        assert bool(score.any())
+        if not key.endswith("attribute_moment"):
+            total.add_(score)
 
     method.ledger.observer = observe
     quiet_trainer(PrivacyAccountant(epsilon, 1e-5)).fit(method, data)

@@ -49,6 +49,32 @@ def test_a_fit_beyond_the_grant_is_refused(place, capsys):
     assert fit(epsilon=0.5) == 0
 
 
+def test_private_columns_have_a_total_and_grants_of_their_own(place, capsys):
+    assert budget("rows", NAME, "--epsilon", "3") == 0
+    assert "total of the private columns of one node: epsilon 3" in capsys.readouterr().out
+    assert budget("rows", NAME, "--epsilon", "5") == 2
+    assert "no total is raised" in capsys.readouterr().err
+    assert budget("grant", NAME, "--to", "ann", "--row-epsilon", "1") == 0
+    said = capsys.readouterr().out
+    assert f"granted 1: ann on {NAME}, private columns, epsilon 1" in said
+    assert "only users with a grant may spend on it" in said
+    other = ["--relation", "node", "--epsilon", "2", "--delta", "0", "--row-epsilon", "1"]
+    assert budget("register", "people", "graph.txt", *other) == 2
+    assert f"'{NAME}' has a total of the private columns of the same" in capsys.readouterr().err
+    assert budget("register", "people", "graph.txt", *other, "--other-people") == 0
+    assert budget("history", NAME) == 0
+    said = capsys.readouterr().out
+    assert f"set the total of {NAME} for the relation attributes: epsilon 3, delta 0" in said
+    assert f"grant 1 on {NAME}, private columns: ann may spend epsilon 1" in said
+    assert budget("show") == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "attributes" in line]
+    assert [line.split()[:3] for line in lines] == [
+        [NAME, "attributes", "3"],
+        ["people", "attributes", "1"],
+    ]
+    assert budget("verify") == 0
+
+
 def test_the_commands_of_an_owner_need_the_token(place, monkeypatch, capsys):
     where = ["--book", "sqlite:///second.db"]
     assert main(["budget", "init", "--token", "owner.token", *where]) == 0

@@ -9,6 +9,7 @@ import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.edge_moments import as_matrix, as_vector
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.node_classes import neighbor_votes
@@ -63,8 +64,12 @@ def test_noise_has_its_scale_and_beliefs_are_those_of_released_values():
     rows = own.rows(graph.x)
     adjacency = torch.zeros(N, N, dtype=torch.double)
     adjacency[graph.edge_index[0], graph.edge_index[1]] = 1
+    linked, scale = seen["attribute_moment"], scales["attribute_moment"]
+    noise = {"attribute_moment": linked - as_vector(rows.T @ adjacency @ rows / 2)}
+    own.follow_links(as_matrix(linked), scale, graph.x)
+    rows = own.rows(graph.x)
     beliefs = belief_rows(own.public_beliefs(rows, known, classes))
-    noise = {"vote_moment": seen["vote_moment"] - rows.T @ adjacency @ beliefs}
+    noise["vote_moment"] = seen["vote_moment"] - rows.T @ adjacency @ beliefs
     posteriors = own.learn(seen["vote_moment"], scales["vote_moment"], rows, known, classes)
     votes = seen["neighbor_votes_1"]
     noise["neighbor_votes_1"] = votes - adjacency @ belief_rows(posteriors)

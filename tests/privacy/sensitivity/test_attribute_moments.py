@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from lightning_dpg.methods.single_graph.attribute_encoder.moments import edge_moment
+from lightning_dpg.graph.edge_moments import edge_moment
 from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity, node_moment_sensitivity
 
 N, RANK = 7, 3

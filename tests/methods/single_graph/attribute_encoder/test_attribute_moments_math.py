@@ -2,7 +2,7 @@ import math
 
 import torch
 
-from lightning_dpg.methods.single_graph.attribute_encoder.moments import (
+from lightning_dpg.graph.edge_moments import (
     as_matrix,
     as_vector,
     bilinear_form,

@@ -14,7 +14,6 @@ from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import num_edges_entry
 from lightning_dpg.nn.belief_mixture import Votes, fuse
 from lightning_dpg.nn.class_student import as_rows
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
@@ -142,10 +141,9 @@ class NeighborVotes(NodeClassifier):
         )
         self.moments.features.fit(attributes)
         rows = self.moments.rows(attributes)
-        edges = source.edges
         beliefs = belief_rows(self.moments.public_beliefs(rows, known, classes))
         read = reads["vote_moment"]
-        moment = self.pay(read, rows.T @ aggregate(edges, beliefs))
+        moment = self.pay(read, rows.T @ source.neighbor_sums(beliefs))
         posteriors = self.moments.learn(moment, read.scale, rows, known, classes)
         log_prior = self.moments.log_prior(rows)
         degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
@@ -158,7 +156,8 @@ class NeighborVotes(NodeClassifier):
         scale = reads["neighbor_votes_1"].scale
         is_clear = degree >= _CLEAR * scale / rounds**0.5
         for number in range(1, rounds + 1):
-            sums = aggregate(edges, belief_rows(posteriors))
+            if is_clear or number == 1:
+                sums = source.neighbor_sums(belief_rows(posteriors))
             tables.append(self.pay(reads[f"neighbor_votes_{number}"], sums))
             if is_clear:
                 posteriors = fused(tables, scale)

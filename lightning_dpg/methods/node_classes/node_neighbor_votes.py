@@ -11,7 +11,6 @@ from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeCla
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.nn.class_student import as_rows
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
@@ -118,7 +117,7 @@ class NodeNeighborVotes(NodeClassifier):
         rows = self.moments.rows(attributes)
         beliefs = belief_rows(self.moments.public_beliefs(rows, known, classes))
         read = reads["clipped_vote_moment"]
-        votes = clipped(aggregate(source.edges, beliefs), self.clip)
+        votes = clipped(source.neighbor_sums(beliefs), self.clip)
         moment = self.pay(read, rows.T @ votes)
         return self.moments.learn(moment, read.scale, rows, known, classes)
 

@@ -240,12 +240,19 @@ LEDGERS |= {
 }
 LEDGERS["neighbor_votes"] = [
     ("number of edges", "pure", 1, 0.02, 1),
-    # .3 of what the count leaves, and a third of the rest for each table.
+    # .15 of what the count leaves for each moment, and a third of the rest for each table.
+    (
+        "moment of attributes over edges",
+        "gaussian",
+        pytest.approx(1.0, rel=1e-5),
+        ("all the rest", 0.15),
+        1,
+    ),
     (
         "moment of attributes and neighbors' beliefs",
         "gaussian",
         pytest.approx(2.0, rel=1e-5),
-        ("all the rest", 0.3),
+        ("all the rest", 0.15),
         1,
     ),
     *(
@@ -262,12 +269,13 @@ LEDGERS["neighbor_votes"] = [
 # Five edges, and twice the length of the clip of 5 / 6.
 LEDGERS["neighbor_votes_node"] = [
     (
-        "moment of attributes and clipped votes of neighbors",
+        f"moment of attributes and clipped {name} of neighbors",
         "gaussian",
         pytest.approx(20 / 3, rel=1e-5),
-        ("all the rest", 1),
+        ("all the rest", share),
         1,
     )
+    for name, share in (("attributes", 0.3), ("votes", 0.7))
 ]
 # Twice the bound on degrees.
 LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]

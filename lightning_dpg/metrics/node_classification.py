@@ -65,7 +65,7 @@ class _Product(torch.autograd.Function):
         return matrix @ dense
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
         return None, None, ctx.turned @ gradient
 
 

@@ -120,8 +120,8 @@ def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
 
 @pytest.mark.slow
 def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkeypatch):
-    def exact(read, value, ledger, noise, law=None):
-        ledger.spend(read)
+    def exact(read, value, ledger, noise, law=None, *, also=()):
+        ledger.spend(read, *also)
         return ledger.publish(read.key, value)
 
     monkeypatch.setattr(base, "pay", exact)

@@ -17,8 +17,7 @@ from lightning_dpg.privacy.ledger import PrivacyLedger
 class PrivacyProgressBar(TQDMProgressBar):
     """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2``; it is rounded up.
 
-    That of private columns is ``row_eps``.
-    It is drawn on stderr, since the lines at the end of a run are the output of a command.
+    That of private columns is ``row_eps``. The bar is drawn on stderr, since the lines at the end of a run are the output of a command.
     """
 
     def init_sanity_tqdm(self) -> Tqdm:

@@ -17,11 +17,6 @@ class Difference(NamedTuple):
     half_width: float
     """Half of the interval; nan for a single pair."""
 
-    @property
-    def is_noise(self) -> bool:
-        """Whether the interval holds 0, or there is none."""
-        return not abs(self.mean) > self.half_width
-
 
 def paired_difference(values: Sequence[float], others: Sequence[float]) -> Difference:
     """Mean of the differences of pairs, and half of its t interval of 95 %.

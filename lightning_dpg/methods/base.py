@@ -137,8 +137,9 @@ class PrivateModule(pl.LightningModule):
         """Plan every event of a whole run: the final content of the ledger.
 
         A pure function of the settings, of public facts and of its arguments, which books and draws
-        nothing. :attr:`row_budget` is one of these facts: it is set before a plan is asked for. Releases take their noise and epsilons from the plan, so planned and spent costs
-        agree. A method whose noise is a setting plans as many steps as fit the budget.
+        nothing. :attr:`row_budget` is one of these facts: it is set before a plan is asked for.
+        Releases take their noise and epsilons from the plan, so planned and spent costs agree. A
+        method whose noise is a setting plans as many steps as fit the budget.
 
         Args:
             budget: Budget of the run; an infinite epsilon adds no noise.

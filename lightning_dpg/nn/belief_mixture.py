@@ -5,8 +5,8 @@ The votes of node i, which has class y and degree d, are a normal vector with th
 :math:`\sigma` is known, :math:`m_y` is the mean belief row of neighbors of class y, and
 :math:`v_y = (1 - |m_y|^2) / k` the variance of one of its k numbers. The beliefs of two neighbors of
 one node have the correlation :math:`\rho`: in a community all of them can be wrong together, and many
-votes then say little more than a few. The degree is latent, with a
-lognormal law of known mean: no degree is released. Neighbors of class y need not be of class y.
+votes then say little more than a few. The degree is latent, with a lognormal law of known mean: no
+degree is released. Neighbors of class y need not be of class y.
 """
 
 import math
@@ -21,8 +21,8 @@ _SPREAD = 1.2
 # Quotient of successive degrees of the grid.
 _RATIO = 1.5
 _LEAST_DEGREE = 0.1
-# Correlation of the beliefs of two neighbors of a node. From .1 to .6 it makes no difference on
-# Cora-ML and on synthetic graphs; without it, dense graphs have far too sure posteriors.
+# Correlation of the beliefs of two neighbors of a node. Under noise, values from .1 to .6 were alike
+# on Cora-ML and on synthetic graphs; without it, posteriors of dense graphs were far too sure.
 _CORRELATION = 0.3
 _LEAST_VARIANCE = 0.02
 _LEAST_NOISE = 0.1  # an isolated node without noise would have no density

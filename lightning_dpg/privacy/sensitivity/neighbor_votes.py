@@ -1,8 +1,8 @@
 r"""Declared sensitivities of sums of beliefs over neighbors; each docstring is the proof.
 
 Node i has a public row :math:`z_i`, and a belief row :math:`u_i` that is public or a function of
-earlier releases. Both are at most 1 long; the belief row may be the row itself. The votes of node i are :math:`s_i = \sum_j u_j` over its
-neighbors j. The moment is :math:`M = \sum_i z_i s_i^T`.
+earlier releases; it may be :math:`z_i` itself. Both are at most 1 long. The votes of node i are
+:math:`s_i = \sum_j u_j` over its neighbors j. The moment is :math:`M = \sum_i z_i s_i^T`.
 """
 
 import math

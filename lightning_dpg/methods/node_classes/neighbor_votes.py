@@ -110,8 +110,9 @@ class NeighborVotes(NodeClassifier):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        check_shares(count_share=count_share)
-        check_shares(attribute_share=attribute_share, moment_share=moment_share)
+        check_shares(
+            count_share=count_share, attribute_share=attribute_share, moment_share=moment_share
+        )
         self.moments = VoteMoment(rank)
         self.num_edges: Tensor
         self.votes: Tensor

@@ -173,17 +173,23 @@ def source_folder(name: str) -> Path:
     return Path(lightning_dpg.__file__).parent / name
 
 
-def classes_of(path: Path) -> dict[str, ast.ClassDef]:
-    """Parse the classes of a source file.
+@cache
+def statements_of(path: Path) -> tuple[ast.stmt, ...]:
+    """Parse a source file of a package, once.
 
     Args:
         path: The file.
-
-    Returns:
-        Classes by name.
     """
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    return tuple(ast.parse(path.read_text(encoding="utf-8")).body)
+
+
+def classes_of(path: Path) -> dict[str, ast.ClassDef]:
+    """Return the classes of a source file by name.
+
+    Args:
+        path: The file.
+    """
+    return {node.name: node for node in statements_of(path) if isinstance(node, ast.ClassDef)}
 
 
 def first_line(node: ast.ClassDef | ast.FunctionDef) -> str:

@@ -14,6 +14,7 @@ from lightning_dpg.running.method_list import (
     lineage,
     method_files,
     source_folder,
+    statements_of,
 )
 
 _FLAGS = ("config", "help", "no-book", "print_config")
@@ -69,7 +70,7 @@ def exported_classes(section: str, names: Iterable[str]) -> dict[str, list[ast.C
 
 def _imported_names(file: Path) -> dict[str, Path]:
     """Return the files of the package from which a file imports, by the imported names."""
-    nodes = ast.parse(file.read_text(encoding="utf-8")).body
+    nodes = [*statements_of(file)]
     nodes += [inner for node in nodes if isinstance(node, ast.If) for inner in node.body]
     imported = [
         (alias.name, f"{node.module}")

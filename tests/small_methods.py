@@ -28,6 +28,8 @@ SIZES = {
     "edge_hidden_dim": 4,
     "public_pairs": 32,
     "num_steps": 2,
+    "encoder_steps": 1,
+    "classifier_steps": 1,
 }
 # but it does on these.
 SHORT = SIZES | {

@@ -90,6 +90,18 @@ ENCODER_CONFIG = CONFIG | {
     },
     "trainer": CONFIG["trainer"] | {"max_epochs": 1},
 }
+# Each process trains on its part of the known classes, and all have the one release.
+CLASSES_CONFIG = CONFIG | {
+    "model": {
+        "class_path": "AggregationPerturbation",
+        "init_args": {"rank": 8, "encoder_steps": 10, "classifier_steps": 10},
+    },
+    "data": {
+        "class_path": "EdgeListDataModule",
+        "init_args": {"name": "planted_classes", "nodes": {"attributes": "from_graph"}},
+    },
+    "trainer": CONFIG["trainer"] | {"max_epochs": 1},
+}
 PROBE = """
 import torch
 from pytorch_lightning import Callback
@@ -233,6 +245,20 @@ def test_processes_that_share_clients_end_with_equal_weights_and_the_ledger_of_o
     assert first["entries"] == second["entries"]
     assert first["epsilon"] == second["epsilon"]
     assert first["steps"] == 4
+
+
+def test_processes_that_share_known_classes_have_one_release_and_equal_weights(place):
+    (place / "run.yaml").write_text(yaml.safe_dump(CLASSES_CONFIG))
+    outs = [fit_in_two(place), fit(place)]
+    states = [torch.load(place / f"rank{rank}-2.pt", weights_only=True) for rank in (0, 1)]
+    assert len(states[0]["sums"]) == len(states[0]["posteriors"]) == 200
+    for name, tensor in states[0].items():
+        assert torch.equal(tensor, states[1][name]), name
+    two, one = (statement(out, place) for out in outs)
+    shared = ("epsilon", "delta", "guarantee", "entries", "assumptions", "claimed_epsilon")
+    assert [two[key] for key in shared] == [one[key] for key in shared]
+    alone = torch.load(place / "rank0-1.pt", weights_only=True)
+    assert torch.equal(alone["features.basis"], states[0]["features.basis"])
 
 
 def test_average_of_two_processes_is_that_of_one(place):

@@ -80,6 +80,7 @@ def run(tmp_path_factory):
 
 # Methods that make as many steps as they are asked for, and refuse a trainer that would cut them.
 ITERATED = {
+    "aggregation_perturbation",
     "attribute_encoder",
     "ldp_gw_curated",
     "ldp_gw_exact",

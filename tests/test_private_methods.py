@@ -75,6 +75,7 @@ SMALL = {
     "AttributeMoments": {"rank": 4},
     "NodeAttributeMoments": {"max_degree": 13, "rank": 4},
     "NodeDegrees": {"max_degree": 13},
+    "AggregationPerturbation": {"rank": 4, "encoder_steps": 2, "classifier_steps": 2},
 }
 
 # Name, mechanism, sensitivity, epsilon or noise multiplier, steps at the budget of the file, written
@@ -266,6 +267,7 @@ LEDGERS["neighbor_votes"] = [
         for number in (1, 2, 3)
     ),
 ]
+LEDGERS["aggregation_perturbation"] = LEDGERS["ldp_gw_curated"]  # two hops of the whole budget
 # Five edges, and twice the length of the clip of 5 / 6.
 LEDGERS["neighbor_votes_node"] = [
     (

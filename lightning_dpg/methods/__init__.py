@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from lightning_dpg.papers.jin2022.ldp_gw_as_published import (
         LDPGromovWassersteinAsPublished as LDPGromovWassersteinAsPublished,
     )
+    from lightning_dpg.papers.sajadmanesh2023.aggregation_perturbation import (
+        AggregationPerturbation as AggregationPerturbation,
+    )
     from lightning_dpg.papers.wang2013.dk2 import DK2 as DK2
     from lightning_dpg.papers.wang2013.uniform_dk2 import UniformDK2 as UniformDK2
     from lightning_dpg.papers.xiao2014.gaussian_hrg import GaussianHRG as GaussianHRG

@@ -151,11 +151,15 @@ class AttributeRows(nn.Module):
     def _weighted_parts(self, attributes: Tensor) -> Iterator[Tensor]:
         """Weighted attributes at length 1, of some nodes at a time."""
         for part in torch.split(attributes, _CHUNK):
-            weighted = (part.float() - self.offsets) * self.column_weights
-            joined = torch.cat([weighted, self._encoded(part)], 1).clamp(-_LARGEST, _LARGEST)
+            # In place: a new table for each operation takes most of the time.
+            joined = (part.float() - self.offsets).mul_(self.column_weights)
+            if len(self.binned):
+                joined = torch.cat([joined, self._encoded(part)], 1)
+            joined.clamp_(-_LARGEST, _LARGEST)
             # Squares of large or small numbers leave the range of single precision.
             largest = torch.linalg.vector_norm(joined, math.inf, 1, keepdim=True)
-            yield normalize(joined / largest.clamp(min=_TINY))
+            joined /= largest.clamp(min=_TINY)
+            yield normalize(joined, out=joined)
 
     def _encoded(self, attributes: Tensor) -> Tensor:
         """Numbers of P nodes, encoded at about the length of a word of every 16th node."""

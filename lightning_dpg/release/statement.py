@@ -76,10 +76,11 @@ def privacy_statement(module: Released) -> dict[str, Any]:
         proved = [each._replace(epsilon=math.inf) for each in proved]
     main, *others = proved
     claimed = module.claimed_epsilon(ledger.budget.delta)
+    is_published = claimed is not None and type(module).__name__.endswith("AsPublished")
     condition = module.condition() if math.isfinite(main.epsilon) else None
     return {
         "method": type(module).__name__,
-        "mode": "plain" if claimed is None else "as_published",
+        "mode": "as_published" if is_published else "plain",
         "relation": main.relation.value,
         "epsilon": _number(main.epsilon),
         "delta": main.delta,

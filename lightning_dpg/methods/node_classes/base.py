@@ -37,7 +37,8 @@ class NodeClassifier(PrivateModule):
     The step of ``fit`` makes all releases and keeps them, and functions of them, in buffers. The
     classes that the data hold are public. :meth:`node_posteriors` are those of the nodes of the
     graph; :meth:`predict_proba` predicts those of new nodes from their attributes alone, and reads
-    no edge. Both cost no privacy. No graph is drawn.
+    no edge. Both cost no privacy. No graph is drawn. A method that trains networks replaces the step:
+    one of its steps calls :meth:`release_once`, and all others read public facts and releases only.
 
     A subclass has the settings ``num_nodes``, ``split_seed`` and ``train_fraction``, which this class
     reads.
@@ -162,15 +163,23 @@ class NodeClassifier(PrivateModule):
         self.assumptions.append(PUBLIC_CLASSES)
 
     def training_step(self, batch: AttributedGraphRecords, batch_idx: int) -> None:
-        """Make the releases, unless a resumed run has made them."""
+        """Make the releases, and end the run."""
+        self.release_once(batch)
+        self.trainer.should_stop = True
+
+    def release_once(self, batch: AttributedGraphRecords) -> None:
+        """Make the releases, unless they are made, also by a run that is resumed."""
         if not self.is_released:
             source = statistics_of(batch, self.space)
             reads = by_key(self.plan(self.budget, 1))
-            posteriors = self.release(source, batch.attributes, reads).float()
-            posteriors[self.known_nodes.cpu()] = self.known_rows().cpu()
-            self.posteriors = posteriors.to(self.device)
+            self.keep_posteriors(self.release(source, batch.attributes, reads))
             self.is_released.fill_(True)
-        self.trainer.should_stop = True
+
+    def keep_posteriors(self, posteriors: Tensor) -> None:
+        """Keep probabilities of classes of shape ``(N, C)``; known nodes have their classes."""
+        posteriors = posteriors.float().cpu()
+        posteriors[self.known_nodes.cpu()] = self.known_rows().cpu()
+        self.posteriors = posteriors.to(self.device)
 
     def configure_optimizers(self) -> Optimizer | None:
         """Return None, since there is no gradient."""

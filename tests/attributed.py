@@ -10,9 +10,9 @@ from lightning_dpg.graph.pair_space import pair_space
 
 
 class AttributedDataModule(EdgeListDataModule):
-    """One graph with given attributes of its nodes, in their order."""
+    """One graph with given attributes of its nodes, in their order, or with its own ones."""
 
-    def __init__(self, graph, attributes, **settings):
+    def __init__(self, graph, attributes=None, **settings):
         super().__init__(graph, **settings)
         self.given = attributes
 
@@ -23,6 +23,8 @@ class AttributedDataModule(EdgeListDataModule):
     @property
     def records(self):
         records = super().records
+        if self.given is None:
+            return records
         records.attributes = self.given
         records.attribute_names = [f"word {n}" for n in range(self.given.shape[1])]
         return records
@@ -49,6 +51,28 @@ def twins(count):
     words = torch.eye(count).repeat_interleave(2, 0)
     nothing = torch.empty(0, 2, dtype=torch.long)
     return AttributedDataModule(make_graph(nothing, 2 * count), words)
+
+
+def classified(graph, attributes, classes):
+    """Data of a graph whose nodes have attributes and public classes."""
+    graph.x, graph.y = attributes, classes
+    graph.attribute_names = [f"word {n}" for n in range(attributes.shape[1])]
+    return AttributedDataModule(graph)
+
+
+def classified_groups(num_nodes=60, groups=3):
+    """Set-up data of an attributed graph where half of the nodes show their group as their class."""
+    graph, attributes = attributed_graph(num_nodes, groups, words=4)
+    nodes = torch.arange(num_nodes)
+    data = classified(graph, attributes, torch.where(nodes < num_nodes // 2, nodes % groups, -1))
+    data.setup("fit")
+    return data
+
+
+def classified_twins(count):
+    """Twins that all show one of two classes."""
+    data = twins(count)
+    return classified(data.source, data.given, torch.arange(count).repeat_interleave(2) % 2)
 
 
 def tastes_and_products(kind, left=150, right=60, groups=6, inside=0.4, outside=0.02, seed=0):

@@ -86,33 +86,36 @@ def plant_no_clipping(monkeypatch):
         monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
 
 
-def audited(make, read, budget, canaries, fits, epochs=1, keys=None):
+def audited(make, read, budget, canaries, fits, epochs=1, keys=None, confidence=0.95):
     """Audit of a method in the view ``white_box``, without the command line, which takes longer.
 
     Args:
         make: From a number of nodes to a method.
         read: Makes a data module.
         budget: Epsilon and delta.
-        canaries: Pairs that are canaries of each fit, or how many random ones there are.
+        canaries: Pairs that are canaries of each fit, how many random ones there are, or a function
+            that plants stars in a data module.
         fits: Number of fits.
         epochs: Epochs of each fit.
         keys: Releases after which each fit ends; by default all of a one-shot method.
+        confidence: Probability with which all bounds hold.
     """
     outcomes = [
         outcome_of(make, read(), budget, canaries, epochs, seed, keys) for seed in range(fits)
     ]
-    return bounded(pooled(outcomes), "white_box", fits, 0.95)
+    return bounded(pooled(outcomes), "white_box", fits, confidence)
 
 
 def outcome_of(make, data, budget, canaries, epochs, seed, keys=None):
     data.setup("fit")
+    pairs = canaries(data) if callable(canaries) else canaries
     sites = find_sites(data)
-    known, pairs = sites.known_graph, canaries
+    known = sites.known_graph
     if isinstance(canaries, int):
         pairs = spread_non_edges(sites, canaries, torch.Generator().manual_seed(seed))
     pairs = torch.as_tensor(pairs)
     inserted = torch.from_numpy(NoiseSource().integers(2, len(pairs)) == 1)
-    sites.insert(pairs[inserted])
+    sites.insert(pairs[inserted].view(-1, 2))
     method = make(known.num_nodes)
     method.ledger.budget = Budget(*budget)
     attacker = WhiteBoxAttacker(method, data, pairs, known)

@@ -8,24 +8,56 @@ from typing import Any, NamedTuple
 from lightning_dpg.running.graph_arguments import GraphName
 
 
+class AllGuesses(NamedTuple):
+    """Guesses of the coins of all canaries in several fits, against the claimed privacy curve.
+
+    Attributes:
+        guesses: Number of guesses.
+        correct: Number of right ones.
+        share_lower_bound: Lower bound on the expected share of right guesses.
+        claimed_share: Largest expected share that the claim allows.
+        gaussian_epsilon: Epsilon, at the claimed delta, of the Gaussian noise that allows the lower
+            bound; of other noise this is no bound on epsilon.
+    """
+
+    guesses: int
+    correct: int
+    share_lower_bound: float
+    claimed_share: float
+    gaussian_epsilon: float
+
+
 class Bound(NamedTuple):
-    """Claim and lower bound of one read, or of all reads together."""
+    """Claim and lower bounds of one read, or of all reads together.
+
+    Attributes:
+        release: Name of the read; None for all reads together.
+        claimed_epsilon: Claim.
+        epsilon_lower_bound: Lower bound by the surest guesses.
+        guesses: Number of these guesses.
+        correct: Number of right ones.
+        all_guesses: Lower bound by all guesses of several fits; None without Gaussian noise.
+    """
 
     release: str | None
     claimed_epsilon: float
     epsilon_lower_bound: float
     guesses: int
     correct: int
+    all_guesses: AllGuesses | None = None
 
     @property
     def refutes(self) -> bool:
-        """Whether the bound exceeds the claim."""
-        return self.epsilon_lower_bound > self.claimed_epsilon
+        """Whether a bound exceeds its claim."""
+        every = self.all_guesses
+        is_right_too_often = every is not None and every.share_lower_bound > every.claimed_share
+        return self.epsilon_lower_bound > self.claimed_epsilon or is_right_too_often
 
     def values(self) -> dict[str, Any]:
         """Return plain values for strict JSON, with infinite epsilon as a string."""
         claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
-        return self._asdict() | {"claimed_epsilon": claim}
+        every = self.all_guesses and self.all_guesses._asdict()
+        return self._asdict() | {"claimed_epsilon": claim, "all_guesses": every}
 
 
 class Report(NamedTuple):
@@ -122,8 +154,19 @@ def _lines(report: Report) -> list[str]:
         f"guesses: {together.correct} of {together.guesses} right",
         f"claimed: epsilon {together.claimed_epsilon:g} at delta {report.delta:g}",
         f"measured: epsilon at least {together.epsilon_lower_bound:.4f} at {report.confidence:.0%}",
+        *([] if together.all_guesses is None else [_all_guesses(together.all_guesses)]),
         f"verdict: {verdict}",
     ]
+
+
+def _all_guesses(every: AllGuesses) -> str:
+    """State the bound by all guesses."""
+    share, claimed = every.share_lower_bound, every.claimed_share
+    noise = f"as of Gaussian noise of epsilon {every.gaussian_epsilon:.4f}"
+    return (
+        f"all guesses: {every.correct:,} of {every.guesses:,} right; at least {share:.4f}, {noise}; "
+        f"claimed at most {claimed:.4f}"
+    )
 
 
 def _scored(report: Report) -> list[str]:
@@ -131,8 +174,11 @@ def _scored(report: Report) -> list[str]:
     total = len(report.scored) + len(report.unscored)
     not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
     lines = [f"scored: {len(report.scored)} of {total} reads{not_scored}"]
-    return lines + [
-        f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
-        f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
-        for bound in report.apart
-    ]
+    for bound in report.apart:
+        lines.append(
+            f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
+            f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
+        )
+        if bound.all_guesses is not None:
+            lines.append(f"    {_all_guesses(bound.all_guesses)}")
+    return lines

@@ -9,19 +9,47 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.audit_arguments import View
-from lightning_dpg.auditing.canaries import default_count, find_sites, spread_non_edges
+from lightning_dpg.auditing.canaries import (
+    CanarySites,
+    default_count,
+    find_sites,
+    spread_non_edges,
+)
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.white_box import white_box_score
+from lightning_dpg.auditing.worst_cases import make_twins, plant_stars, star_of
+from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.composition import tight_delta
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.running.data_argument import ReadData
 from lightning_dpg.running.fit import fit_without_release
+
+_PUBLISHES = Synthesizer | GraphFeatureRelease | NodeClassifier
+# Delta of interest at an epsilon of 0.
+_RESOLUTION = 1e-3
+
+
+class Claim(NamedTuple):
+    """What a ledger claims of a release and all earlier ones, on which it may depend.
+
+    Attributes:
+        epsilon: Claimed epsilon.
+        share: Largest expected share of right guesses of a fair coin: (1 + delta) / 2, where delta
+            is that of an epsilon of 0.
+    """
+
+    epsilon: float
+    share: float
 
 
 class CanaryScores(NamedTuple):
@@ -29,13 +57,12 @@ class CanaryScores(NamedTuple):
 
     Attributes:
         name: Name of the release, for people.
-        epsilon: Claimed epsilon. A release may depend on earlier ones, so the claim covers them
-            too.
+        claim: Claim that the scores test.
         scores: Score of each canary, higher for an edge, shape ``(P,)``.
     """
 
     name: str
-    epsilon: float
+    claim: Claim
     scores: Tensor
 
     @property
@@ -77,7 +104,8 @@ class WhiteBoxAttacker:
         Args:
             method: The method, before its first release.
             data: Its data module.
-            pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+            pairs: Canaries of shape ``(P, 2)``, or of D edges each, shape ``(P, D, 2)``; a fair coin
+                has decided on each.
             known_graph: Graph of all other edges, which the attacker knows.
         """
         self.scores: dict[str, Tensor] = {}
@@ -108,7 +136,8 @@ class WhiteBoxAttacker:
             )
             for key, claim in claims_so_far(ledger, delta, epsilon).items()
         }
-        together = CanaryScores("all reads together", epsilon, sum(self.scores.values(), nothing))
+        total = Claim(epsilon, largest_share(ledger))
+        together = CanaryScores("all reads together", total, sum(self.scores.values(), nothing))
         return Outcome(type(self._method).__name__, delta, inserted, together, apart)
 
 
@@ -125,7 +154,7 @@ def audited_fit(
     Args:
         settings: Complete configuration of a fit.
         canaries: Number of canaries; by default half the number of nodes, of a set one for each
-            graph, and 1,000 at most.
+            graph, and 1,000 at most. Stars take half of the nodes by default.
         view: View of the attacker, ``black_box`` or ``white_box``.
         world: Whether the canaries are in; by default a secret fair coin decides on each.
         seed: Public seed that selects the canary pairs.
@@ -135,34 +164,55 @@ def audited_fit(
     attackers: list[WhiteBoxAttacker] = []
 
     def plant(data: pl.LightningDataModule) -> None:
-        sites = find_sites(data)
-        count = default_count(sites) if canaries is None else canaries
         # The pairs are public; their presence as edges is secret.
-        pairs = spread_non_edges(sites, count, torch.Generator().manual_seed(seed))
+        sites, pairs = _choose(settings, data, canaries, torch.Generator().manual_seed(seed))
         if world is None:
-            inserted = torch.from_numpy(NoiseSource().integers(2, count) == 1)
+            inserted = torch.from_numpy(NoiseSource().integers(2, len(pairs)) == 1)
         else:
-            inserted = torch.full((count,), world)
-        sites.insert(pairs[inserted])
+            inserted = torch.full((len(pairs),), world)
+        sites.insert(pairs[inserted].view(-1, 2))
         planted.append((data, sites.known_graph, pairs, inserted))
 
     def watch(method: PrivateModule) -> None:
-        if not isinstance(method, Synthesizer | GraphFeatureRelease):
-            raise CommandError("audit asks for a method that publishes graphs or their features")
+        if not isinstance(method, _PUBLISHES):
+            raise CommandError(
+                "audit asks for a method that publishes graphs, their features or classes of nodes"
+            )
         if view == "white_box":
             data, known_graph, pairs, _ = planted[0]
             attackers.append(WhiteBoxAttacker(method, data, pairs, known_graph))
 
     method = fit_without_release(settings, on_data=plant, on_start=watch, read=read)
-    assert isinstance(method, Synthesizer | GraphFeatureRelease)  # watch has refused others
+    assert isinstance(method, _PUBLISHES)  # watch has refused others
     (data, known_graph, pairs, inserted), statement = planted[0], privacy_statement(method)
     epsilon, delta = float(statement["epsilon"]), float(statement["delta"])
     if view == "white_box":
         return attackers[0].outcome(inserted, delta, epsilon)
     with torch.no_grad():
         scores = black_box_score(method.eval(), data, pairs, known_graph).double().cpu()
-    together = CanaryScores("all reads together", epsilon, scores)
+    claim = Claim(epsilon, largest_share(method.ledger))
+    together = CanaryScores("all reads together", claim, scores)
     return Outcome(statement["method"], delta, inserted, together, {})
+
+
+def _choose(
+    settings: Mapping[str, Any],
+    data: pl.LightningDataModule,
+    canaries: int | None,
+    generator: torch.Generator,
+) -> tuple[CanarySites, Tensor]:
+    """Choose the canaries that a method hides, each with the public data that show it best."""
+    section, privacy, sites = settings["model"], settings["privacy"], find_sites(data)
+    method: Any = find_class(section["class_path"])
+    if method.relation is Relation.EDGES_OF_NODE:
+        budget = Budget(float(privacy["epsilon"]), float(privacy["delta"] or 0.0))
+        star = star_of(method(**section.get("init_args") or {}), budget)
+        stars = plant_stars(data, star, canaries, generator)
+        return find_sites(data), stars
+    count = default_count(sites) if canaries is None else canaries
+    pairs = spread_non_edges(sites, count, generator)
+    make_twins(data, pairs)
+    return sites, pairs
 
 
 def pooled(outcomes: list[Outcome]) -> Outcome:
@@ -172,11 +222,14 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
     """
 
     def joined(parts: list[CanaryScores]) -> CanaryScores:
-        epsilon = max(part.epsilon for part in parts)
+        claim = Claim(*(max(each) for each in zip(*(part.claim for part in parts), strict=True)))
         names = [part.name for part in parts if part.name]
-        return CanaryScores(names[0], epsilon, torch.cat([part.scores for part in parts]))
+        return CanaryScores(names[0], claim, torch.cat([part.scores for part in parts]))
 
-    nothing = [CanaryScores("", 0.0, torch.zeros_like(one.together.scores)) for one in outcomes]
+    unclaimed = Claim(0.0, 0.0)
+    nothing = [
+        CanaryScores("", unclaimed, torch.zeros_like(one.together.scores)) for one in outcomes
+    ]
     keys = dict.fromkeys(key for one in outcomes for key in one.apart)
     pairs = list(zip(outcomes, nothing, strict=True))
     return Outcome(
@@ -188,12 +241,18 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
     )
 
 
-def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, float]:
-    """Return the epsilon of each release and all earlier ones by key; ``epsilon`` is the total."""
-    claims: dict[str, float] = {}
+def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, Claim]:
+    """Return the claim of each release and all earlier ones by key; ``epsilon`` is the total."""
+    claims: dict[str, Claim] = {}
     for place, entry in enumerate(ledger.entries, 1):
         prefix = PrivacyLedger(ledger.relation)
         prefix.entries = ledger.entries[:place]
         is_all = place == len(ledger.entries)
-        claims[entry.key] = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
+        so_far = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
+        claims[entry.key] = Claim(so_far, largest_share(prefix))
     return claims
+
+
+def largest_share(ledger: PrivacyLedger) -> float:
+    """Largest expected share of right guesses of a fair coin that the releases allow."""
+    return (1 + tight_delta(ledger.of(ledger.relation), 0.0, _RESOLUTION)) / 2

@@ -4,8 +4,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
+from scipy.stats import norm
+
 from lightning_dpg.auditing.audit_arguments import View, check_arguments
-from lightning_dpg.auditing.audit_report import Bound, Report
+from lightning_dpg.auditing.audit_report import AllGuesses, Bound, Report
 from lightning_dpg.auditing.audited_fit import (
     CanaryScores,
     Outcome,
@@ -15,14 +18,17 @@ from lightning_dpg.auditing.audited_fit import (
 from lightning_dpg.auditing.bounds import (
     best_threshold,
     epsilon_lower_bound,
+    guess_all,
     guess_half,
     guess_surest,
     many_runs_lower_bound,
+    share_lower_bound,
 )
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.privacy.accounting import gdp_epsilon
 from lightning_dpg.running.contents import contents_of
 from lightning_dpg.running.data_argument import ReadData, reader
 from lightning_dpg.running.graph_arguments import name_of_graph
@@ -205,7 +211,7 @@ def audit_one_canary(
     tried = runs - half
     lowest = many_runs_lower_bound(hits, tried, errors, tried, outcome.delta, confidence)
     correct = hits + tried - errors
-    together = Bound(None, outcome.together.epsilon, lowest, 2 * tried, correct)
+    together = Bound(None, outcome.together.claim.epsilon, lowest, 2 * tried, correct)
     return Report(
         *(outcome.method, view, 2 * runs, 1, outcome.delta, confidence, together, []),
         *_names(outcome),
@@ -216,6 +222,8 @@ def audit_one_canary(
 def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report:
     """Bound epsilon by all reads together and by each one, at one joint confidence.
 
+    Several fits of a method with Gaussian noise are also bounded by all of their guesses.
+
     Args:
         outcome: Scores of all fits.
         view: View of the attacker.
@@ -224,9 +232,11 @@ def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report
     """
     scored = [part for part in outcome.apart.values() if part.is_scored]
     ways = guess_half, guess_surest
+    # Without a delta the surest guesses show as much as all of them.
+    is_gaussian = outcome.delta > 0 and fits > 1
     # A single release needs no bound of its own; several releases are further tests.
     tried = scored if len(scored) > 1 else []
-    each = 1 - (1 - confidence) / (1 + len(tried)) / len(ways)
+    each = 1 - (1 - confidence) / (1 + len(tried)) / (len(ways) + is_gaussian)
     count, scores = len(outcome.inserted), outcome.together.scores
 
     def bound(name: str | None, part: CanaryScores) -> Bound:
@@ -234,7 +244,8 @@ def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report
             (epsilon_lower_bound(count, *guesses, outcome.delta, each), *guesses)
             for guesses in (guess(part.scores, outcome.inserted) for guess in ways)
         )
-        return Bound(name, part.epsilon, *best)
+        every = _all_guesses(part, outcome, fits, each) if is_gaussian else None
+        return Bound(name, part.claim.epsilon, *best, every)
 
     together = bound(None, outcome.together)
     apart = [bound(part.name, part) for part in tried]
@@ -243,6 +254,17 @@ def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report
         *_names(outcome),
         all_alike=bool(scores.min() == scores.max()),
     )
+
+
+def _all_guesses(part: CanaryScores, outcome: Outcome, fits: int, confidence: float) -> AllGuesses:
+    """Guess the coins of all canaries, and bound the expected share of right guesses."""
+    count, correct = guess_all(part.scores, outcome.inserted)
+    each = count // fits
+    scores, coins = torch.split(part.scores, each), torch.split(outcome.inserted, each)
+    right = [guess_all(*one).correct for one in zip(scores, coins, strict=True)]
+    share = share_lower_bound(torch.tensor(right) / each, each, confidence)
+    mu = 2 * float(norm.ppf(max(share, 0.5)))
+    return AllGuesses(count, correct, share, part.claim.share, gdp_epsilon(mu, outcome.delta))
 
 
 def _names(outcome: Outcome) -> tuple[list[str], list[str]]:

@@ -17,6 +17,9 @@ from lightning_dpg.errors import Refusal
 
 _LARGEST_EPSILON = 100.0
 _MOST_THRESHOLDS = 100
+# Largest part of the capital that a bet can lose.
+_MOST_OF_CAPITAL = 0.9
+_LEAST_SHARE = 1e-6
 
 
 class Guesses(NamedTuple):
@@ -55,6 +58,16 @@ def guess_surest(scores: Tensor, inserted: Tensor) -> Guesses:
     """
     surest = scores.abs().argsort(descending=True, stable=True)[: len(scores) // 8]
     return Guesses(len(surest), int(((scores > 0) == inserted)[surest].sum()))
+
+
+def guess_all(scores: Tensor, inserted: Tensor) -> Guesses:
+    """Guess each canary by the sign of its score; 0 means out.
+
+    Args:
+        scores: Log-likelihood ratios of shape ``(P,)``.
+        inserted: Bool, whether each canary is in the data, shape ``(P,)``.
+    """
+    return Guesses(len(scores), int(((scores > 0) == inserted).sum()))
 
 
 def epsilon_lower_bound(
@@ -158,6 +171,46 @@ def best_threshold(scores_in: Tensor, scores_out: Tensor, delta: float) -> float
         return bound, hits / runs[0] - errors / runs[1]  # few runs prove nothing anywhere
 
     return max(candidates[:: len(candidates) // _MOST_THRESHOLDS + 1], key=proved)
+
+
+def share_lower_bound(shares: Tensor, canaries: int, confidence: float = 0.95) -> float:
+    r"""Bound from below the expected share of right guesses, from the shares of independent fits.
+
+    Of a fair coin, a mechanism lets nobody guess more than :math:`(1 + \delta(0)) / 2` in the mean,
+    where :math:`\delta(0)` is its delta at an epsilon of 0. So a larger bound refutes its whole
+    privacy curve, and few right guesses more than that suffice: epsilon of Gaussian noise is lost with
+    a chance of about delta only, and :func:`epsilon_lower_bound` cannot see it.
+
+    A gambler whose capital is multiplied by :math:`1 + \lambda_r (X_r - m)` for each share X has no
+    gain if the mean is m or less. By Ville's inequality a capital of :math:`1 / \alpha` refutes m.
+
+    Args:
+        shares: Share of right guesses of each fit, shape ``(R,)``.
+        canaries: Number of canaries of each fit, by which the gambler expects how the shares scatter.
+        confidence: Probability that the bound holds.
+
+    Returns:
+        The largest refuted mean; 0 if none is.
+
+    References:
+        Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", 2024,
+        section 4.3.
+    """
+    _check_levels(0.0, confidence)
+    values, aim = shares.double().numpy(), -math.log(1 - confidence)
+    # All that precedes a share decides on its bet.
+    before, count = np.r_[0.5, values[:-1]], np.arange(1, len(values) + 1)
+    means = np.cumsum(before) / count
+    variances = (1 / (4 * canaries) + np.cumsum(np.r_[0, (before - means)[1:] ** 2])) / count
+    bets = np.sqrt(2 * aim / (len(values) * variances))
+
+    def excess(mean: float) -> float:
+        bounded = np.minimum(bets, _MOST_OF_CAPITAL / mean)
+        return float(np.cumsum(np.log1p(bounded * (values - mean))).max() - aim)
+
+    if excess(_LEAST_SHARE) <= 0:
+        return 0.0
+    return float(bisect(excess, _LEAST_SHARE, 1.0, xtol=1e-9))
 
 
 def inclusion_estimate(noisy: Tensor, directions: Tensor, noise_std: float, rate: float) -> Tensor:

@@ -33,8 +33,12 @@ def audit(
     or the surest eighth is guessed. More right guesses than epsilon allows refute the claim (Steinke,
     Nasr, Jagielski, 2023).
 
+    Both nodes of a canary get equal attributes and one class, if the data have them: these are public. If
+    a guarantee is for D edges of one node together, a canary is a star of D edges.
+
     With --runs R --canaries P there are R fits with P canaries each, and all guesses count together. Few
-    canaries per fit hide each other less, and many of them prove more.
+    canaries per fit hide each other less, and many of them prove more. The share of right guesses of all
+    coins then shows whether Gaussian noise is as large as it is claimed.
 
     With --runs R alone there is one canary and R fits with and R without it. Half of them choose a
     threshold, which the others try.

@@ -15,6 +15,7 @@ from lightning_dpg.auditing.bounds import (
     guess_half,
     inclusion_estimate,
     many_runs_lower_bound,
+    share_lower_bound,
 )
 from lightning_dpg.privacy import dpsgd
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
@@ -91,6 +92,27 @@ def test_half_of_the_canaries_are_guessed_without_a_look_at_the_coins():
     assert guess_half(scores, inserted) == (4, 3)
     # Equal scores: the first are guessed out, the last in.
     assert guess_half(torch.zeros(8), torch.arange(8) > 5) == (4, 4)
+
+
+@pytest.mark.parametrize(("fits", "canaries"), [(400, 1), (60, 16)])
+def test_bounds_of_a_share_are_rarely_above_it_and_come_near(fits, canaries):
+    rng, share, total = np.random.default_rng(0), 0.6, 200
+    right = torch.from_numpy(rng.binomial(canaries, share, (total, fits)) / canaries)
+    bounds = np.array([share_lower_bound(each, canaries) for each in right])
+    assert (bounds > share).sum() <= 0.05 * total + 4 * (0.05 * 0.95 * total) ** 0.5
+    # A normal interval is shorter by a third; bets are limited where shares hardly scatter.
+    error = (share * (1 - share) / fits / canaries) ** 0.5
+    assert share - bounds.mean() < 4 * error
+
+
+def test_bounds_of_a_share_hold_for_fits_that_reveal_all_or_nothing():
+    """No fit has independent guesses: all of them are right, or all of them wrong."""
+    rng = np.random.default_rng(0)
+    right = torch.from_numpy((rng.random((200, 60)) < 0.6).astype(float))
+    assert sum(share_lower_bound(each, 64) > 0.6 for each in right) <= 22
+    # Ten gains of nine tenths of the capital at the odds of m make it 20.
+    assert share_lower_bound(torch.ones(10), 4) == pytest.approx(0.9 / (20**0.1 - 0.1))
+    assert share_lower_bound(torch.zeros(10), 4) == 0
 
 
 @pytest.mark.parametrize("std", [0.3, 50.0])

@@ -31,6 +31,7 @@ KEYS = [
     "epsilon_lower_bound",
     "guesses",
     "correct",
+    "all_guesses",
     "refuted",
     "apart",
     "scored",
@@ -63,8 +64,11 @@ def audit(tmp_path, monkeypatch):
         (("--config", "randomized_response_cell", "--canaries", "1000"), 1.0, 0.0, 1000, 0.2),
         (("--config", "privgraph", "--view", "white_box"), 1.0, 0.0, None, 0.0),
         (DP_NETGAN, 1.0, 1e-4, 38, 0.0),
+        (("--config", "neighbor_votes", "--view", "white_box"), 1.0, 1e-4, 100, 0.0),
+        # Stars of five edges and four other nodes take half of 200 nodes.
+        (("--config", "neighbor_votes_node"), 8.0, 1e-4, 11, 0.0),
     ],
-    ids=["RandomizedResponse", "PrivGraph", "DPNetGAN"],
+    ids=["RandomizedResponse", "PrivGraph", "DPNetGAN", "NeighborVotes", "NodeNeighborVotes"],
 )
 def test_honest_methods_pass(audit, capsys, args, epsilon, delta, canaries, least):
     # A confidence at which one test in a thousand fails of itself.

@@ -20,6 +20,7 @@ from lightning_dpg.auditing.scores.graph_sets import (
     num_edges_per_graph_score,
     subgraph_counts_score,
 )
+from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.products import estimate_score
 from lightning_dpg.auditing.scores.reports import (
     client_reports_score,
@@ -27,13 +28,18 @@ from lightning_dpg.auditing.scores.reports import (
     scalar_reports_score,
 )
 from lightning_dpg.auditing.scores.rows import sums_score
-from lightning_dpg.auditing.scores.white_box import kept_share
+from lightning_dpg.auditing.scores.votes import released_values
+from lightning_dpg.auditing.scores.white_box import kept_share, white_box_score
 from lightning_dpg.graph.edge_moments import (
     as_vector,
     moment_of_form,
 )
+from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import pair_numbers
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.papers.dubhashi2015.base import GraphCounts
@@ -42,6 +48,8 @@ from lightning_dpg.papers.jin2022.central_gromov_wasserstein import (
 )
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.papers.jin2022.reports import BOUNDS
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.release.writer import plain_settings
 
 
 def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) -> Tensor:
@@ -53,7 +61,8 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
     Args:
         method: The method after its fit, with its released tensors.
         data: The data module; only its public facts are read.
-        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        pairs: Canaries of shape ``(P, 2)``, or of D edges each, shape ``(P, D, 2)``; a fair coin has
+            decided on each.
         known_graph: Graph of all other edges, which the attacker knows.
 
     Returns:
@@ -76,6 +85,8 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
         return _neighbor_sums(method, pairs, known_graph)
     if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):
         return _subgraph_counts(method, pairs, known_graph)
+    if isinstance(method, NodeClassifier):
+        return _replayed(method, data, pairs, known_graph)
     draws_graphs = isinstance(method, Synthesizer)
     if not draws_graphs:  # the method publishes no likelihood of pairs
         return torch.zeros(len(pairs))
@@ -144,6 +155,29 @@ def _neighbor_sums(method: CentralGromovWasserstein, pairs: Tensor, known_graph:
     x, *sums = method.rows.cpu().chunk(1 + method.hparams["hops"], 1)
     for summed, noisy in zip([x, *sums], sums, strict=False):
         total += sums_score(summed, noisy, entry, pairs.cpu(), known_graph)
+    return total
+
+
+def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Data) -> Tensor:
+    """Score all noisy values of a classifier, which its release holds.
+
+    The attacker runs the method on the known edges with the released values in place of noisy ones.
+    Everything between them is a function of releases, and so it is as in the fit.
+    """
+    released = released_values(method)
+    replay: Any = type(method)(**plain_settings(method))
+    replay.load_released_state(method.released_state())
+    total = torch.zeros(len(pairs), dtype=torch.double)
+
+    def pay(read: LedgerEntry, value: Tensor) -> Tensor:
+        noisy = released[read.key]
+        observation = Observation(replay, read, noisy, {}, data, pairs, known_graph)
+        total.add_(white_box_score(observation))
+        return noisy
+
+    replay.pay = pay
+    source = EdgeStatistics(undirected_edges(known_graph), method.space)
+    replay.release(source, data.records.attributes.cpu(), by_key(method.ledger.entries))
     return total
 
 

@@ -19,7 +19,8 @@ class Observation(NamedTuple):
         noisy: The released value.
         earlier: Earlier noisy values, the last one of each key.
         data: The data module; a score reads its public facts only.
-        pairs: Canaries of shape ``(P, 2)``; a fair coin has decided on each.
+        pairs: Canaries of shape ``(P, 2)``, or of D edges each, shape ``(P, D, 2)``; a fair coin has
+            decided on each.
         known_graph: Graph of all other edges, which the attacker knows.
     """
 

@@ -41,6 +41,7 @@ from lightning_dpg.auditing.scores.reports import (
 )
 from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
 from lightning_dpg.auditing.scores.updates import updates_score
+from lightning_dpg.auditing.scores.votes import vote_moment_score
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
 from lightning_dpg.graph.pair_space import UndirectedPairs
@@ -257,6 +258,28 @@ def _neighbor_sums(observation: Observation) -> Tensor:
     )
 
 
+def _vote_moment(observation: Observation) -> Tensor:
+    method = observation.method
+    return vote_moment_score(
+        method.moments.rows(observation.data.records.attributes.cpu()),
+        method.summed,
+        observation.noisy,
+        observation.entry,
+        observation.pairs,
+        observation.known_graph,
+    )
+
+
+def _neighbor_votes(observation: Observation) -> Tensor:
+    return sums_score(
+        observation.method.summed,
+        observation.noisy,
+        observation.entry,
+        observation.pairs,
+        observation.known_graph,
+    )
+
+
 def _num_edges_per_graph(observation: Observation) -> Tensor:
     return num_edges_per_graph_score(
         observation.method, observation.noisy, observation.pairs, observation.known_graph
@@ -340,6 +363,9 @@ _SCORES = {
     "attribute_moment": _attribute_moment,
     "attribute_gradient": _attribute_gradient,
     "neighbor_sums": _neighbor_sums,
+    "vote_moment": _vote_moment,
+    "clipped_vote_moment": _vote_moment,
+    "neighbor_votes": _neighbor_votes,
     "num_edges_per_graph": _num_edges_per_graph,
     "pooled_degrees": pooled_statistics_score,
     "pooled_triangles": pooled_statistics_score,

@@ -49,6 +49,8 @@ class NodeClassifier(PrivateModule):
         known_nodes: Nodes whose classes the method learns from (public), shape ``(K,)``.
         known_classes: Their places in :attr:`classes`, shape ``(K,)``.
         posteriors: Released probabilities of the classes of all nodes, shape ``(N, C)``.
+        summed: Rows of which the last read has sums over neighbors, shape ``(N, k)``: public ones,
+            or functions of earlier releases. They are no part of the release.
     """
 
     reads: ClassVar[type] = AttributedGraphRecords
@@ -65,6 +67,7 @@ class NodeClassifier(PrivateModule):
         self.known_nodes: Tensor
         self.known_classes: Tensor
         self.posteriors: Tensor
+        self.summed: Tensor
         self.is_released: Tensor
         for name in ("classes", "known_nodes", "known_classes"):
             self.register_buffer(name, torch.empty(0, dtype=torch.long))

@@ -166,9 +166,9 @@ class NeighborVotes(NodeClassifier):
         linked = self.pay(read, as_vector(rows.T @ aggregate(edges, rows) / 2))
         self.moments.follow_links(as_matrix(linked), read.scale, attributes)
         rows = self.moments.rows(attributes)
-        beliefs = belief_rows(self.moments.public_beliefs(rows, known, classes))
+        self.summed = belief_rows(self.moments.public_beliefs(rows, known, classes))
         read = reads["vote_moment"]
-        moment = self.pay(read, rows.T @ aggregate(edges, beliefs))
+        moment = self.pay(read, rows.T @ aggregate(edges, self.summed))
         posteriors = self.moments.learn(moment, read.scale, rows, known, classes)
         log_prior = self.moments.log_prior(rows)
         degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
@@ -181,7 +181,8 @@ class NeighborVotes(NodeClassifier):
         scale = reads["neighbor_votes_1"].scale
         is_clear = degree >= _CLEAR * scale / rounds**0.5
         for number in range(1, rounds + 1):
-            sums = aggregate(edges, belief_rows(posteriors))
+            self.summed = belief_rows(posteriors)
+            sums = aggregate(edges, self.summed)
             tables.append(self.pay(reads[f"neighbor_votes_{number}"], sums))
             if is_clear:
                 posteriors = fused(tables, scale)

@@ -132,9 +132,9 @@ class NodeNeighborVotes(NodeClassifier):
         # The mean of both halves has less noise beside the diagonal, by the root of 2.
         self.moments.follow_links((linked + linked.T) / 2, read.scale, attributes)
         rows = self.moments.rows(attributes)
-        beliefs = belief_rows(self.moments.public_beliefs(rows, known, classes))
+        self.summed = belief_rows(self.moments.public_beliefs(rows, known, classes))
         read = reads["clipped_vote_moment"]
-        votes = clipped(aggregate(source.edges, beliefs), self.clip)
+        votes = clipped(aggregate(source.edges, self.summed), self.clip)
         moment = self.pay(read, rows.T @ votes)
         return self.moments.learn(moment, read.scale, rows, known, classes)
 

@@ -1,0 +1,136 @@
+"""Worst cases for a proof: public attributes and known edges that an auditor chooses.
+
+A guarantee holds for all attributes, for all classes and for all edges of others. So an audit may
+choose them, and an attacker knows them. With those of the data, a canary moves most sums by less than
+their sensitivity.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.attributes import NodeAttributes, attach, attributes_of
+from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.meaning import CLIP, MAX_EDGES
+
+
+class Star(NamedTuple):
+    """A canary of the relation ``edges_of_node``: edges of one node that come or go together.
+
+    Attributes:
+        leaves: Number D of its edges.
+        others: Largest number of votes of the other classes that the center keeps without the star.
+    """
+
+    leaves: int
+    others: int
+
+    def num_nodes(self, num_classes: int) -> int:
+        """Number of nodes of one star and of the neighbors that its center keeps."""
+        return 1 + self.leaves + self.others * (num_classes - 1)
+
+
+def star_of(method: PrivateModule, budget: Budget) -> Star:
+    """Return the largest canary that a method of the relation ``edges_of_node`` hides.
+
+    Args:
+        method: Method whose plan names the number of edges that it hides together.
+        budget: Budget of the run.
+    """
+    entry, *_ = (entry for entry in method.plan(budget, 1) if MAX_EDGES in entry.public)
+    leaves, clip = int(entry.public[MAX_EDGES]), float(entry.public.get(CLIP, 0.0))
+    # So many that the clipped votes of the center turn from one side of the ball to the other.
+    return Star(leaves, min(math.ceil(clip), leaves // 2))
+
+
+def make_twins(data: Any, pairs: Tensor) -> None:
+    """Give both nodes of each pair the attributes of the first one, and one class.
+
+    Two nodes with equal rows move a product of rows further than any others. Pairs without a common
+    node become twins.
+
+    Args:
+        data: Data module, after its setup; nodes of a set of graphs have no attributes.
+        pairs: Pairs of shape ``(P, 2)``.
+    """
+    graph = getattr(data, "train_graph", None)
+    given = None if graph is None else attributes_of(graph)
+    if given is None:
+        return
+    x, y = given.x.clone(), None if given.y is None else given.y.clone()
+    first, second = pairs.unbind(1)
+    x[second] = x[first]
+    if y is not None and given.y is not None:
+        known = torch.where(y[first] >= 0, y[first], y[second])
+        y[first] = y[second] = known
+        if not torch.equal(
+            torch.unique(y), torch.unique(given.y)
+        ):  # a class would lose its only nodes
+            y = given.y
+    _replace(data, data.edges, NodeAttributes(x, given.names, y))
+
+
+def plant_stars(data: Any, star: Star, count: int | None, generator: torch.Generator) -> Tensor:
+    """Prepare nodes for stars that move clipped votes of neighbors as far as they can be moved.
+
+    The center and the leaves of a star have equal attributes and one known class. They lose their
+    edges, so that the leaves have no other votes. The center is linked with nodes of each other
+    class: the directions of all classes add up to 0, so that its votes turn by the star.
+
+    Args:
+        data: Data module of one graph, after its setup.
+        star: Form of the stars.
+        count: Number of stars P; by default they take half of the nodes.
+        generator: Source of the choice of nodes.
+
+    Returns:
+        Edges of the stars, which are not in the data yet, shape ``(P, D, 2)``.
+
+    Raises:
+        CommandError: If there are no classes, or too few nodes.
+    """
+    given = attributes_of(data.train_graph)
+    if given is None or given.y is None:
+        raise CommandError("audit plants stars of nodes with a class, and the data have no classes")
+    classes = torch.unique(given.y[given.y >= 0])
+    size, num_nodes = star.num_nodes(len(classes)), int(data.num_nodes)
+    most = num_nodes // size
+    count = max(1, most // 2) if count is None else count
+    if not 0 < count <= most:
+        raise CommandError(
+            f"{count} canaries of {star.leaves} edges take {count * size} of {num_nodes} nodes\n"
+            f"set --canaries to {most} or less, or take a larger graph or a smaller max_edges"
+        )
+    nodes = torch.randperm(num_nodes, generator=generator)[: count * size].view(count, size)
+    center, leaves, others = (
+        nodes[:, :1],
+        nodes[:, 1 : 1 + star.leaves],
+        nodes[:, 1 + star.leaves :],
+    )
+    x, y = given.x.clone(), given.y.clone()
+    x[leaves] = x[center]
+    own = torch.arange(count) % len(classes)
+    y[nodes[:, : 1 + star.leaves]] = classes[own][:, None]
+    further = torch.arange(1, len(classes)).repeat(star.others)
+    y[others] = classes[(own[:, None] + further) % len(classes)]
+    is_free = ~torch.isin(data.edges, nodes).any(1)
+    kept = _from(center, others).flatten(0, 1)
+    _replace(data, torch.cat([data.edges[is_free], kept]), NodeAttributes(x, given.names, y))
+    return _from(center, leaves)
+
+
+def _from(center: Tensor, ends: Tensor) -> Tensor:
+    """Return the edges from centers ``(P, 1)`` to their ends ``(P, K)``, shape ``(P, K, 2)``."""
+    return torch.stack([center.expand_as(ends), ends], 2).sort(dim=2).values
+
+
+def _replace(data: Any, edges: Tensor, attributes: NodeAttributes) -> None:
+    """Replace the training edges and the attributes of a data module; its source stays as it is."""
+    graph = make_graph(edges, data.num_nodes, data.train_graph.node_names)
+    attach(graph, attributes)
+    data.train_graph, data.edges = graph, undirected_edges(graph)

@@ -1,0 +1,76 @@
+"""Scores of votes are likelihood ratios, and a release gives as much away as its noisy values."""
+
+import pytest
+import torch
+
+from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.votes import vote_moment_score
+from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
+from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
+from lightning_dpg.privacy.aggregation_perturbation import aggregate
+from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.meaning import CLIP
+from tests.attributed import classified_groups
+from tests.scoring import scored
+from tests.training import quiet_trainer
+
+
+@pytest.mark.parametrize(
+    ("make", "epsilon"),
+    [
+        (lambda: NeighborVotes(rank=8), 1.0),
+        (lambda: NeighborVotes(rank=8, rounds=2), 30.0),  # clear votes: beliefs of their own
+        (lambda: NodeNeighborVotes(6, rank=8), 8.0),
+    ],
+    ids=["mean of tables", "tables", "node"],
+)
+def test_a_release_holds_all_noisy_values(make, epsilon):
+    data, method, pairs = classified_groups(), make(), torch.tensor([[0, 41], [25, 48], [7, 56]])
+    if isinstance(method, NodeNeighborVotes):
+        pairs = plant_stars(data, Star(6, 1), 3, torch.Generator().manual_seed(0))
+    else:
+        make_twins(data, pairs)
+    sites = find_sites(data)
+    sites.insert(pairs[:2].view(-1, 2))
+    total = torch.zeros(3, dtype=torch.double)
+
+    def observe(key, noisy):
+        total.add_(scored(method, key, noisy, pairs, sites.known_graph, data))
+
+    method.ledger.observer = observe
+    quiet_trainer(PrivacyAccountant(epsilon, 1e-5)).fit(method, data)
+    method.ledger.observer = None
+    found = black_box_score(method, data, pairs, sites.known_graph)
+    torch.testing.assert_close(found, total, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("clip", [torch.inf, 1.0])
+def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise(clip):
+    source = torch.Generator().manual_seed(0)
+    rows, beliefs = torch.randn(2, 9, 3, generator=source, dtype=torch.double)
+    known = torch.tensor([[0, 4], [4, 7], [1, 8], [2, 3]])
+    canaries = torch.tensor([[[0, 1], [0, 2]]])
+    entry = LedgerEntry(
+        key="clipped_vote_moment",
+        name="moment",
+        relation=Relation.EDGES_OF_NODE,
+        event=Gaussian(40.0),
+        sensitivity=3.0,
+        proof="node_vote_moment_sensitivity",
+        public={CLIP: clip},
+    )
+
+    def moment(edges):
+        return rows.T @ clipped(aggregate(edges, beliefs), clip)
+
+    without, with_star = moment(known), moment(torch.cat([known, canaries[0]]))
+    noisy = torch.randn(3, 3, generator=source, dtype=torch.double)
+    squares = [(noisy - mean).square().sum() for mean in (without, with_star)]
+    found = vote_moment_score(rows, beliefs, noisy, entry, canaries, make_graph(known, 9))
+    expected = float(squares[0] - squares[1]) / 2 / entry.scale**2
+    # The estimate is linear: exact up to the square of the change over the variance.
+    assert float(found) == pytest.approx(expected, rel=1e-2)

@@ -1,0 +1,87 @@
+"""Audits detect mistakes planted in the methods that learn classes of nodes, and half of Gaussian noise.
+
+One fit cannot show half of Gaussian noise, however many canaries it has. All guesses of many fits do,
+see :func:`lightning_dpg.auditing.bounds.share_lower_bound`.
+"""
+
+from functools import partial
+
+import pytest
+import torch
+
+from lightning_dpg.auditing.worst_cases import Star, plant_stars
+from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.methods import AttributeMoments, NeighborVotes, NodeNeighborVotes
+from lightning_dpg.methods.node_classes import neighbor_votes
+from tests.attributed import classified, classified_twins, twins
+from tests.auditing.test_planted_bugs import AUDITS, Row, check, half, off
+from tests.planting import audited
+
+COUNT, MOST = 8, 6
+PAIRS = [[2 * pair, 2 * pair + 1] for pair in range(COUNT)]
+TWINS = partial(classified_twins, COUNT)
+VOTES = partial(NeighborVotes, rank=COUNT, rounds=2)
+MOMENT = "vote_moment"
+TABLES = ("neighbor_votes_1", "neighbor_votes_2")
+
+
+def strangers():
+    """Nodes of two known classes, without an edge and with a word each; they have room for stars."""
+    nodes = torch.arange(COUNT * (MOST + 2))
+    graph = make_graph(torch.empty(0, 2, dtype=torch.long), len(nodes))
+    return classified(graph, torch.eye(len(nodes)), nodes % 2)
+
+
+def stars(data):
+    """Plant stars of six edges, whose centers have one other neighbor."""
+    return plant_stars(data, Star(MOST, 1), COUNT, torch.Generator().manual_seed(0))
+
+
+def sensitivity_of_one(patch):
+    """The sensitivity of a directed edge, as in code that counts each undirected edge once."""
+    patch.setattr(neighbor_votes, "vote_moment_sensitivity", lambda: 1.0)
+
+
+ROWS = {
+    "NeighborVotes moment off": Row(VOTES, 1, PAIRS, 6, off(MOMENT), 1e-5, TWINS),
+    "NeighborVotes votes off": Row(VOTES, 1, PAIRS, 6, off(*TABLES), 1e-5, TWINS),
+    "NeighborVotes half": Row(VOTES, 4, PAIRS, 80, half(), 1e-5, TWINS),
+    "NeighborVotes votes half": Row(
+        partial(VOTES, moment_share=0.1), 4, PAIRS, 80, half(*TABLES), 1e-5, TWINS
+    ),
+    "NeighborVotes moment of sensitivity 1": Row(
+        partial(VOTES, moment_share=0.9), 4, PAIRS, 80, sensitivity_of_one, 1e-5, TWINS
+    ),
+    "NodeNeighborVotes off": Row(
+        partial(NodeNeighborVotes, MOST, rank=16), 1, stars, 6, off(), 1e-5, strangers
+    ),
+    "NodeNeighborVotes half": Row(
+        partial(NodeNeighborVotes, MOST, rank=16), 4, stars, 80, half(), 1e-5, strangers
+    ),
+    "AttributeMoments moment half": Row(
+        partial(AttributeMoments, rank=COUNT, degree_share=0.02),
+        *(4, PAIRS, 120, half("attribute_moment")),
+        delta=1e-5,
+        read=partial(twins, COUNT),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(ROWS))
+def test_a_planted_bug_is_caught(name):
+    """One of up to three audits refutes the claim, see the test of the other methods."""
+    assert any(check(ROWS[name]).refuting for _ in range(AUDITS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "read", "canaries"),
+    [(VOTES, TWINS, PAIRS), (partial(NodeNeighborVotes, MOST, rank=16), strangers, stars)],
+    ids=["edge", "node"],
+)
+def test_the_proved_epsilon_comes_near_the_claim_from_below(make, read, canaries):
+    """Gaussian noise without sampling leaves an audit no room but that of chance."""
+    audit = audited(make, read, (4.0, 1e-5), canaries, 300, confidence=0.999)
+    assert not audit.refuting
+    assert 0.6 * 4.0 < audit.together.all_guesses.gaussian_epsilon < 4.0

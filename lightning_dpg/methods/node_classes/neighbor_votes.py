@@ -187,7 +187,7 @@ class NeighborVotes(NodeClassifier):
             tables = [torch.stack(tables).mean(0)]
             posteriors = fused(tables, scale / rounds**0.5)
         self.votes = torch.stack(tables)
-        self.moments.learn_posteriors(rows, posteriors)
+        self.moments.learn_posteriors(rows, posteriors, evidence)
         return posteriors
 
     def predict_proba(self, attributes: Tensor) -> Tensor:

@@ -89,9 +89,9 @@ class VoteMoment(nn.Module):
         logs: Tensor = self.student(self._both(rows))
         return logs
 
-    def learn_posteriors(self, rows: Tensor, posteriors: Tensor) -> None:
+    def learn_posteriors(self, rows: Tensor, posteriors: Tensor, evidence: ClassEvidence) -> None:
         """Let the student learn released probabilities of all nodes, shape ``(N, C)``."""
-        self.student.fit(self._both(rows), posteriors, 1.0)
+        self.student.fit(self._both(rows), posteriors, 1.0, len(evidence.nodes))
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""

@@ -15,7 +15,7 @@ from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import scaled
-from lightning_dpg.nn.class_student import as_rows
+from lightning_dpg.nn.class_evidence import known_classes
 from lightning_dpg.running.fit import fit_method
 
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
@@ -56,8 +56,9 @@ class PublicNodes:
         Returns:
             Log probabilities of shape ``(T, C)``.
         """
-        known = as_rows(self.classes[split.train], int(self.classes.max()) + 1)
-        beliefs = self._moments.public_beliefs(self._rows, split.train, known)
+        places, count = self.classes[split.train], int(self.classes.max()) + 1
+        known = known_classes(split.train, places, count)
+        beliefs = self._moments.public_beliefs(self._rows, known)
         return beliefs[split.test].log()
 
     def learn(self, method: NodeClassifier, graph: Data, known: Tensor) -> None:

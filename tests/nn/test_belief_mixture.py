@@ -32,6 +32,7 @@ def test_probabilities_means_and_likelihood_of_a_step_are_those_of_loops(monkeyp
     log_prior = torch.log_softmax(torch.arange(21.0).view(7, 3).double().sin(), 1)
     degrees, law = degree_law(5.0, 40)
     known = known_classes(torch.tensor([2]), classes[[2]], CLASSES)
+    log_prior[4] += torch.tensor([0.7, 0.2, 0.1], dtype=torch.double).log()  # of a report
     with_known = known.added_to(log_prior)
     found, new, total = _step(Votes([votes], 1.5), with_known, means, degrees, law)
     expected, likelihood = np.zeros((7, 3)), 0.0

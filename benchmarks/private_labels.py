@@ -41,9 +41,7 @@ class Setting(NamedTuple):
     train_fraction: float = 0.75
 
 
-def private_label_scores(
-    data: EdgeListDataModule, setting: Setting, seed: int
-) -> dict[str, float]:
+def private_label_scores(data: EdgeListDataModule, setting: Setting, seed: int) -> dict[str, float]:
     """Share of right classes of the test nodes by each row of :data:`ROWS`.
 
     The controls learn from the reports of the fit, so that they differ from it by the edges alone.

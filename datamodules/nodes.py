@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.node_attributes import AttributeSource
-from lightning_dpg.errors import Refusal
 from lightning_dpg.datamodules.private_labels import domain
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attributes import PRIVATE_LABEL, Policy
-
 
 if TYPE_CHECKING:
     Classes: TypeAlias = str | Sequence[object]

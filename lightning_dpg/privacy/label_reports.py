@@ -41,9 +41,7 @@ def label_reports_entry(epsilon: float, num_classes: int) -> LedgerEntry:
     )
 
 
-def report_labels(
-    read: LedgerEntry, num_classes: int
-) -> Callable[[Tensor, NoiseSource], Tensor]:
+def report_labels(read: LedgerEntry, num_classes: int) -> Callable[[Tensor, NoiseSource], Tensor]:
     r"""Law that reports labels out of k classes, each one by randomized response.
 
     A label is reported as it is with the probability :math:`e^\epsilon / (e^\epsilon + k - 1)`, and as

@@ -59,7 +59,7 @@ def test_rates_are_those_of_the_formula_and_rounded_to_the_safe_side(epsilon, k)
         digits.prec = 100
         odds = Decimal(min(epsilon, 1e4)).exp()
         assert own <= odds * other
-        assert 0 <= other - LABEL_DENOMINATOR / (odds + k - 1) < 1
+        assert 0 <= other - LABEL_DENOMINATOR / (odds + k - 1) <= 1
 
 
 def test_draws_have_the_law():

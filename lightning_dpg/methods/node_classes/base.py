@@ -71,6 +71,7 @@ class NodeClassifier(PrivateModule):
         known_classes: Places of their classes in :attr:`classes`, shape ``(K,)``: public ones, or the
             reports of private labels.
         label_epsilon: Epsilon of these reports; infinite for public classes.
+        num_private_classes: Number C of classes of private labels (public); 0 for public classes.
         posteriors: Released probabilities of the classes of all nodes, shape ``(N, C)``.
         summed: Rows of which the last read has sums over neighbors, shape ``(N, k)``: public ones,
             or functions of earlier releases. They are no part of the release.
@@ -90,13 +91,14 @@ class NodeClassifier(PrivateModule):
         self.known_nodes: Tensor
         self.known_classes: Tensor
         self.label_epsilon: Tensor
+        self.num_private_classes: Tensor
         self.posteriors: Tensor
         self.summed: Tensor
         self.is_released: Tensor
-        self._num_private_classes = 0
         for name in ("classes", "known_nodes", "known_classes"):
             self.register_buffer(name, torch.empty(0, dtype=torch.long))
         self.register_buffer("label_epsilon", torch.tensor(torch.inf, dtype=torch.double))
+        self.register_buffer("num_private_classes", torch.tensor(0))
         self.register_buffer("posteriors", torch.empty(0, 0))
         self.register_buffer("is_released", torch.tensor(False))
         resize_own_buffers(self)
@@ -136,7 +138,7 @@ class NodeClassifier(PrivateModule):
     @property
     def pays_rows(self) -> bool:
         """Whether the labels of the data are private."""
-        return self._num_private_classes > 0
+        return bool(self.num_private_classes)
 
     def label_reads(self) -> list[LedgerEntry]:
         """Entry of the reports of private labels; none for public classes.
@@ -145,7 +147,7 @@ class NodeClassifier(PrivateModule):
         """
         if self.row_budget is None:
             return []
-        return [label_reports_entry(self.row_budget.epsilon, self._num_private_classes)]
+        return [label_reports_entry(self.row_budget.epsilon, int(self.num_private_classes))]
 
     def evidence(self) -> ClassEvidence:
         """What is known of the classes: public ones, or the reports with their likelihoods."""
@@ -225,9 +227,10 @@ class NodeClassifier(PrivateModule):
             self.is_released.fill_(True)
 
     def keep_posteriors(self, posteriors: Tensor) -> None:
-        """Keep probabilities of classes of shape ``(N, C)``; known nodes have their classes."""
+        """Keep probabilities of classes of shape ``(N, C)``; known nodes have their public classes."""
         posteriors = posteriors.float().cpu()
-        posteriors[self.known_nodes.cpu()] = self.known_rows().cpu()
+        if not self.pays_rows:  # a report is no class
+            posteriors[self.known_nodes.cpu()] = self.known_rows().cpu()
         self.posteriors = posteriors.to(self.device)
 
     def configure_optimizers(self) -> Optimizer | None:
@@ -295,7 +298,7 @@ class NodeClassifier(PrivateModule):
             Refusal: If there are no two classes, or no nodes that have them.
         """
         labels = private_labels_of(records)
-        self._num_private_classes = 0 if labels is None else len(labels.classes)
+        self.num_private_classes.fill_(0 if labels is None else len(labels.classes))
         if labels is None:
             return self._public_classes(records)
         # Which nodes have a label is public, and no more than that is read here.

@@ -101,8 +101,7 @@ class NodeNeighborVotes(NodeClassifier):
         """Plan both moments; the number of steps has no effect."""
         most, share = self.hparams["max_edges"], self.hparams["attribute_share"]
         noise = calibrate_noise_multiplier(budget)
-        return [
-            *self.label_reads(),
+        moments = [
             LedgerEntry.proved(
                 f"clipped_{key}_moment",
                 f"moment of attributes and clipped {name} of neighbors",
@@ -119,6 +118,7 @@ class NodeNeighborVotes(NodeClassifier):
                 ("vote", "votes", 1 - share),
             )
         ]
+        return [*self.label_reads(), *moments]
 
     def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
         """Release the moments, and let the student learn from them."""

@@ -132,9 +132,9 @@ class GraphDataModule(pl.LightningDataModule):
         identity, table = identity_of([self._whole]), self._attribute_table
         if table is None:
             return identity
-        return identity._replace(
-            rows=rows_of(table, self.private_attributes, self._whole.node_names)
-        )
+        labels = [] if self.private_labels is None else [self.private_labels.column]
+        columns = [*self.private_attributes, *labels]
+        return identity._replace(rows=rows_of(table, columns, self._whole.node_names))
 
     def _read_graph(self) -> Data:
         self._check_kind()

@@ -96,6 +96,11 @@ class PrivateLabels(NamedTuple):
         """Return the labels of some nodes, in their order."""
         return self._replace(values=self.values[nodes])
 
+    def class_numbers(self) -> Tensor:
+        """Return the number of each node's class (private), -1 without one, shape ``(N,)``."""
+        numbers = torch.tensor([*self.numbers, -1, -1])  # of a value that is no class, and of none
+        return numbers[self.values]
+
 
 @runtime_checkable
 class HoldsPrivateLabels(Protocol):

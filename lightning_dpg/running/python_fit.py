@@ -92,8 +92,8 @@ def fit(
             ``sqlite:///book.db``; by default that of the environment variable
             ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         dataset: Name of the data in the book; by default they are recognized.
-        labels: Attribute of the nodes that holds their classes (public), for a method that learns
-            them; by default whole numbers ``y``.
+        labels: Attribute of the nodes that holds their classes, for a method that learns them; by
+            default whole numbers ``y``. They are public unless ``classes`` are given.
         classes: All classes that a label can have, if the labels are private: they cost
             ``row_epsilon``. The list is public and must not be collected from the labels.
         row_epsilon: Budget of the private columns of one node, for a method that reads such columns.

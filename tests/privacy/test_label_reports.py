@@ -59,6 +59,8 @@ def test_rates_are_those_of_the_formula_and_rounded_to_the_safe_side(epsilon, k)
         digits.prec = 100
         odds = Decimal(min(epsilon, 1e4)).exp()
         assert own <= odds * other
+        if epsilon <= 20:  # the cost is no less than epsilon
+            assert math.log(own / other) == pytest.approx(epsilon, rel=1e-9)
         assert 0 <= other - LABEL_DENOMINATOR / (odds + k - 1) <= 1
 
 

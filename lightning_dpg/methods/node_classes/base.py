@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.nn.functional import one_hot
@@ -41,8 +42,13 @@ from lightning_dpg.privacy.label_reports import (
 PUBLIC_CLASSES = "the classes of the nodes that the method learns from"
 """Assumption of each guarantee of edges where classes are public."""
 
-PUBLIC_DOMAIN = "the list of classes, and which nodes have a label (the labels are private)"
+PUBLIC_DOMAIN = (
+    "the list of classes, and which nodes have a label (the private column of a node is its label)"
+)
 """Assumption of each guarantee of edges where classes are private labels."""
+
+FEW_LABELS = 1000
+"""Number of private labels below which a run warns: too many of few reports are wrong."""
 
 NODE_CLASS_SETTINGS: Constraints = {"train_fraction": either(None, SHARE)}
 
@@ -191,7 +197,10 @@ class NodeClassifier(PrivateModule):
         self._find_classes(records)
 
     def on_fit_start(self) -> None:
-        """Copy the public facts of the data: names, classes, and which of them are known."""
+        """Copy the public facts of the data: names, classes, and which of them are known.
+
+        Fewer than :data:`FEW_LABELS` private labels get a warning.
+        """
         records = self.records
         self._check_num_nodes(records.num_nodes)
         names = list(records.node_names)
@@ -205,6 +214,12 @@ class NodeClassifier(PrivateModule):
         self.classes, self.known_nodes = classes.to(self.device), known.to(self.device)
         if places is not None:
             self.known_classes = places.to(self.device)
+        elif len(known) < FEW_LABELS:
+            rank_zero_warn(
+                f"{len(known):,} private labels are few: reports are wrong by chance, and only many "
+                f"of them show a class\ntake {FEW_LABELS:,} nodes with a label or more, or declare "
+                "the labels public if they are"
+            )
         self.assumptions = list(records.assumptions)
         if PUBLIC_ATTRIBUTES not in self.assumptions:
             self.assumptions.append(PUBLIC_ATTRIBUTES)  # of records of a user's own

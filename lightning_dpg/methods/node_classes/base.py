@@ -235,7 +235,7 @@ class NodeClassifier(PrivateModule):
 
     def _given_classes(self, records: AttributedGraphRecords) -> Tensor:
         """Class of each node in the data, -1 where there is none, shape ``(N,)`` (public)."""
-        classes = records.graph.y
+        classes = records.classes
         if classes is None:
             raise Refusal(
                 f"{type(self).__name__} learns classes of nodes, and the data have none\n"

@@ -15,10 +15,12 @@ from torch import Tensor
 
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph.joint_degrees import cells_of_counts
-from lightning_dpg.graph.neighbor_sums import block_size, sums_over_blocks
+from lightning_dpg.graph.neighbor_sums import block_size, on_grid, sums_over_blocks
 from lightning_dpg.graph.wedges import WedgeHash, count_closed
 
 _NODES = "public_nodes"
+_MOST_NUMBERS = 2**23
+"""Numbers of public rows, 64 MiB of them, that a cluster gets at a time."""
 
 
 class TableStatistics:
@@ -95,14 +97,20 @@ class TableStatistics:
         """Sum the rows of each node's neighbors: shape ``(N, k)``; no edge stays in memory."""
         if not self._table.engine.is_cluster:
             return sums_over_blocks(self._table.edge_blocks(block_size(len(rows))), rows)
-        values = rows.numpy()
+        values = on_grid(rows)
+        sums = np.zeros_like(values)
+        width = max(1, _MOST_NUMBERS // len(values))
+        for start in range(0, values.shape[1], width):
+            self._add_up(values[:, start : start + width], sums[:, start : start + width])
+        return torch.from_numpy(sums).to(rows)
+
+    def _add_up(self, values: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
+        """Let the engine add up some columns of the rows, shape ``(N, k)``, into zeros."""
         names = [f"value_{place}" for place in range(values.shape[1])]
         columns = dict(zip(names, values.T, strict=True))
         self._table.engine.upload(_NODES, {"node": np.arange(len(values)), **columns})
-        sums = np.zeros_like(values)
         for batch in self._table.rows_in_batches(_neighbor_sums(self._table.pairs(), names)):
             sums[batch[:, 0].astype(np.int64)] = batch[:, 1:]
-        return torch.from_numpy(sums)
 
     def wedges(
         self,

@@ -9,7 +9,8 @@ from typing_extensions import Protocol, runtime_checkable
 class GraphStatisticsSource(Protocol):
     """Exact counts of the edges of one graph, and sums over them (private), wherever the edges are.
 
-    Sensitivities are those of the counts and sums; a source adds no noise, books nothing and rounds nothing.
+    Sensitivities are those of the counts and sums; a source adds no noise and books nothing. It rounds
+    nothing but public rows, see :func:`lightning_dpg.graph.neighbor_sums.on_grid`.
     """
 
     @property
@@ -32,7 +33,7 @@ class GraphStatisticsSource(Protocol):
         """Sum of the rows of each node's neighbors, shape ``(N, k)``, in an undirected graph.
 
         Args:
-            rows: Rows of all nodes (public or released) in double precision, shape ``(N, k)``.
+            rows: Rows of all nodes, shape ``(N, k)``: public, or functions of earlier releases.
         """
 
     def wedges(

@@ -27,7 +27,7 @@ from lightning_dpg.datamodules.node_attributes import (
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.errors import Refusal
-from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
+from lightning_dpg.formats.conversion import NodeSet, holds_attributes
 from lightning_dpg.formats.kinds import given_sides, in_kind
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
@@ -164,7 +164,8 @@ class GraphDataModule(pl.LightningDataModule):
             )
         self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, nodes.names))
         if nodes.attributes is not None:
-            self._add_attributes(graph, reading, table)
+            read = own_attributes(reading, self.kind) if table is None else table
+            self._add_attributes(graph, read)
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
@@ -200,12 +201,9 @@ class GraphDataModule(pl.LightningDataModule):
         """Return the pairs of nodes that may be linked (public)."""
         return space_of(self.graph)
 
-    def _add_attributes(
-        self, graph: Data, reading: GraphReading, table: AttributeTable | None
-    ) -> None:
+    def _add_attributes(self, graph: Data, read: AttributeTable) -> None:
         """Give the nodes of a graph their public attributes."""
         policy = self.nodes.policy or {}
-        read = own_attributes(reading, self.kind) if table is None else table
         self.private_attributes, self._attribute_table = private_columns(read, policy), read
         attributes = encode(read, graph.node_names, policy)
         attach(graph, attributes)

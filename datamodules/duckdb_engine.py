@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.datamodules.table_engine import TableEngine, written
@@ -62,8 +61,8 @@ class DuckDBEngine(TableEngine):
             limit = max(_LEAST_MEMORY, _BYTES_PER_ROW * num_rows)
             self._connection.execute(f"SET memory_limit = '{limit}B'")
 
-    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        """Put numbers into a temporary view."""
+    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Put public columns into a temporary view."""
         import pyarrow
 
         self._connection.register(self._own_name(name), pyarrow.table(dict(columns)))

@@ -1,20 +1,24 @@
 """One graph whose edges are the rows of a table, read and counted where the table is."""
 
-import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import node_set_assumption, sides_assumption
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
+from lightning_dpg.datamodules.loading import FROM_EDGES
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import OneGraph
-from lightning_dpg.datamodules.table_records import ColumnOfIds, EdgeTable
+from lightning_dpg.datamodules.table_nodes import attributes_beside, ids_of_nodes
+from lightning_dpg.datamodules.table_records import EdgeTable, IdsOfNodes
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.datamodules.table_statistics import TableStatistics
+from lightning_dpg.graph.attributes import AttributeTable, share_attributes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
 
@@ -29,20 +33,35 @@ class TableGraph:
 
     Args:
         table: The table.
+        nodes: A graph without edges, whose nodes have the public attributes of the nodes.
         assumptions: What a guarantee takes as public.
+        private_attributes: Names of attributes of nodes that the owner has marked as private.
 
     Attributes:
-        statistics: Counts of the edges, which the engine of the table computes.
+        statistics: Counts of the edges and sums over them, which the engine of the table computes.
     """
 
-    def __init__(self, table: EdgeTable, assumptions: list[str]) -> None:
-        self._table = table
+    def __init__(
+        self,
+        table: EdgeTable,
+        nodes: Data,
+        assumptions: list[str],
+        private_attributes: Sequence[str],
+    ) -> None:
+        self._table, self._nodes = table, nodes
+        self.private_attributes = list(private_attributes)
         self.num_nodes = table.num_nodes
         self.node_names = table.node_names
         self.kind: Kind = table.kind
         self.num_left = table.num_left
         self.assumptions = assumptions
         self.statistics = TableStatistics(table)
+
+    @property
+    def classes(self) -> Tensor | None:
+        """Class of each node, -1 where there is none, shape ``(N,)`` (public)."""
+        classes: Tensor | None = self._nodes.y
+        return classes
 
     @property
     def holds_edges(self) -> bool:
@@ -57,16 +76,32 @@ class TableGraph:
     @cached_property
     def graph(self) -> Data:
         """Graph of the edges, with all nodes."""
-        return self._table.space.graph(self.edges, self.node_names)
+        return share_attributes(self._table.space.graph(self.edges, self.node_names), self._nodes)
+
+
+class AttributedTableGraph(TableGraph):
+    """The records of a table whose nodes have public attributes; these are read without the edges."""
+
+    @property
+    def attributes(self) -> Tensor:
+        """Attributes of the N nodes, shape ``(N, F)`` (public)."""
+        rows: Tensor = self._nodes.x
+        return rows
+
+    @property
+    def attribute_names(self) -> list[str]:
+        """Names of the F columns (public)."""
+        return list(self._nodes.attribute_names)
 
 
 class EdgeTableDataModule(EdgeListDataModule):
     """One graph whose edges are the rows of a table: Parquet, CSV, DuckDB, PostgreSQL or Spark.
 
     The engine of the table numbers the nodes, drops loops and repeated edges and counts them, for
-    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2) leave the edges
-    there; for all others the edges are read at their first use. The records are those that
-    :class:`EdgeListDataModule` reads from a file of the same ids.
+    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2), or sums over
+    neighbors (NeighborVotes, NodeNeighborVotes), leave the edges there; for all others the edges are
+    read at their first use. The records are those that :class:`EdgeListDataModule` reads from a file
+    of the same ids.
 
     Columns besides the two ids, such as weights and times, are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
@@ -102,10 +137,10 @@ class EdgeTableDataModule(EdgeListDataModule):
             columns: Columns of the table that hold the relation.
             where: Condition in the SQL of the engine that a row must fulfill. It chooses edges, and is
                 public like every setting.
-            nodes: Ids of all nodes, or more of :class:`Nodes`. Ids are a ``TABLE(COLUMN)`` of the
-                same database; names with spaces stand in double quotes, as in ``table``. Where
-                ``names`` are numbers, the edges are read. Attributes and columns of files are
-                refused.
+            nodes: Ids of all nodes, or more of :class:`Nodes`. Ids and attributes are a
+                ``TABLE(COLUMN)`` of the same database, with the column of the ids, or stand in files
+                of their own. Names with spaces stand in double quotes, as in ``table``. Where
+                ``names`` are numbers, the edges are read.
             kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
                 ``bipartite``, where an edge links a left and a right node, and the side of each node
                 is public.
@@ -130,39 +165,39 @@ class EdgeTableDataModule(EdgeListDataModule):
         )
         self.table = table
         self.where = where
+        self._attributes: AttributeTable | None = None
+        self._without_edges: Data
 
     @cached_property
     def _table(self) -> EdgeTable:
         """The table with its numbered nodes, opened at the first use."""
         self._check_kind()
-        node_columns = self._node_columns()
-        table = EdgeTable(
-            open_engine(self.source),
-            self.table,
-            self.columns,
-            self.where,
-            node_columns,
-            self.kind,
-        )
+        if self.nodes.side_column is not None:
+            raise GraphFormatError(
+                "nodes.side_column is for files of nodes, which EdgeListDataModule reads\n"
+                "expected ids as a table and its column, such as customers(id)"
+            )
+        engine, nodes = open_engine(self.source), self.nodes
+        found = attributes_beside(engine, nodes.attributes, nodes.policy, nodes.column)
+        self._attributes, ids = found or (None, None)
+        table = EdgeTable(engine, self.table, self.columns, self.where, self._ids(ids), self.kind)
         table.check_directions(self.undirected)
         return table
 
-    def _node_columns(self) -> list[ColumnOfIds]:
-        """Return the columns of the public ids, as the settings name them."""
+    def _ids(self, of_attributes: IdsOfNodes | None) -> list[IdsOfNodes]:
+        """Return all public ids, or those of both sides; none for the ids that occur in edges."""
         nodes = self.nodes
-        if other := [name for name in _OF_FILES if getattr(nodes, name) is not None]:
-            raise GraphFormatError(
-                f"nodes.{other[0]} is for files of nodes, which EdgeListDataModule reads\n"
-                "expected ids as a table and its column, such as customers(id)"
-            )
         if self.kind == "bipartite" and nodes.ids is not None:
             raise GraphFormatError(
                 "the side of each node is not known\ngive the ids of both sides: nodes.left and "
                 "nodes.right (--data.nodes.left 'customers(id)' --data.nodes.right 'shops(id)')"
             )
-        return [
-            _column_of_ids(ids) for ids in (nodes.ids, nodes.left, nodes.right) if ids is not None
-        ]
+        if nodes.ids is None and of_attributes is not None and self.kind != "bipartite":
+            return [of_attributes]
+        if isinstance(nodes.ids, str) and nodes.ids == FROM_EDGES:
+            return []
+        given = (nodes.ids, nodes.left, nodes.right)
+        return [ids_of_nodes(ids, nodes.column) for ids in given if ids is not None]
 
     def _stays_there(self) -> bool:
         """Return whether the edges may stay in the table."""
@@ -199,6 +234,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         self.summary = table.summary()
         node_set = table.node_set
         self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.nodes.names))
+        self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
+        if self._attributes is not None:
+            self._add_attributes(self._without_edges, self._attributes)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))
 
@@ -209,12 +247,15 @@ class EdgeTableDataModule(EdgeListDataModule):
             return self._whole
         self._describe()
         table = self._table
-        self._whole = table.space.graph(table.read_edges(), table.node_names)
+        whole = table.space.graph(table.read_edges(), table.node_names)
+        self._whole = share_attributes(whole, self._without_edges)
         return self._whole if self.nodes.names == "keep" else self._numbered(self._whole)
 
     @cached_property
     def _table_graph(self) -> TableGraph:
-        return TableGraph(self._table, self.assumptions)
+        has_attributes = getattr(self._without_edges, "attribute_names", None)
+        kind = AttributedTableGraph if has_attributes else TableGraph
+        return kind(self._table, self._without_edges, self.assumptions, self.private_attributes)
 
     @property
     def records(self) -> OneGraph | TableGraph:  # type: ignore[override]
@@ -233,23 +274,3 @@ class EdgeTableDataModule(EdgeListDataModule):
     def train_graph(self) -> Data:
         """Graph of the training edges, with all nodes."""
         return self._table_graph.graph
-
-
-_OF_FILES = ("column", "side_column", "attributes", "policy", "classes")
-_QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'
-"""A name in double quotes, or in backticks as on Spark."""
-
-
-def _column_of_ids(ids: object) -> ColumnOfIds:
-    """Read ``table(column)``, where both names may stand in quotes."""
-    text = str(ids)
-    match = re.fullmatch(rf"\s*((?:{_QUOTED}|[^()])+?)\s*\(\s*({_QUOTED}|[^()]+?)\s*\)\s*", text)
-    if match is None:
-        raise GraphFormatError(
-            f"nodes {text!r}\nexpected a table and its column of ids, such as customers(id) or "
-            'customers("Customer Id")'
-        )
-    column = match[2]
-    if re.fullmatch(_QUOTED, column):
-        column = column[1:-1].replace('""', '"') if column[0] == '"' else column[1:-1]
-    return ColumnOfIds(match[1], column)

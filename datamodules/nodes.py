@@ -22,11 +22,11 @@ class Nodes:
     """Nodes of a graph, and the public facts about them.
 
     Attributes:
-        ids: Ids of all nodes (public), or a file of them: one per line, or a table in CSV.
-            ``from_edges``: the ids that occur on the private lines of an edge list, which becomes
-            an assumption of the guarantee. By default the node table of the graph or, of an edge
-            list, ``from_edges``. For :class:`EdgeTableDataModule` a ``TABLE(COLUMN)`` such as
-            ``customers(id)``, by default the ids that occur in the edges.
+        ids: Ids of all nodes (public), or a file of them: one per line, or a table in CSV or
+            Parquet. ``from_edges``: the ids that occur on the private lines of an edge list, which
+            becomes an assumption of the guarantee. By default the node table of the graph or, of an
+            edge list, ``from_edges``. For :class:`EdgeTableDataModule` also a ``TABLE(COLUMN)`` of
+            its database, such as ``customers(id)``, or ``FILE(COLUMN)``.
         column: Column of the table of nodes that holds the ids.
         names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
             names, and leaves a key file in the run folder.
@@ -36,7 +36,8 @@ class Nodes:
         side_column: Column of the table of nodes that holds the side, one of two values.
         attributes: Public attributes: a table in CSV, TSV or Parquet with a row per node, whose ids
             are also the nodes unless ``ids`` is given or the graph is bipartite; or ``from_graph``:
-            those in the graph itself. By default none are used or published.
+            those in the graph itself. For :class:`EdgeTableDataModule` also a ``TABLE(COLUMN)`` of
+            its database, with the column of ids. By default none are used or published.
         policy: Policy of each attribute by its name. ``public``, the default, finds out whether
             it holds numbers, categories or text; ``number``, ``category``, ``text`` and ``label``
             (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that cannot

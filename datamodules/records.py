@@ -104,6 +104,12 @@ class OneGraph:
         self.node_names: list[str] = list(graph.node_names)
         self.assumptions = assumptions
 
+    @property
+    def classes(self) -> Tensor | None:
+        """Class of each node, -1 where there is none, shape ``(N,)`` (public)."""
+        classes: Tensor | None = self.graph.y
+        return classes
+
 
 class AttributedGraph(OneGraph):
     """The training records of one graph whose nodes have public attributes.

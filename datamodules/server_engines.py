@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine, written
@@ -19,6 +18,8 @@ _SECONDS = 10
 """Longest wait for a server."""
 _ROWS = 100_000
 """Rows that become Python objects at a time."""
+_TYPES = {"i": "BIGINT", "f": "DOUBLE PRECISION", "O": "TEXT"}
+"""Types of PostgreSQL by the kind of a column of numpy."""
 
 
 class PostgresEngine(TableEngine):
@@ -108,8 +109,8 @@ class PostgresEngine(TableEngine):
             cursor.execute(sql)
             yield from cursor.fetch_record_batch()
 
-    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        """Put numbers into a temporary table, which ends with the connection."""
+    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Put public columns into a temporary table, which ends with the connection."""
         import pyarrow
 
         if self._holds_snapshot:
@@ -203,10 +204,12 @@ class IbisPostgresEngine(PostgresEngine):
                     columns = [pyarrow.array(column) for column in zip(*block, strict=True)]
                     yield pyarrow.record_batch(columns, names=names)
 
-    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        """Put numbers into a temporary table, which ends with the connection."""
+    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Put public columns into a temporary table, which ends with the connection."""
         table_name = self._own_name(name)
-        types = ", ".join(f'"{column}" BIGINT' for column in columns)
+        types = ", ".join(
+            f'"{column}" {_TYPES[values.dtype.kind]}' for column, values in columns.items()
+        )
         self._execute(
             f"DROP TABLE IF EXISTS pg_temp.{table_name}",
             f"CREATE TEMPORARY TABLE {table_name} ({types})",
@@ -235,6 +238,7 @@ class SparkEngine(TableEngine):
 
     dialect = "pyspark"
     grammar = "spark"
+    is_cluster = True
     group = "$1"
 
     def __init__(self, origin: str, session: Any, relation: str | None = None) -> None:
@@ -259,8 +263,8 @@ class SparkEngine(TableEngine):
             self._session.sql(f"CACHE TABLE {self._own_name(name)}")
         self._queries[name] = f"(SELECT * FROM {self._own_name(name)})"
 
-    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        """Put numbers into a temporary view."""
+    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Put public columns into a temporary view."""
         import pyarrow
 
         with self._explained():

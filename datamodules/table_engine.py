@@ -62,6 +62,7 @@ class TableEngine(ABC):
         group: First group of a regular expression in its replacement.
         failures: Classes of the engine's errors.
         order: Suffix of text that makes it compare by code points.
+        is_cluster: Whether several machines compute, and results are in memory as a whole.
         spaces: Characters around a text id that are no part of it, as in files.
         origin: Place that errors name, without a password.
         relation: The only relation of a source without tables, such as a file, in SQL; else None.
@@ -72,6 +73,7 @@ class TableEngine(ABC):
     grammar: ClassVar[str | None] = None
     group: ClassVar[str] = r"\1"
     order: ClassVar[str] = ""
+    is_cluster: ClassVar[bool] = False
     spaces: ClassVar[str] = SPACES
     failures: tuple[type[Exception], ...] = ()
 
@@ -87,8 +89,8 @@ class TableEngine(ABC):
         """Run a query; return batches of Arrow."""
 
     @abstractmethod
-    def upload(self, name: str, columns: Mapping[str, NDArray[np.int64]]) -> None:
-        """Put numbers into a temporary table."""
+    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Put public columns into a temporary table: whole numbers, floats, or text as objects."""
 
     @abstractmethod
     def tables(self) -> list[str]:
@@ -122,6 +124,12 @@ class TableEngine(ABC):
         """Return the only row of a query."""
         (only_row,) = (row for batch in self.batches(sql) for row in batch.to_pylist())
         return list(only_row.values())
+
+    def arrow(self, sql: str) -> Any:
+        """Return all rows of a query as a table of Arrow."""
+        import pyarrow  # of the extra 'tables'
+
+        return pyarrow.Table.from_batches(self.batches(sql))
 
     def numbers(self, sql: str, count: int) -> NDArray[np.int64]:
         """Return ``count`` rows of whole numbers of a query, shape ``(count, columns)``."""

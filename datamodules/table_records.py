@@ -5,10 +5,10 @@ the ids. The ids of edges stay in the engine; the names of nodes are read once e
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 
 _MOST_DIGITS = 1000
 """Longest id that the regular expressions of all engines can pad."""
+_WHOLE = re.compile("0|[1-9][0-9]{0,17}")
 _NAME_COLUMNS = "name the columns: columns.source and columns.target\n(--source NAME --target NAME)"
 
 
@@ -32,6 +33,10 @@ class ColumnOfIds(NamedTuple):
 
     table: str
     column: str
+
+
+IdsOfNodes: TypeAlias = ColumnOfIds | Sequence[str]
+"""Public ids in a table of the engine, or read from elsewhere."""
 
 
 class TableCounts(NamedTuple):
@@ -55,8 +60,7 @@ class EdgeTable:
         table: Name of the table, or None where the source is one.
         columns: Columns of both ids.
         where: Condition in SQL that rows must fulfill, or None.
-        node_columns: Column of all ids, or of those of the left and of the right nodes; empty for
-            the ids that occur.
+        node_ids: All ids, or those of the left and of the right nodes; empty for the ids that occur.
         kind: Kind of the graph.
     """
 
@@ -66,13 +70,13 @@ class EdgeTable:
         table: str | None,
         columns: Columns,
         where: str | None,
-        node_columns: Sequence[ColumnOfIds],
+        node_ids: Sequence[IdsOfNodes],
         kind: Kind,
     ) -> None:
         self.engine, self.kind, self.table = engine, kind, table
         self._define_rows(table, columns.pair, where)
         self._check_rows(where, columns.drops_missing)
-        self._define_nodes(node_columns)
+        self._define_nodes(node_ids)
         self._define_edges()
         self._check_edges()
 
@@ -154,17 +158,18 @@ class EdgeTable:
             return column.isnull()
         return column.isnull() | column.lower().isin(sorted(MISSING_NAMES))
 
-    def _define_nodes(self, id_columns: Sequence[ColumnOfIds]) -> None:
+    def _define_nodes(self, given: Sequence[IdsOfNodes]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
         ibis, rows = _ibis_module(), self._rows("edge_ids")
-        self._id_columns = id_columns
-        lists = [self.engine.table(ids.table) for ids in id_columns]
-        self.node_set = _origin_of_nodes(self._edges, lists)
+        self._are_nodes_given = bool(given)
+        lists = [self.engine.table(ids.table) for ids in given if isinstance(ids, ColumnOfIds)]
+        self.node_set = NodeSet.LINES if not given else _origin_of_nodes(self._edges, lists)
         ends = [rows.select(id=rows.source), rows.select(id=rows.target)]
-        if id_columns:
-            for place, ids in enumerate(id_columns):
-                self._define_ids(f"node_ids_{place}", ids)
-            names = [f"node_ids_{k}" for k in range(len(id_columns))]
+        if given:
+            for place, ids in enumerate(given):
+                define = self._define_ids if isinstance(ids, ColumnOfIds) else self._upload_ids
+                define(f"node_ids_{place}", ids)
+            names = [f"node_ids_{k}" for k in range(len(given))]
             tables = [ibis.table({"id": self._kind_of_ids}, name=name) for name in names]
         elif self.kind == "bipartite":
             tables = ends
@@ -196,7 +201,7 @@ class EdgeTable:
         if engine.relation is not None:
             raise GraphFormatError(
                 f"nodes {ids.table}({ids.column}): {engine.origin} has no second table\n"
-                "give a list of ids to EdgeListDataModule, or put both tables into a database"
+                "give a file of ids, such as customers.parquet(id), or put both tables into a database"
             )
         relation = engine.table(ids.table)
         types = engine.columns(relation, ids.table)
@@ -219,6 +224,22 @@ class EdgeTable:
                 f"nodes: an id of {ids.table}.{ids.column} is missing (NULL or empty)\n"
                 "expected ids only"
             )
+
+    def _upload_ids(self, name: str, ids: Sequence[str]) -> None:
+        """Define the ids of a public list, which has been read from elsewhere."""
+        column: NDArray[Any] = np.array(ids, dtype=object)
+        if self._kind_of_ids == "int64":
+            odd = next((name for name in ids if not _WHOLE.fullmatch(name)), None)
+            if odd is not None:
+                raise GraphFormatError(
+                    f"nodes: the id {odd[:40]!r}, and the edges have whole numbers\n"
+                    "expected ids of one type\n"
+                    "make a view that casts the ids of the edges to text, and read the view"
+                )
+            column = column.astype(np.int64)
+        self.engine.upload(f"{name}_given", {"id": column})
+        order = "" if self._kind_of_ids == "int64" else self.engine.order
+        self.engine.define(name, f"SELECT id{order} AS id FROM {name}_given")
 
     def _natural_order(self, nodes: Any) -> list[Any]:
         """Return the keys of the natural order of names: numbers within text compare by value."""
@@ -254,7 +275,7 @@ class EdgeTable:
     def _define_edges(self) -> None:
         """Define ``edge_pairs``: each record once, with its number of rows and of directions."""
         rows, ends = self._rows("edge_ids"), _numbered_ends(self._nodes(), self.kind)
-        if self._id_columns:
+        if self._are_nodes_given:
             self._refuse_outside(_outside_ids(rows, ends))
         self._define("edge_pairs", _canonical_pairs(rows, ends, self.kind), keep=True)
 
@@ -322,6 +343,17 @@ class EdgeTable:
         np.divmod(keys, self.num_nodes, out=(edges[:, 0], edges[:, 1]))
         return torch.from_numpy(edges)
 
+    def edge_blocks(self, size: int) -> Iterator[Tensor]:
+        """Read the records in blocks of ``size`` or more, of shape ``(P, 2)``, in any order."""
+        pairs, parts = self.pairs(), list[NDArray[Any]]()
+        for ends in self.rows_in_batches(pairs.select("low", "high")):
+            parts.append(ends)
+            if sum(map(len, parts)) >= size:
+                yield torch.from_numpy(np.concatenate(parts))
+                parts = []
+        if parts:
+            yield torch.from_numpy(np.concatenate(parts))
+
     def _nodes(self) -> Any:
         schema = {"id": self._kind_of_ids, "side": "int64", "number": "int32"}
         return _ibis_module().table(schema, name="nodes")
@@ -346,13 +378,14 @@ class EdgeTable:
 
     def rows(self, query: Any) -> NDArray[np.int64]:
         """Return the rows of a query of whole numbers, shape ``(R, columns)``."""
-        parts = []
-        for batch in self.engine.batches(self._sql(query)):
-            columns = [
-                batch.column(k).to_numpy(zero_copy_only=False) for k in range(batch.num_columns)
-            ]
-            parts.append(np.stack(columns, axis=1).astype(np.int64))
+        parts = [batch.astype(np.int64) for batch in self.rows_in_batches(query)]
         return np.concatenate(parts) if parts else np.empty((0, len(query.columns)), np.int64)
+
+    def rows_in_batches(self, query: Any) -> Iterator[NDArray[Any]]:
+        """Return the rows of a query of numbers batch by batch, shape ``(R, columns)`` each."""
+        for batch in self.engine.batches(self._sql(query)):
+            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            yield np.stack(columns, axis=1)
 
 
 def _chosen_columns(
@@ -399,12 +432,12 @@ def _origin_of_nodes(edges: str, lists: Sequence[str]) -> NodeSet:
 
     Args:
         edges: Table of the edges in SQL.
-        lists: Tables of the ids in SQL, none for the ids that occur.
+        lists: Tables of the ids in SQL.
     """
     ends = edges.casefold()
     others = [each.casefold() for each in lists]
     is_beside = not any(ends.endswith(each) or each.endswith(ends) for each in others)
-    return NodeSet.LIST if others and is_beside else NodeSet.LINES
+    return NodeSet.LIST if is_beside else NodeSet.LINES
 
 
 def _ibis_module() -> Any:

@@ -53,7 +53,19 @@ class GraphRecords(Protocol):
 
 
 @runtime_checkable
-class AttributedGraphRecords(GraphRecords, Protocol):
+class HoldsClasses(Protocol):
+    """Records of one graph that may hold classes of its nodes.
+
+    Attributes:
+        classes: Class of each node, -1 where there is none, shape ``(N,)`` (public); None without
+            classes.
+    """
+
+    classes: Tensor | None
+
+
+@runtime_checkable
+class AttributedGraphRecords(GraphRecords, HoldsClasses, Protocol):
     """The training records of one graph (private), with attributes of its nodes (public).
 
     Attributes:

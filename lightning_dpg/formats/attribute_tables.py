@@ -3,8 +3,9 @@
 import csv
 import gzip
 import io
+import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
             "expected a table in CSV, TSV or Parquet with a row per node"
         )
     if path.suffix == ".parquet":
-        return _of_frame(_read_parquet(path), str(path), id_column)
+        return attributes_of_arrow(_read_parquet(path), str(path), id_column)
     if Path(path.name.removesuffix(".gz")).suffix not in _TEXT_SUFFIXES:
         raise GraphFormatError(
             f"nodes.attributes {path}: unknown format {path.suffix or path.name!r}\n"
@@ -71,7 +72,7 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
                 f"expected {len(header)}, as in the first row"
             )
     columns = list(zip(*(row for _, row in rows), strict=True))
-    return _table(str(path), header, columns, place, [f"line {line}" for line, _ in rows])
+    return _table(str(path), header, columns, place, lambda row: f"line {rows[row][0]}")
 
 
 def _decoded(path: Path) -> str:
@@ -87,29 +88,63 @@ def _decoded(path: Path) -> str:
     return text
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: Path) -> Any:
     try:
-        import pandas  # optional
-
-        frame: Table = pandas.read_parquet(path)
+        from pyarrow import ArrowException, parquet  # optional
     except ImportError as error:
         raise GraphFormatError(
-            f"{path}: pandas and pyarrow read Parquet, and are not installed\n"
-            "pip install pandas pyarrow, or export the table as CSV"
+            f"{path}: pyarrow reads Parquet, and is not installed\n"
+            "pip install 'lightning_dpg[tables]', or export the table as CSV"
         ) from error
-    except (OSError, ValueError) as error:
+    try:
+        with parquet.ParquetFile(path) as opened:
+            return opened.read()
+    except (ArrowException, OSError) as error:
         problem = str(error).partition("\n")[0][:100]
         raise GraphFormatError(f"{path}: cannot be read ({problem})\nor export as CSV") from error
-    return frame
+
+
+def attributes_of_arrow(rows: Any, origin: str, id_column: str | None) -> AttributeTable:
+    """Build a table of attributes of a table of Arrow, without row numbers that pandas has stored.
+
+    Args:
+        rows: The table, with a row per node (public).
+        origin: Place that an error names.
+        id_column: Column of the node ids; by default the only one with a name such as ``id``.
+    """
+    kept = [name for name in rows.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
+    columns = [_cells_of_arrow(rows.column(rows.column_names.index(name))) for name in kept]
+    return _of_columns(origin, kept, columns, id_column)
+
+
+def _cells_of_arrow(column: Any) -> Sequence[Any]:
+    """Return an array of numbers where each cell is one, and a list of values else."""
+    is_number = re.fullmatch(r"u?int\d+|halffloat|float|double", str(column.type)) is not None
+    if is_number and not column.null_count:
+        numbers: Sequence[Any] = column.to_numpy()
+        return numbers
+    return list(column.to_pylist())
 
 
 def _of_frame(frame: Table, origin: str, id_column: str | None) -> AttributeTable:
     labels = list(frame.columns)
-    header = [str(label) for label in labels]
+    columns = [_cells(frame[label]) for label in labels]
+    return _of_columns(origin, [str(label) for label in labels], columns, id_column)
+
+
+def _cells(column: Any) -> Sequence[Any]:
+    """Return an array of numbers where the column is one, and a list of values else."""
+    values = np.asarray(column)
+    if values.dtype.kind in "iuf":
+        return values
+    return list(np.asarray(column, dtype=object).tolist())
+
+
+def _of_columns(
+    origin: str, header: Sequence[str], columns: Sequence[Sequence[Any]], id_column: str | None
+) -> AttributeTable:
     place = _place_of_ids(origin, header, id_column)
-    columns = [np.asarray(frame[label], dtype=object).tolist() for label in labels]
-    rows = [f"row {row} (from 0)" for row in range(len(columns[place]))]
-    return _table(origin, header, columns, place, rows)
+    return _table(origin, header, columns, place, lambda row: f"row {row} (from 0)")
 
 
 def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None) -> int:
@@ -139,15 +174,17 @@ def _table(
     header: Sequence[str],
     columns: Sequence[Sequence[Any]],
     place: int,
-    rows: Sequence[str],
+    place_of: Callable[[int], str],
 ) -> AttributeTable:
     """Build a table; refuse ids that are missing or repeated."""
-    first_row: dict[str, str] = {}
-    for cell, row in zip(columns[place], rows, strict=True):
+    ids, first_row = columns[place], dict[str, int]()
+    for row, cell in enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids):
         name = _id(cell)
         if is_missing(name) or name in first_row:
-            problem = f"id {name!r} was on {first_row[name]}" if name in first_row else "no id"
-            raise GraphFormatError(f"{origin}, {row}: {problem}\nexpected one row per node")
+            first = f"id {name!r} was on {place_of(first_row[name])}" if name in first_row else ""
+            raise GraphFormatError(
+                f"{origin}, {place_of(row)}: {first or 'no id'}\nexpected one row per node"
+            )
         first_row[name] = row
     others = {name: columns[i] for i, name in enumerate(header) if i != place}
     return AttributeTable(origin, list(first_row), others)

@@ -53,7 +53,7 @@ class AttributeTable(NamedTuple):
     Attributes:
         origin: Source, which errors name.
         ids: Names of the nodes of the rows, each once.
-        columns: Cells of each column of a table.
+        columns: Cells of each column of a table; an array where all of them are numbers.
         matrix: Numbers that come without a table, shape ``(len(ids), F)``.
         names: Names of the F columns of the matrix.
         labels: Class of each row; None if the source has none apart from its columns.
@@ -105,6 +105,13 @@ class _Part(NamedTuple):
 
     matrix: Matrix
     names: list[str]
+
+
+class _Numbers(NamedTuple):
+    """The cells of a column as numbers: NaN for a missing one, infinity for text."""
+
+    values: NDArray[np.float64]
+    are_numbers: bool
 
 
 def policy_option(column: str, policy: str) -> str:
@@ -166,7 +173,7 @@ def encode(
         policy = policies.get(name, "public")
         if policy in NOT_PUBLIC:
             continue
-        numbers = [_number(cell) for cell in cells]
+        numbers = _numbers_in(cells)
         kind = _kind(table.origin, name, cells, numbers) if policy == "public" else policy
         if kind == "label":
             labels = _classes(table.origin, name, cells, numbers)
@@ -273,10 +280,10 @@ def _public_part(matrix: Matrix, names: Sequence[str], policies: Mapping[str, st
     return _Part(matrix, [names[i] for i in columns])
 
 
-def _kind(origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]) -> str:
+def _kind(origin: str, name: str, cells: Sequence[object], numbers: _Numbers) -> str:
     """Return how a column is encoded by the look of its cells."""
-    if None not in numbers:
-        return "label" if name == LABELS and _are_whole(numbers) else "number"
+    if numbers.are_numbers:
+        return "label" if name == LABELS and _are_whole(numbers.values) else "number"
     there = [cell for cell in cells if not _is_absent(cell)]
     texts = [str(cell) for cell in there]
     if sum(len(text.split()) for text in texts) > _WORDS_OF_TEXT * len(texts):
@@ -298,10 +305,8 @@ def _one_hot(name: str, cells: Sequence[object]) -> _Part:
     return _Part(matrix, [f"{name}={value}" for value in values])
 
 
-def _numbers(
-    origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]
-) -> _Part:
-    values = np.array([math.inf if number is None else number for number in numbers])
+def _numbers(origin: str, name: str, cells: Sequence[object], numbers: _Numbers) -> _Part:
+    values = numbers.values
     missing, odd = np.isnan(values), np.flatnonzero(np.abs(values) > _LARGEST)
     if len(odd):
         raise GraphFormatError(
@@ -331,12 +336,12 @@ def _words(origin: str, name: str, cells: Sequence[object]) -> _Part:
 
 
 def _classes(
-    origin: str, name: str, cells: Sequence[object], numbers: Sequence[float | None]
+    origin: str, name: str, cells: Sequence[object], numbers: _Numbers
 ) -> NDArray[np.int64]:
     """Return numbers of classes: the cells if they are whole numbers, else their categories."""
-    if None in numbers or not _are_whole(numbers):
+    if not numbers.are_numbers or not _are_whole(numbers.values):
         return _categories(cells)[1]
-    values = np.array(numbers, dtype=np.float64)
+    values = numbers.values
     if (values < 0).any() or (values > _MOST_CLASSES).any():
         side = "below 0" if (values < 0).any() else f"above {_MOST_CLASSES:,}"
         raise GraphFormatError(
@@ -345,9 +350,9 @@ def _classes(
     return np.where(np.isnan(values), -1, values).astype(np.int64)
 
 
-def _are_whole(numbers: Sequence[float | None]) -> bool:
+def _are_whole(values: NDArray[np.float64]) -> bool:
     """Return whether all numbers that are not missing are whole."""
-    return all(n is not None and (math.isnan(n) or n.is_integer()) for n in numbers)
+    return bool((np.isnan(values) | (np.isfinite(values) & (values == np.floor(values)))).all())
 
 
 def _categories(cells: Sequence[object]) -> tuple[list[str], NDArray[np.int64]]:
@@ -367,6 +372,15 @@ def _text(cell: object) -> str:
 
 def _is_absent(cell: object) -> bool:
     return cell is None or is_missing(str(cell))
+
+
+def _numbers_in(cells: Sequence[object]) -> _Numbers:
+    """Return the numbers in the cells of a column."""
+    if isinstance(cells, np.ndarray):
+        return _Numbers(cells.astype(np.float64), True)
+    found = [_number(cell) for cell in cells]
+    values = np.array([math.inf if number is None else number for number in found])
+    return _Numbers(values, None not in found)
 
 
 def _number(cell: object) -> float | None:

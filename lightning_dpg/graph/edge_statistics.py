@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.joint_degrees import joint_degrees
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_wedges
@@ -39,6 +40,10 @@ class EdgeStatistics:
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends, see :func:`joint_degrees`: ``(C,)``."""
         return joint_degrees(self.edges.numpy(), self.degrees().numpy(), largest_two)
+
+    def neighbor_sums(self, rows: Tensor) -> Tensor:
+        """Sum the rows of each node's neighbors, see :func:`neighbor_sums`: shape ``(N, k)``."""
+        return neighbor_sums(self.edges, rows)
 
     def wedges(
         self,

@@ -67,7 +67,8 @@ def given_names(nodes: str | Path | Iterable[object], column: str | None = None)
     """Return the names of a public node list, each once, in natural order.
 
     Args:
-        nodes: The ids, or a file with one id per line or a table in CSV with one id per row.
+        nodes: The ids, or a file with one id per line or a table in CSV or Parquet with one id per
+            row.
         column: Column of the table that holds the ids, by its name in the first row.
     """
     if isinstance(nodes, (str, Path)):
@@ -76,14 +77,15 @@ def given_names(nodes: str | Path | Iterable[object], column: str | None = None)
         names = [str(name).strip() for name in nodes]
         if any(is_missing(name) for name in names):
             raise GraphFormatError("nodes: an id is missing (empty or NaN)\nexpected names only")
-    return sorted(set(names), key=natural_key)
+    distinct = list(set(names))
+    return [distinct[place] for place in natural_order(distinct)]
 
 
 def given_column(nodes: str | Path, column: str, other: str) -> dict[str, str]:
     """Return the values of another column of a table of nodes by the ids.
 
     Args:
-        nodes: The table in CSV.
+        nodes: The table in CSV or Parquet.
         column: Column that holds the ids.
         other: The other column.
     """
@@ -112,26 +114,19 @@ def check_node_file(path: Path) -> None:
     if not path.is_file():
         raise GraphFormatError(
             f"nodes {path}: {'a folder' if path.is_dir() else 'no such file'}\n"
-            "expected a file with one node id per line, or a table in CSV"
+            "expected a file with one node id per line, or a table in CSV or Parquet"
         )
 
 
 def _read_names(path: Path, column: str | None) -> list[str]:
     check_node_file(path)
+    if path.suffix == ".parquet":
+        return _read_parquet_names(path, column)
     rows = [(line, row) for line, row in _rows(path) if any(row)]
     if not rows:
         raise GraphFormatError(f"nodes {path}: empty\nexpected one node id per line")
     (_, first), *rest = rows
-    if column is not None and column not in first:
-        raise GraphFormatError(
-            f"nodes {path}: no column {column!r}\nthe first row holds {', '.join(first)[:100]}"
-        )
-    if column is None and len(first) > 1:
-        raise GraphFormatError(
-            f"nodes {path}: {len(first)} columns ({', '.join(first)[:100]})\n"
-            f"name the one that holds the ids: nodes.column (--nodes '{path}({first[0]})')"
-        )
-    position = 0 if column is None else first.index(column)
+    position = _place_of_column(path, first, column)
     has_header = column is not None or first[0].casefold() in ID_HEADERS
     names = []
     for line, row in rest if has_header else rows:
@@ -141,6 +136,45 @@ def _read_names(path: Path, column: str | None) -> list[str]:
                 f"expected a node id and {len(first)} column(s), as in the first row"
             )
         names.append(row[position])
+    return names
+
+
+def _place_of_column(path: Path, names: Sequence[str], column: str | None) -> int:
+    """Return the place of the column of ids among the names of all columns."""
+    if column is not None and column not in names:
+        raise GraphFormatError(
+            f"nodes {path}: no column {column!r}\nthe first row holds {', '.join(names)[:100]}"
+        )
+    if column is None and len(names) > 1:
+        raise GraphFormatError(
+            f"nodes {path}: {len(names)} columns ({', '.join(names)[:100]})\n"
+            f"name the one that holds the ids: nodes.column (--nodes '{path}({names[0]})')"
+        )
+    return 0 if column is None else names.index(column)
+
+
+def _read_parquet_names(path: Path, column: str | None) -> list[str]:
+    """Read the ids of a table in Parquet."""
+    try:
+        from pyarrow import ArrowException, parquet  # optional
+    except ImportError:
+        raise GraphFormatError(
+            f"nodes {path}: pyarrow reads Parquet, and is not installed\n"
+            "pip install 'lightning_dpg[tables]', or export the table as CSV"
+        ) from None
+    try:
+        with parquet.ParquetFile(path) as opened:
+            columns = opened.schema_arrow.names
+            chosen = columns[_place_of_column(path, columns, column)]
+            cells = opened.read([chosen]).column(0).to_pylist()
+    except (ArrowException, OSError) as error:
+        problem = str(error).partition("\n")[0][:100]
+        raise GraphFormatError(f"nodes {path}: not a whole Parquet file ({problem})") from error
+    names = ["" if cell is None else str(cell).strip() for cell in cells]
+    if missing := [row for row, name in enumerate(names) if is_missing(name)]:
+        raise GraphFormatError(
+            f"nodes {path}, row {missing[0]} (from 0): no id\nexpected a node id in each row"
+        )
     return names
 
 

@@ -1,4 +1,4 @@
-"""Counts that methods ask of a graph, wherever its edges are."""
+"""Counts and sums that methods ask of a graph, wherever its edges are."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,9 +7,10 @@ from typing_extensions import Protocol, runtime_checkable
 
 
 class GraphStatisticsSource(Protocol):
-    """Exact counts of the edges of one graph (private), wherever the edges are.
+    """Exact counts of the edges of one graph, and sums over them (private), wherever the edges are.
 
-    Sensitivities are those of the counts; a source adds no noise, books nothing and rounds nothing.
+    Sensitivities are those of the counts and sums; a source adds no noise and books nothing. It rounds
+    nothing but public rows, see :func:`lightning_dpg.graph.neighbor_sums.on_grid`.
     """
 
     @property
@@ -27,6 +28,13 @@ class GraphStatisticsSource(Protocol):
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Edges by the degrees of their ends, whose sum is at most ``largest_two`` (public)."""
+
+    def neighbor_sums(self, rows: Tensor) -> Tensor:
+        """Sum of the rows of each node's neighbors, shape ``(N, k)``, in an undirected graph.
+
+        Args:
+            rows: Rows of all nodes, shape ``(N, k)``: public, or functions of earlier releases.
+        """
 
     def wedges(
         self,

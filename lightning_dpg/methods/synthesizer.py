@@ -15,13 +15,12 @@ from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     NodeAttributes,
     attach,
-    attributes_of,
 )
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space, without_directions
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     GraphRecords,
-    HoldsPrivateAttributes,
+    HoldsClasses,
     KindOfRecords,
 )
 from lightning_dpg.methods.base import PrivateModule
@@ -276,6 +275,7 @@ class Synthesizer(PrivateModule):
 def _public_attributes(records: GraphRecords) -> NodeAttributes | None:
     """Return the attributes that records serve as public; None without any."""
     if isinstance(records, AttributedGraphRecords):
-        return NodeAttributes(records.attributes, list(records.attribute_names), records.graph.y)
+        return NodeAttributes(records.attributes, list(records.attribute_names), records.classes)
+    classes = records.classes if isinstance(records, HoldsClasses) else None
     # Classes may be public without any other attribute.
-    return attributes_of(records.graph) if isinstance(records, HoldsPrivateAttributes) else None
+    return None if classes is None else NodeAttributes(torch.empty(len(classes), 0), [], classes)

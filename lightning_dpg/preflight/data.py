@@ -26,8 +26,8 @@ _READS: dict[type, tuple[str, str, str]] = {
         "a graph with public node attributes",
         'EdgeListDataModule(graph, nodes=Nodes(attributes="people.csv"))',
         (
-            "EdgeListDataModule with node attributes:\n--attributes people.csv, "
-            "or from_graph for those of the graph itself"
+            "node attributes: --attributes people.csv,\n"
+            "or from_graph for those of the graph itself, 'people(id)' for those of its database"
         ),
     ),
     GraphRecords: (

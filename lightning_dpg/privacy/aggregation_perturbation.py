@@ -1,6 +1,6 @@
 """Noisy sums of neighbors' rows, hop by hop: released once, with free later reads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -10,21 +10,6 @@ from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
-
-
-def aggregate(edges: Tensor, rows: Tensor) -> Tensor:
-    """Sum of the rows of each node's neighbors, A X (private).
-
-    Args:
-        edges: Undirected edges of shape ``(M, 2)``, each once.
-        rows: Rows X of shape ``(N, d)``.
-
-    Returns:
-        Sums of shape ``(N, d)``.
-    """
-    sums = torch.zeros_like(rows)
-    sums.index_add_(0, edges[:, 0], rows[edges[:, 1]])
-    return sums.index_add_(0, edges[:, 1], rows[edges[:, 0]])
 
 
 def aggregation_entries(
@@ -44,7 +29,7 @@ def aggregation_entries(
 
 
 def noisy_aggregation(
-    edges: Tensor,
+    neighbor_sums: Callable[[Tensor], Tensor],
     features: Tensor,
     reads: Sequence[LedgerEntry],
     ledger: PrivacyLedger,
@@ -57,7 +42,8 @@ def noisy_aggregation(
     perturbation", 2023, Algorithm 1.
 
     Args:
-        edges: Undirected edges of shape ``(M, 2)``, each once (private).
+        neighbor_sums: Sum of the rows of each node's neighbors, A X, of rows X of shape ``(N, d)``
+            (private).
         features: Public rows X of shape ``(N, d)``; longer ones are scaled to norm 1.
         reads: Entry of each hop, see :func:`aggregation_entries`.
         ledger: Ledger that pays for each hop.
@@ -70,7 +56,7 @@ def noisy_aggregation(
     rows = rows / rows.norm(dim=1, keepdim=True).clamp(min=1)
     released = []
     for read in reads:
-        noisy = pay(read, aggregate(edges, rows), ledger, noise)
+        noisy = pay(read, neighbor_sums(rows), ledger, noise)
         released.append(noisy)
         rows = torch.nn.functional.normalize(noisy)
     return torch.cat(released, 1).to(features.dtype)

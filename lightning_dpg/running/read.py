@@ -38,8 +38,8 @@ def read(
         undirected: Whether to drop the directions of a directed graph.
         kind: Kind of the graph; by default ``undirected``.
         missing_ids: ``refuse`` rows without an id, which is the default, or ``drop`` them.
-        attributes: Public attributes of the nodes: a file or a table with a row per node, or
-            ``from_graph``.
+        attributes: Public attributes of the nodes: a file or a table with a row per node, of a
+            database also TABLE(COLUMN), or ``from_graph``.
         table: Table of a database.
         where: Condition in SQL that a row of a table must fulfill. It is public.
 

@@ -30,14 +30,16 @@ class Reading:
     """How a graph is read.
 
     Attributes:
-        nodes: Ids of all nodes (public): a file of one id per line, FILE(COLUMN) of a table in CSV, or
-            TABLE(COLUMN) of the same database; by default the ids that occur in the edges.
+        nodes: Ids of all nodes (public): a file of one id per line, FILE(COLUMN) of a table in CSV or
+            Parquet, or TABLE(COLUMN) of the same database; by default the ids of the attributes, or
+            those that occur in the edges.
         source: Column of the first id of each edge, by name or by number from 1 on.
         target: Column of the second id.
         undirected: Drop the directions of a directed graph.
         kind: Kind of the graph; by default ``undirected``.
         missing_ids: Rows without an id: ``refuse`` them, which is the default, or ``drop`` them.
-        attributes: Public attributes of the nodes: a table with a row per node, or ``from_graph``.
+        attributes: Public attributes of the nodes: a file with a row per node, TABLE(COLUMN) of the
+            same database with its column of ids, or ``from_graph``.
         table: Table of a database, NAME or SCHEMA.NAME.
         where: Condition in SQL that a row of a table must fulfill. It is public.
     """
@@ -70,6 +72,7 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
     },
     "table": {
         "nodes": "nodes.ids",
+        "attributes": "nodes.attributes",
         "source": "columns.source",
         "target": "columns.target",
         "missing_ids": "columns.missing_ids",

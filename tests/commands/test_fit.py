@@ -1,10 +1,12 @@
 """``fit FILE --epsilon 1``: short options are those of Lightning's command line."""
 
 import networkx as nx
+import numpy as np
 import pytest
 import yaml
 
 from lightning_dpg.commands.fit import long_form
+from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
@@ -147,3 +149,33 @@ def test_a_fit_of_a_file_and_then_of_its_run(folder, capsys):
     assert [each.pop("privacy")["epsilon"] for each in (one, two)] == [2.0, 3.0]
     assert one == two
     assert (folder / "two" / "release" / "privacy.json").is_file()
+
+
+def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, monkeypatch, capsys):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+    arrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    graph, groups = nx.planted_partition_graph(3, 40, 0.3, 0.01, seed=0), np.arange(120) // 40
+    one, other = zip(*[(f"n{i}", f"n{j}") for i, j in graph.edges], strict=True)
+    calls = {"source": [*one, *other[:9], "n1"], "target": [*other, *one[:9], "n1"]}
+    parquet.write_table(arrow.table(calls), "calls.parquet")
+    draws = np.random.default_rng(0).normal(size=(120, 3)) + 2 * np.eye(3)[groups]
+    subjects = np.array(["art", "biology", "law"])[groups]
+    people = pandas.DataFrame(draws, columns=["a", "b", "c"]).assign(subject=subjects)
+    people.insert(0, "id", [f"n{i}" for i in range(120)])
+    people.to_csv("people.csv", index=False)
+    monkeypatch.setattr(EdgeTable, "read_edges", None)  # the edges stay in the table
+    method = ["--config", "neighbor_votes", "--model.split_seed", "0", "--out", "run"]
+    edges = ["--data", "EdgeTableDataModule", "--data.source", "calls.parquet"]
+    nodes = ["--data.nodes.attributes", "people.csv", "--data.nodes.policy.subject", "label"]
+    budget = ["--privacy.epsilon", "8", "--privacy.delta", "1e-4"]
+    people.iloc[1:].to_csv("few.csv", index=False)
+    few = ["few.csv" if word == "people.csv" else word for word in nodes]
+    assert main(["fit", *method, *edges, *few, *budget]) == 2
+    assert "ids of edges that are not among the ids of nodes: 1" in capsys.readouterr().err
+    assert not (folder / "run").exists()
+    assert main(["fit", *method, *edges, *nodes, *budget]) == 0
+    assert "edge-level (8, 0.0001)-DP" in capsys.readouterr().out
+    with np.load("run/release/features.npz") as found:
+        assert found["node_names"].tolist() == people["id"].tolist()
+        assert (found["posteriors"].argmax(1) == groups).mean() > 0.9

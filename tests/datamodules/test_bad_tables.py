@@ -102,11 +102,28 @@ FILES = {
     "no file": ("absent", {}, "no such file"),
     "a table of a file": ("good", {"table": "t"}, "leave it out"),
     "nodes of a file": ("good", {"nodes": "t(id)"}, "has no second table"),
-    "attributes": (
+    "a side column": (
         "good",
-        {"nodes": Nodes(attributes="people.csv")},
-        "nodes.attributes is for .* which EdgeListDataModule reads",
+        {"nodes": Nodes(side_column="s"), "kind": "bipartite"},
+        "is for files",
     ),
+    "attributes of a graph": (
+        "good",
+        {"nodes": Nodes(attributes="from_graph")},
+        "a table of edges holds no attributes of nodes\ngive their table: --attributes people",
+    ),
+    "attributes of no database": (
+        "good",
+        {"nodes": Nodes(attributes="people(id)")},
+        "has no second table\ngive a file of attributes",
+    ),
+    "a policy alone": ("good", {"nodes": Nodes(policy={"age": "drop"})}, "no attributes are used"),
+    "nodes of another type": (
+        "good",
+        {"nodes": ["1", "2", "3", "x7"]},
+        "the id 'x7', and the edges have whole numbers\nexpected ids of one type",
+    ),
+    "an edge of no row": ("good", {"nodes": ["1", "2"]}, "not among the ids of nodes: 2"),
 }
 TABLES = {
     "no table": ({}, "table is not set\nit holds customers, nobody, people, transfers"),

@@ -193,6 +193,39 @@ def test_graphs_of_one_connection_are_counted_apart():
     assert connection.raw_sql("SELECT count(*) FROM nodes").fetchall() == [(3,)]
 
 
+def test_attributes_and_ids_stand_in_the_database_or_in_files(tmp_path):
+    calls = pa.table({"source": ["a", "b"], "target": ["b", "c"]})
+    people = pa.table({"id": ["d", "b", "a", "c"], "age": [4, None, 1, 3], "kind": [1, 0, 1, 1]})
+    url = bank(tmp_path / "bank.duckdb", calls=calls, people=people)
+    parquet.write_table(calls, tmp_path / "calls.parquet")
+    parquet.write_table(people, tmp_path / "people.parquet")
+    (tmp_path / "ids.txt").write_text("b\nc\na\ne\n")
+    file, policy = str(tmp_path / "people.parquet"), {"kind": "label"}
+    expected = EdgeListDataModule(
+        [("a", "b"), ("b", "c")], nodes=Nodes(attributes=file, policy=policy)
+    )
+    expected.setup("fit")
+    in_files = opened(str(tmp_path / "calls.parquet"), nodes=Nodes(attributes=file, policy=policy))
+    in_tables = opened(url, table="calls", nodes=Nodes(attributes="people(id)", policy=policy))
+    for data in (in_files, in_tables):
+        records = data.records
+        assert records.node_names == ["a", "b", "c", "d"] == expected.records.node_names
+        assert records.attribute_names == ["age", "age is missing"]
+        assert torch.equal(records.attributes, expected.records.attributes)
+        assert records.classes.tolist() == [1, 0, 1, 1] == expected.records.classes.tolist()
+        assert data.assumptions == expected.assumptions
+        assert data.summary.endswith("public attributes: age, kind, as 2 numbers")
+        assert not records.holds_edges
+        assert torch.equal(data.graph.x, expected.graph.x)
+        assert data.identity() == expected.identity()
+    for ids in (tmp_path / "ids.txt", f"{file}(id)", ["e", "c", "b", "a"], "from_edges"):
+        data = opened(str(tmp_path / "calls.parquet"), nodes=Nodes(ids, attributes=file))
+        assert data.records.node_names[:3] == ["a", "b", "c"]
+        assert data.records.attributes[:3, 0].tolist() == [1, 0, 3]
+    numbered = opened(url, table="calls", nodes=Nodes(names="numbers", attributes="people(id)"))
+    assert sorted(numbered.records.attributes[:, 0].tolist()) == [0, 1, 3, 4]
+
+
 def test_sides_of_a_bipartite_graph_from_two_tables(tmp_path):
     url = bank(
         tmp_path / "shop.duckdb",

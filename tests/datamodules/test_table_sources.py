@@ -2,20 +2,39 @@
 
 import re
 import shutil
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.datamodules import Columns, EdgeListDataModule, EdgeTableDataModule
+from lightning_dpg.budget_book import NO_BOOK
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.datamodules import (
+    Columns,
+    EdgeListDataModule,
+    EdgeTableDataModule,
+    Nodes,
+    table_statistics,
+)
+from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
+from lightning_dpg.graph import neighbor_sums
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.node_names import GraphFormatError
-from lightning_dpg.methods import BTER, DK2, ChungLu, ErdosRenyi
+from lightning_dpg.methods import (
+    BTER,
+    DK2,
+    AggregationPerturbation,
+    ChungLu,
+    ErdosRenyi,
+    NeighborVotes,
+    NodeNeighborVotes,
+)
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.book.conftest import server  # noqa: F401  # a fixture
-from tests.training import release_edges
+from tests.training import quiet_trainer, release_edges
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
@@ -132,6 +151,12 @@ def assert_equal_to_memory(data, expected):
     counted = here.wedges(slots, classes, 1, 3)
     assert (there.wedges(slots, classes, 1, 3) == counted).all()
     assert 0 < counted[1].sum() < counted[0].sum()
+    rows = torch.randn(data.num_nodes, 3, generator=torch.Generator().manual_seed(0)).double()
+    adjacency = torch.zeros(data.num_nodes, data.num_nodes, dtype=torch.double)
+    adjacency[tuple(expected.edges.T)] = adjacency[tuple(expected.edges.flip(1).T)] = 1
+    sums = here.neighbor_sums(rows)
+    assert torch.equal(there.neighbor_sums(rows), sums)
+    torch.testing.assert_close(sums, adjacency @ rows, rtol=1e-12, atol=1e-12)
     for kind in (ErdosRenyi, ChungLu, BTER, DK2):
         one = released(kind, data.num_nodes, there)
         other = released(kind, data.num_nodes, expected.edges)
@@ -152,6 +177,54 @@ def test_a_table_is_the_graph_of_its_rows_in_memory(kind, tmp_path, request):
     expected = EdgeListDataModule(pairs)
     expected.setup("fit")
     assert_equal_to_memory(data, expected)
+
+
+def test_sums_over_neighbors_of_a_cluster_are_those_of_blocks(tmp_path, monkeypatch):
+    rows = pa.table({"source": [1, 2, 2, 3, 5], "target": [2, 1, 3, 3, 1]})
+    parquet.write_table(rows, tmp_path / "rows.parquet")
+    data = EdgeTableDataModule(str(tmp_path / "rows.parquet"), undirected=True)
+    data.setup("fit")
+    there, values = data.records.statistics, torch.tensor([[1, 0.5], [10, 0], [100, 0], [7, 7]])
+    expected = [[17.0, 7.0], [101.0, 0.5], [10.0, 0.0], [1.0, 0.5]]
+    assert there.neighbor_sums(values.double()).tolist() == expected
+    monkeypatch.setattr(neighbor_sums, "_BLOCK", 1)  # each batch is a block
+    assert there.neighbor_sums(values.double()).tolist() == expected
+    monkeypatch.setattr(DuckDBEngine, "is_cluster", True)
+    assert there.neighbor_sums(values.double()).tolist() == expected
+    monkeypatch.setattr(table_statistics, "_MOST_NUMBERS", 4)  # one column at a time
+    assert there.neighbor_sums(values.double()).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_classes_are_learned_from_a_table_whose_edges_stay_there(kind, tmp_path, request):
+    graph = nx.planted_partition_graph(3, 40, 0.2, 0.02, seed=0)
+    pairs = [*graph.edges, (4, 4), next(iter(graph.edges))]
+    words = np.random.default_rng(0).random((len(graph), 6)) < 0.3
+    words |= np.arange(6) // 2 == np.arange(len(graph))[:, None] // 40
+    columns = {f"word {word}": words[:, word].astype(int) for word in range(6)}
+    people = pa.table({"node": [*graph], "y": [node // 40 for node in graph]} | columns)
+    parquet.write_table(people, tmp_path / "people.parquet")
+    nodes = Nodes(attributes=str(tmp_path / "people.parquet"))
+    rows = pa.table({"source": [i for i, _ in pairs], "target": [j for _, j in pairs]})
+    source, settings = stored(kind, rows, tmp_path, request)
+    there = EdgeTableDataModule(source, nodes=nodes, **settings)
+    here = EdgeListDataModule([(str(i), str(j)) for i, j in pairs], nodes=nodes)
+    few_steps = partial(AggregationPerturbation, encoder_steps=2, classifier_steps=2)
+    for method in (NeighborVotes, NodeNeighborVotes, few_steps):
+        tensors = [classified(method, data) for data in (there, here)]
+        assert all(torch.equal(value, tensors[1][name]) for name, value in tensors[0].items())
+    assert not there.records.holds_edges
+    assert there.assumptions == here.assumptions
+    assert torch.equal(there.records.edges, here.edges)
+
+
+def classified(method, data):
+    """Released tensors of a method of classes under noise that the test fixes."""
+    torch.manual_seed(0)  # of the weights of networks
+    module = method(rank=4, split_seed=0, train_fraction=0.1)
+    module._noise = NoiseSource(unsafe_seed=5)
+    quiet_trainer(PrivacyAccountant(4.0, 1e-5, book=NO_BOOK)).fit(module, data)
+    return module.released_state()
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Columns of attributes become the right numbers, or are refused with the way out."""
 
 import gzip
+import sys
 
 import networkx as nx
 import numpy as np
@@ -138,20 +139,19 @@ def test_tables_of_all_kinds_are_read_alike(tmp_path, people):
         assert made.names == expected.names and torch.equal(made.x, expected.x)
 
 
-def test_parquet_is_read_by_pandas_where_it_is_there(tmp_path, people, monkeypatch):
+def test_parquet_is_read_as_csv_is_and_row_numbers_of_pandas_are_no_column(tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
     path = tmp_path / "people.parquet"
-    path.write_bytes(b"PAR1")
-    frame = pandas.read_csv(people)
-    monkeypatch.setattr(pandas, "read_parquet", lambda given: frame if given == path else None)
-    made = encode(read_attributes(path), ["b", "a"], {})
-    assert torch.equal(made.x, encode(read_attributes(people), ["b", "a"], {}).x)
-
-    def refuse(given):
-        raise ImportError("Unable to find a usable engine")
-
-    monkeypatch.setattr(pandas, "read_parquet", refuse)
-    with pytest.raises(GraphFormatError, match="pip install pandas pyarrow"):
+    cells = {"id": ["b", "a", "c"], "age": [4, None, 7], "is": [True, False, True]}
+    frame = pandas.DataFrame(cells, index=[7, 8, 9]).assign(size=np.float32([0.1, 2, 3]), y=2)
+    frame.to_parquet(path)
+    made, own = (encode(read_attributes(each), ["a", "b", "c"], {}) for each in (path, frame))
+    assert made.names == ["age", "age is missing", "is=False", "is=True", "size"] == own.names
+    assert made.x[0].tolist() == [0, 1, 1, 0, 2]
+    assert torch.equal(made.x, own.x) and torch.equal(made.y, own.y)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(GraphFormatError, match="pip install 'lightning_dpg"):
         read_attributes(path)
 
 

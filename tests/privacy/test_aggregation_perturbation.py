@@ -1,15 +1,13 @@
 """Noisy sums over neighbors: their sensitivity over all small graphs, and what they book."""
 
 import itertools
+from functools import partial
 
 import pytest
 import torch
 
-from lightning_dpg.privacy.aggregation_perturbation import (
-    aggregate,
-    aggregation_entries,
-    noisy_aggregation,
-)
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
+from lightning_dpg.privacy.aggregation_perturbation import aggregation_entries, noisy_aggregation
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
@@ -25,13 +23,14 @@ def graphs():
 
 def release(edges, features, sigma):
     ledger, reads = PrivacyLedger(Relation.EDGE), aggregation_entries(2, sigma, Relation.EDGE)
-    return noisy_aggregation(edges, features, reads, ledger, NoiseSource(unsafe_seed=0)), ledger
+    sums_of = partial(neighbor_sums, edges)
+    return noisy_aggregation(sums_of, features, reads, ledger, NoiseSource(unsafe_seed=0)), ledger
 
 
 def test_one_edge_moves_a_hop_by_exactly_the_square_root_of_two_in_all_graphs_of_five_nodes():
     rows = torch.nn.functional.normalize(torch.randn(5, 3, dtype=torch.float64))
     masks = graphs()
-    sums = torch.stack([aggregate(PAIRS[mask], rows) for mask in masks])
+    sums = torch.stack([neighbor_sums(PAIRS[mask], rows) for mask in masks])
     for flipped in range(10):  # number k of the masks has the flipped bit of k xor 2^(9 - flipped)
         neighbors = sums[torch.arange(1024) ^ 2 ** (9 - flipped)]
         moved = (sums - neighbors).flatten(1).norm(dim=1)
@@ -43,16 +42,16 @@ def test_sums_are_products_with_the_adjacency_matrix():
     edges = PAIRS[[0, 3, 4, 9]]
     adjacency[edges[:, 0], edges[:, 1]] = adjacency[edges[:, 1], edges[:, 0]] = 1
     rows = torch.randn(5, 3)
-    torch.testing.assert_close(aggregate(edges, rows), adjacency @ rows)
+    torch.testing.assert_close(neighbor_sums(edges, rows), adjacency @ rows)
 
 
 def test_without_noise_the_second_hop_sums_rows_of_norm_one():
     features = torch.nn.functional.normalize(torch.randn(5, 3))
     edges = PAIRS[[0, 3, 4, 9]]
     rows, ledger = release(edges, features, 0.0)
-    first = aggregate(edges, features)
+    first = neighbor_sums(edges, features)
     torch.testing.assert_close(rows[:, :3], first)
-    expected = aggregate(edges, first / first.norm(dim=1, keepdim=True))
+    expected = neighbor_sums(edges, first / first.norm(dim=1, keepdim=True))
     torch.testing.assert_close(rows[:, 3:], expected)
     assert ledger.reasons  # no noise, no guarantee
 
@@ -77,5 +76,6 @@ def test_a_hop_that_the_budget_does_not_cover_is_refused():
     ledger.budget = Budget(1.0, 1e-6)
     with pytest.raises(PrivacyBudgetExceeded, match="hop 1"):
         reads = aggregation_entries(2, 1.0, Relation.EDGE)
-        noisy_aggregation(PAIRS, torch.eye(5), reads, ledger, NoiseSource(unsafe_seed=0))
+        sums_of = partial(neighbor_sums, PAIRS)
+        noisy_aggregation(sums_of, torch.eye(5), reads, ledger, NoiseSource(unsafe_seed=0))
     assert not ledger.entries

@@ -13,8 +13,8 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.papers.yang2021.networks import CONTEXT_DIM, reparameterize
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ledger import LedgerEntry
 
@@ -43,8 +43,8 @@ def sums_score(
         Scores of shape ``(P,)``.
     """
     rows = normalize(summed.double().cpu())
-    rest = noisy.double().cpu() - aggregate(undirected_edges(known_graph), rows)
-    rest -= aggregate(pairs, rows) / 2
+    rest = noisy.double().cpu() - neighbor_sums(undirected_edges(known_graph), rows)
+    rest -= neighbor_sums(pairs, rows) / 2
     std = max(entry.scale, 1e-6)
     return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / std**2
 

@@ -8,8 +8,8 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.meaning import CLIP
 
@@ -59,12 +59,12 @@ def vote_moment_score(
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
     clip = float(entry.public.get(CLIP, torch.inf))
-    known = aggregate(undirected_edges(known_graph), beliefs)
+    known = neighbor_sums(undirected_edges(known_graph), beliefs)
     before = rows.T @ clipped(known, clip)
     directions = []
     for edges in canaries.view(len(canaries), -1, 2):
         ends = edges.unique()
-        votes = known[ends] + aggregate(torch.searchsorted(ends, edges), beliefs[ends])
+        votes = known[ends] + neighbor_sums(torch.searchsorted(ends, edges), beliefs[ends])
         change = clipped(votes, clip) - clipped(known[ends], clip)
         directions.append((rows[ends].T @ change).flatten())
     changes = torch.stack(directions)

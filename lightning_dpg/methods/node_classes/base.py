@@ -335,7 +335,7 @@ class NodeClassifier(PrivateModule):
 
     def _public_classes(self, records: AttributedGraphRecords) -> tuple[Tensor, Tensor, Tensor]:
         """Find the numbers of public classes, the known nodes, and their places among the classes."""
-        given = records.graph.y
+        given = records.classes
         if given is None:
             raise Refusal(
                 f"{type(self).__name__} learns classes of nodes, and the data have none\n"

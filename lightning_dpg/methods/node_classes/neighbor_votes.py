@@ -14,7 +14,6 @@ from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_ro
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import num_edges_entry
 from lightning_dpg.nn.belief_mixture import Votes, fuse
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
@@ -158,14 +157,14 @@ class NeighborVotes(NodeClassifier):
         self.num_edges = noisy.clamp(0, self.space.num_pairs)
         evidence = self.evidence()
         self.moments.features.fit(attributes)
-        rows, edges = self.moments.rows(attributes), source.edges
+        rows = self.moments.rows(attributes)
         read = reads["attribute_moment"]
-        linked = self.pay(read, as_vector(rows.T @ aggregate(edges, rows) / 2))
+        linked = self.pay(read, as_vector(rows.T @ source.neighbor_sums(rows) / 2))
         self.moments.follow_links(as_matrix(linked), read.scale, attributes)
         rows = self.moments.rows(attributes)
         self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
         read = reads["vote_moment"]
-        moment = self.pay(read, rows.T @ aggregate(edges, self.summed))
+        moment = self.pay(read, rows.T @ source.neighbor_sums(self.summed))
         posteriors = self.moments.learn(moment, read.scale, rows, evidence)
         log_prior = evidence.added_to(self.moments.log_prior(rows))
         degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
@@ -178,8 +177,9 @@ class NeighborVotes(NodeClassifier):
         scale = reads["neighbor_votes_1"].scale
         is_clear = degree >= _CLEAR * scale / rounds**0.5
         for number in range(1, rounds + 1):
-            self.summed = belief_rows(posteriors)
-            sums = aggregate(edges, self.summed)
+            if is_clear or number == 1:
+                self.summed = belief_rows(posteriors)
+                sums = source.neighbor_sums(self.summed)
             tables.append(self.pay(reads[f"neighbor_votes_{number}"], sums))
             if is_clear:
                 posteriors = fused(tables, scale)

@@ -10,7 +10,6 @@ from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_l
 from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
@@ -126,13 +125,13 @@ class NodeNeighborVotes(NodeClassifier):
         self.moments.features.fit(attributes)
         rows = self.moments.rows(attributes)
         read = reads["clipped_attribute_moment"]
-        linked = self.pay(read, rows.T @ clipped(aggregate(source.edges, rows), self.clip))
+        linked = self.pay(read, rows.T @ clipped(source.neighbor_sums(rows), self.clip))
         # The mean of both halves has less noise beside the diagonal, by the root of 2.
         self.moments.follow_links((linked + linked.T) / 2, read.scale, attributes)
         rows = self.moments.rows(attributes)
         self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
         read = reads["clipped_vote_moment"]
-        votes = clipped(aggregate(source.edges, self.summed), self.clip)
+        votes = clipped(source.neighbor_sums(self.summed), self.clip)
         moment = self.pay(read, rows.T @ votes)
         return self.moments.learn(moment, read.scale, rows, evidence)
 

@@ -1,11 +1,13 @@
 """Differential privacy of an edge: noisy sums over neighbors, and free training on them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features.base import Embedding
 from lightning_dpg.methods.planning import Reads
@@ -132,7 +134,8 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
     def _noisy_rows(self, records: GraphSetRecords) -> Tensor:
         """Public features and their noisy sums over neighbors, shape ``(N, (1 + hops) d)``."""
         x, reads = public_features(records), self.plan(self.budget, 1)
-        sums = noisy_aggregation(records.edges, x, reads, self.ledger, self.noise)
+        sums_of = partial(neighbor_sums, records.edges)
+        sums = noisy_aggregation(sums_of, x, reads, self.ledger, self.noise)
         return torch.cat([x, sums], 1)
 
     def _scaled_rows(self) -> Tensor:

@@ -192,7 +192,7 @@ class AggregationPerturbation(NodeClassifier):
         with self._evaluating():
             rows, logits = self.encoder.encode(self._rows), self.encoder(self._rows)
         sums = noisy_aggregation(
-            source.edges, rows.cpu(), list(reads.values()), self.ledger, self.noise
+            source.neighbor_sums, rows.cpu(), list(reads.values()), self.ledger, self.noise
         )
         # One release, even if the rows of two processes differ by a rounding.
         self.sums = self.trainer.strategy.broadcast(sums).to(self.device)

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.aggregation_perturbation import (
     aggregation_entries,
@@ -68,7 +70,8 @@ class NoisySums(nn.Module):
         event = reads[0].event
         assert isinstance(event, Gaussian)
         self.noise_multiplier.fill_(event.noise_multiplier)
-        rows = noisy_aggregation(edges, features.cpu(), reads, ledger, noise)
+        sums_of = partial(neighbor_sums, edges)
+        rows = noisy_aggregation(sums_of, features.cpu(), reads, ledger, noise)
         self.rows = rows.to(features.device)
 
     def scaled(self, rows: Tensor) -> Tensor:

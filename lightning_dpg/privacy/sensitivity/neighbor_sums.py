@@ -10,7 +10,8 @@ def aggregation_sensitivity() -> float:
     The sum of node i is that of :math:`x_j` over its neighbors j. The edge {u, v} adds
     :math:`x_v` to the sum of u and :math:`x_u` to that of v, and no other sum changes; the norm of
     both changes together is at most :math:`\sqrt{1 + 1}`. Were the sums divided by degrees, those of
-    all neighbors of u and v would change as well.
+    all neighbors of u and v would change as well. The sums have no rounding errors, see
+    :func:`lightning_dpg.graph.neighbor_sums.on_grid`.
     """
     return math.sqrt(2)
 

@@ -3,6 +3,10 @@ r"""Declared sensitivities of sums of beliefs over neighbors; each docstring is 
 Node i has a public row :math:`z_i`, and a belief row :math:`u_i` that is public or a function of
 earlier releases; it may be :math:`z_i` itself. Both are at most 1 long. The votes of node i are
 :math:`s_i = \sum_j u_j` over its neighbors j. The moment is :math:`M = \sum_i z_i s_i^T`.
+
+The votes themselves have no rounding errors, wherever the edges are: rows are rounded toward 0 first,
+see :func:`lightning_dpg.graph.neighbor_sums.on_grid`. What rounding is left is that of the clipping
+and of the sum over nodes, in this process.
 """
 
 import math
@@ -16,7 +20,7 @@ def vote_sensitivity() -> float:
 
     The edge {i, j} adds :math:`u_j` to the votes of i and :math:`u_i` to those of j, and to no others.
     The norm of both together is at most :math:`\sqrt{1 + 1}`. A millionth is added for the rounding
-    of the sums.
+    of the rows to a length of 1.
     """
     return math.sqrt(2) * (1 + _ROUNDING)
 

@@ -9,9 +9,9 @@ from lightning_dpg.auditing.scores.votes import vote_moment_score
 from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import CLIP
 from tests.attributed import classified_groups
@@ -65,7 +65,7 @@ def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise(clip):
     )
 
     def moment(edges):
-        return rows.T @ clipped(aggregate(edges, beliefs), clip)
+        return rows.T @ clipped(neighbor_sums(edges, beliefs), clip)
 
     without, with_star = moment(known), moment(torch.cat([known, canaries[0]]))
     noisy = torch.randn(3, 3, generator=source, dtype=torch.double)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.sensitivity import (
     node_vote_moment_sensitivity,
     vote_moment_sensitivity,
@@ -37,7 +37,7 @@ def rows_of(kind: str) -> tuple[Tensor, Tensor]:
 def votes_of(kind: str) -> Tensor:
     """Votes of all graphs, shape ``(G, N, k)``."""
     edges, (_, beliefs) = torch.tensor(PAIRS), rows_of(kind)
-    return torch.stack([aggregate(edges[graph], beliefs) for graph in GRAPHS])
+    return torch.stack([neighbor_sums(edges[graph], beliefs) for graph in GRAPHS])
 
 
 def changes(table, flips):
@@ -88,7 +88,7 @@ def test_a_node_that_keeps_other_edges_turns_its_votes_from_one_side_to_the_othe
     beliefs = rows.clone()
     beliefs[7:] = -1  # two neighbors that stay
     before, after = (
-        rows.T @ clipped(aggregate(edges, beliefs), clip) for edges in (star, star[6:])
+        rows.T @ clipped(neighbor_sums(edges, beliefs), clip) for edges in (star, star[6:])
     )
     moved = float((before - after).norm())
     assert most + clip < moved <= node_vote_moment_sensitivity(most, clip)

@@ -26,6 +26,7 @@ NAMES = (
     "node_learning",
     "node_privacy",
     "oja",
+    "private_labels",
     "sampling",
     "startup",
     "statistics",

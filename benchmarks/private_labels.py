@@ -1,20 +1,32 @@
-"""Accuracy of classes learned from private labels, beside controls that read the same reports and no edge."""
+"""Accuracy of classes learned from private labels, beside controls that read the same reports and no edge.
+
+``python -m benchmarks private_labels --out measured`` appends the scores of each fit to
+``measured/scores.csv`` as they come; what is there is not measured again. It then writes the table to
+``measured/cells.csv``. Noise comes from the operating system.
+"""
 
 import argparse
+import csv
+import math
 import statistics
-from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+from lightning_dpg.evaluation.paired import paired_difference
 from lightning_dpg.graph.node_splits import split_at_random
 from lightning_dpg.interfaces import PrivateLabels
 from lightning_dpg.methods import NeighborVotes, NodeClassifier, NodeNeighborVotes
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.nn.class_student import known_student
 from lightning_dpg.running.fit import fit_method
+
+Place: TypeAlias = tuple[str, str, int]
+"""Budget of labels, row, and seed."""
 
 METHODS: dict[str, type[NodeClassifier]] = {
     "NeighborVotes": NeighborVotes,
@@ -76,13 +88,49 @@ def private_label_scores(data: EdgeListDataModule, setting: Setting, seed: int) 
     }
 
 
+def read(file: Path) -> dict[Place, float]:
+    """Read the scores of earlier calls."""
+    if not file.exists():
+        return {}
+    with file.open(newline="") as lines:
+        return {
+            (line["row_epsilon"], line["row"], int(line["seed"])): float(line["accuracy"])
+            for line in csv.DictReader(lines)
+        }
+
+
+def cells(scores: dict[Place, float], title: str) -> Iterator[list[str]]:
+    """Means and deviations, and differences to self-training with half of their 95 % intervals."""
+    for budget in dict.fromkeys(place[0] for place in scores):
+        seeds = sorted({place[2] for place in scores if place[0] == budget})
+        values = {row: [scores[budget, row, seed] for seed in seeds] for row in ROWS}
+        ends = [str(len(seeds)), " ".join(map(str, seeds))]
+        for row, found in values.items():
+            spread = f"{statistics.stdev(found):.1f}" if len(found) > 1 else ""
+            yield [title, row, budget, f"{statistics.fmean(found):.1f}", spread, *ends, ""]
+        for row in ROWS[2:]:
+            mean, width = paired_difference(values[row], values["self-training"])
+            spread = "" if math.isnan(width) else f"{width:.1f}"
+            name, note = f"{row} to self-training", "±: half of the 95 % interval of pairs"
+            yield [title, name, budget, f"{mean:.1f}", spread, *ends, note]
+
+
 def main(args: list[str]) -> None:
-    """Print the scores of each seed as they come, and then means and standard deviations."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks private_labels")
+    """Measure what the file lacks, and write the table.
+
+    Args:
+        args: Command line.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks private_labels", description=__doc__
+    )
     parser.add_argument("--graph", default="cora_ml", help="archive with attributes and classes")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder of scores.csv and cells.csv"
+    )
     parser.add_argument("--method", choices=METHODS, default="NeighborVotes")
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--row-epsilons", type=float, nargs="+", default=[1, 2, 4, torch.inf])
+    parser.add_argument("--row-epsilons", type=float, nargs="+", default=[1, 2, 4, math.inf])
     parser.add_argument("--seeds", type=int, nargs="+", default=[10, 11, 12])
     options = parser.parse_args(args)
     torch.set_num_threads(1)
@@ -97,17 +145,23 @@ def main(args: list[str]) -> None:
         nodes=Nodes(attributes="from_graph", policy={"y": "private_label"}, classes=classes),
     )
     data.setup("fit")
-    print("row epsilon,row,mean,deviation,seeds")
+    options.out.mkdir(parents=True, exist_ok=True)
+    file = options.out / "scores.csv"
     for row_epsilon in options.row_epsilons:
+        budget = "public" if math.isinf(row_epsilon) else f"{row_epsilon:g}"
         setting = Setting(METHODS[options.method], options.epsilon, row_epsilon)
-        values: dict[str, list[float]] = defaultdict(list)
         for seed in options.seeds:
-            for name, score in private_label_scores(data, setting, seed).items():
-                values[name].append(100 * score)
-        for name, found in values.items():
-            deviation = statistics.stdev(found) if len(found) > 1 else 0.0
-            shown = " ".join(f"{each:.1f}" for each in found)
-            print(
-                f"{row_epsilon:g},{name},{statistics.mean(found):.1f},{deviation:.1f},{shown}",
-                flush=True,
-            )
+            if (budget, ROWS[-1], seed) in read(file):
+                continue
+            found = private_label_scores(data, setting, seed)
+            is_new = not file.exists()
+            with file.open("a", newline="", encoding="utf-8") as stream:
+                lines = csv.writer(stream, lineterminator="\n")
+                lines.writerows([["row_epsilon", "row", "seed", "accuracy"]] * is_new)
+                lines.writerows([budget, row, seed, 100 * each] for row, each in found.items())
+    with (options.out / "cells.csv").open("w", newline="", encoding="utf-8") as stream:
+        lines = csv.writer(stream, lineterminator="\n")
+        lines.writerow(["table", "row", "column", "value", "deviation", "runs", "seeds", "note"])
+        title = f"{options.graph}, {options.method} at {options.epsilon:g}, private labels"
+        lines.writerows(cells(read(file), title))
+    print((options.out / "cells.csv").read_text())

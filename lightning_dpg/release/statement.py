@@ -242,7 +242,7 @@ def together(main: Proved, other: Proved) -> str:
     if main.relation is not Relation.EDGE:
         joint = joint_budget(main.budget, other.budget)
         return (
-            f"Protected are {main.record} {_amounts(main.budget)}, {other.record} "
+            f"Protected are {main.record} {_amounts(main.budget)}, the {other.record} "
             f"{_amounts(other.budget)}, and both together {_amounts(joint)}."
         )
     delta = " and the delta of k edges" if main.delta else ""

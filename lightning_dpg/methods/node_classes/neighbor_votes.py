@@ -59,7 +59,8 @@ class NeighborVotes(NodeClassifier):
         guarantee has no condition. The set of nodes, the attributes and the given classes are
         public. Attributes that were computed from edges, such as a degree, must not be among them.
         Predictions for the nodes of the graph and, from attributes alone, for new nodes are free. A
-        new node's own edges are not read: that would be another release.
+        new node's own edges are not read: that would be another release. Private labels in place of
+        given classes are reported once by randomized response, which costs ``row_epsilon``.
 
     Cost:
         Time is O(N F r + M C + N C log N), and memory O(N F + M + N C), with no limit on N.
@@ -81,7 +82,8 @@ class NeighborVotes(NodeClassifier):
         restarts: Starts of the mixture, of which the most likely one counts; they are free.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
             used, 20 of each class. By default all are used.
-        train_fraction: Share of the known classes that the split gives to training instead.
+        train_fraction: Share of the known classes that the split gives to training instead; a split of
+            private labels needs it, and draws by a coin.
     """
 
     learns_private_labels = True

@@ -45,7 +45,8 @@ class NodeNeighborVotes(NodeClassifier):
         are arbitrary, no edge is left out, and none is sampled. All edges of a node with more than D
         edges cost more than epsilon; the statement says how much for several numbers of edges. The
         set of nodes, the attributes and the given classes are public, those of the protected node
-        among them.
+        among them. Private labels in place of given classes are reported once by randomized
+        response, which costs ``row_epsilon``.
 
     Cost:
         Time is O(N F r + M C), and memory O(N F + M + N C), with no limit on N.
@@ -63,7 +64,8 @@ class NodeNeighborVotes(NodeClassifier):
         attribute_share: Share of the budget, by squared signal to noise, for the moment of rows.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
             used, 20 of each class. By default all are used.
-        train_fraction: Share of the known classes that the split gives to training instead.
+        train_fraction: Share of the known classes that the split gives to training instead; a split of
+            private labels needs it, and draws by a coin.
     """
 
     relation = Relation.EDGES_OF_NODE

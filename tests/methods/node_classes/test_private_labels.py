@@ -18,6 +18,7 @@ from lightning_dpg.methods.node_classes import base
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import reported_label_sensitivity
+from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.run_data import data_of_run
 from tests.methods.node_classes.test_neighbor_votes import CLASSES, N, planted
@@ -85,6 +86,16 @@ def test_both_totals_are_those_by_hand_and_verify_finds_them_again(tmp_path):
     with np.load(tmp_path / "run" / "release" / "features.npz") as arrays:
         assert "known_classes" not in arrays
         assert arrays["reported_classes"].shape == (N,)
+
+
+def test_edges_of_a_node_and_its_label_are_protected_together():
+    module = fitted(planted(), NodeNeighborVotes, max_edges=5)
+    module._noise = NoiseSource()  # whose guarantee is asked for
+    sentence = privacy_statement(module)["guarantee"]
+    assert sentence.endswith(
+        "Protected are at most 5 edges of one node at epsilon 1 and delta 1e-05, the label of one node "
+        "at epsilon 1.5, and both together at epsilon 2.5 and delta 1e-05."
+    )
 
 
 def test_an_exchanged_label_is_one_report():

@@ -1,7 +1,7 @@
-"""Counts of the edges of a table, one Ibis expression each: only counts leave the engine.
+"""Counts of the edges of a table, one Ibis expression each.
 
 Sums of rows over neighbors are added up by a cluster. Other engines hand over the edges block by block,
-because one processor adds up the rows of ten million edges here in a quarter of the time.
+of which none is kept: a join and sums of 64 columns take DuckDB ten times as long.
 """
 
 from collections.abc import Sequence

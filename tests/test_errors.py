@@ -191,7 +191,10 @@ TABLE_HAS_NO = "EdgeTableDataModule has no option"
         ),
         ([*TABLE, "--data.source", "a.parquet", "--data.name", "b"], [f"{TABLE_HAS_NO} 'name'"]),
         (
-            [*TABLE, "--data.source", "a.parquet", "--data.nodes.side_column", "side"],
+            [
+                *(*TABLE, "--data.source", "a.parquet", "--data.kind", "bipartite"),
+                *("--data.nodes.side_column", "side"),
+            ],
             ["nodes.side_column is for files of nodes"],
         ),
         (TABLE, ["data.source is missing"]),

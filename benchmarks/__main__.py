@@ -13,6 +13,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "large_classes",
     "large_graphs",
     "large_links",
     "link_methods",

@@ -21,6 +21,7 @@ from lightning_dpg.datamodules.table_statistics import TableStatistics
 from lightning_dpg.graph.attributes import AttributeTable, share_attributes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
+from lightning_dpg.interfaces import PrivateLabels
 
 if TYPE_CHECKING:
     TableSource: TypeAlias = str | Path | Any
@@ -36,6 +37,7 @@ class TableGraph:
         nodes: A graph without edges, whose nodes have the public attributes of the nodes.
         assumptions: What a guarantee takes as public.
         private_attributes: Names of attributes of nodes that the owner has marked as private.
+        private_labels: Labels of the nodes (private), if there are any.
 
     Attributes:
         statistics: Counts of the edges and sums over them, which the engine of the table computes.
@@ -47,9 +49,11 @@ class TableGraph:
         nodes: Data,
         assumptions: list[str],
         private_attributes: Sequence[str],
+        private_labels: PrivateLabels | None,
     ) -> None:
         self._table, self._nodes = table, nodes
         self.private_attributes = list(private_attributes)
+        self.private_labels = private_labels
         self.num_nodes = table.num_nodes
         self.node_names = table.node_names
         self.kind: Kind = table.kind
@@ -99,8 +103,8 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     The engine of the table numbers the nodes, drops loops and repeated edges and counts them, for
     the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2), or sums over
-    neighbors (NeighborVotes, NodeNeighborVotes), leave the edges there; for all others the edges are
-    read at their first use. The records are those that :class:`EdgeListDataModule` reads from a file
+    neighbors (NeighborVotes, NodeNeighborVotes, AggregationPerturbation), leave the edges there; for
+    all others the edges are read at their first use. The records are those that :class:`EdgeListDataModule` reads from a file
     of the same ids.
 
     Columns besides the two ids, such as weights and times, are not read. The connection only reads.
@@ -255,7 +259,8 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _table_graph(self) -> TableGraph:
         has_attributes = getattr(self._without_edges, "attribute_names", None)
         kind = AttributedTableGraph if has_attributes else TableGraph
-        return kind(self._table, self._without_edges, self.assumptions, self.private_attributes)
+        private = self.private_attributes, self.private_labels
+        return kind(self._table, self._without_edges, self.assumptions, *private)
 
     @property
     def records(self) -> OneGraph | TableGraph:  # type: ignore[override]

@@ -18,7 +18,7 @@ _SECONDS = 10
 """Longest wait for a server."""
 _ROWS = 100_000
 """Rows that become Python objects at a time."""
-_TYPES = {"i": "BIGINT", "f": "DOUBLE PRECISION", "O": "TEXT"}
+_TYPES = {"i": "BIGINT", "O": "TEXT"}
 """Types of PostgreSQL by the kind of a column of numpy."""
 
 

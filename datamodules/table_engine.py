@@ -90,7 +90,7 @@ class TableEngine(ABC):
 
     @abstractmethod
     def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Put public columns into a temporary table: whole numbers, floats, or text as objects."""
+        """Put public columns into a temporary table: whole numbers, or text as objects."""
 
     @abstractmethod
     def tables(self) -> list[str]:

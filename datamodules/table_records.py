@@ -167,8 +167,10 @@ class EdgeTable:
         ends = [rows.select(id=rows.source), rows.select(id=rows.target)]
         if given:
             for place, ids in enumerate(given):
-                define = self._define_ids if isinstance(ids, ColumnOfIds) else self._upload_ids
-                define(f"node_ids_{place}", ids)
+                if isinstance(ids, ColumnOfIds):
+                    self._define_ids(f"node_ids_{place}", ids)
+                else:
+                    self._upload_ids(f"node_ids_{place}", ids)
             names = [f"node_ids_{k}" for k in range(len(given))]
             tables = [ibis.table({"id": self._kind_of_ids}, name=name) for name in names]
         elif self.kind == "bipartite":

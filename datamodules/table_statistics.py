@@ -1,7 +1,7 @@
-"""Counts of the edges of a table, one Ibis expression each: only counts leave the engine.
+"""Counts of the edges of a table, one Ibis expression each.
 
 Sums of rows over neighbors are added up by a cluster. Other engines hand over the edges block by block,
-because one processor adds up the rows of ten million edges here in a quarter of the time.
+of which none is kept: a join and sums of 64 columns take DuckDB ten times as long.
 """
 
 from collections.abc import Sequence
@@ -97,20 +97,24 @@ class TableStatistics:
         """Sum the rows of each node's neighbors: shape ``(N, k)``; no edge stays in memory."""
         if not self._table.engine.is_cluster:
             return sums_over_blocks(self._table.edge_blocks(block_size(len(rows))), rows)
-        values = on_grid(rows)
-        sums = np.zeros_like(values)
+        values, step = on_grid(rows)
         width = max(1, _MOST_NUMBERS // len(values))
-        for start in range(0, values.shape[1], width):
-            self._add_up(values[:, start : start + width], sums[:, start : start + width])
-        return torch.from_numpy(sums).to(rows)
+        parts = [
+            self._added_up(values[:, start : start + width].astype(np.int64))
+            for start in range(0, values.shape[1], width)
+        ]
+        return torch.from_numpy(np.concatenate(parts, axis=1) * step).to(rows)
 
-    def _add_up(self, values: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
-        """Let the engine add up some columns of the rows, shape ``(N, k)``, into zeros."""
+    def _added_up(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Let the engine sum up public whole numbers of each node's neighbors: ``(N, k)``."""
         names = [f"value_{place}" for place in range(values.shape[1])]
         columns = dict(zip(names, values.T, strict=True))
         self._table.engine.upload(_NODES, {"node": np.arange(len(values)), **columns})
+        sums = np.zeros_like(values)
         for batch in self._table.rows_in_batches(_neighbor_sums(self._table.pairs(), names)):
-            sums[batch[:, 0].astype(np.int64)] = batch[:, 1:]
+            whole = batch.astype(np.int64)  # DuckDB hands over sums as floats
+            sums[whole[:, 0]] = whole[:, 1:]
+        return sums
 
     def wedges(
         self,
@@ -155,7 +159,7 @@ def _neighbor_sums(pairs: Any, names: Sequence[str]) -> Any:
     """Return the sums of the public columns of all neighbors, at each node that has any."""
     import ibis
 
-    values = ibis.table({"node": "int64", **dict.fromkeys(names, "float64")}, name=_NODES)
+    values = ibis.table({"node": "int64", **dict.fromkeys(names, "int64")}, name=_NODES)
     low, high = pairs.low.cast("int64"), pairs.high.cast("int64")
     ends = ibis.union(pairs.select(center=low, other=high), pairs.select(center=high, other=low))
     ends = ends.join(values, ends.other == values.node)

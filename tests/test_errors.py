@@ -191,8 +191,11 @@ TABLE_HAS_NO = "EdgeTableDataModule has no option"
         ),
         ([*TABLE, "--data.source", "a.parquet", "--data.name", "b"], [f"{TABLE_HAS_NO} 'name'"]),
         (
-            [*TABLE, "--data.source", "a.parquet", "--data.nodes.attributes", "p.csv"],
-            ["nodes.attributes is for files of nodes"],
+            [
+                *(*TABLE, "--data.source", "a.parquet", "--data.kind", "bipartite"),
+                *("--data.nodes.side_column", "side"),
+            ],
+            ["nodes.side_column is for files of nodes"],
         ),
         (TABLE, ["data.source is missing"]),
         (["fit", "--config", "bter", "--data.names", "numbers"], ["did you mean nodes.names?"]),

@@ -134,9 +134,9 @@ def _of_frame(frame: Table, origin: str, id_column: str | None) -> AttributeTabl
 
 def _cells(column: Any) -> Sequence[Any]:
     """Return an array of numbers where the column is one, and a list of values else."""
-    values = np.asarray(column)
-    if values.dtype.kind in "iuf":
-        return values
+    numbers: Any = np.asarray(column)
+    if numbers.dtype.kind in "iuf":
+        return numbers
     return list(np.asarray(column, dtype=object).tolist())
 
 

@@ -41,7 +41,7 @@ def sums_over_blocks(blocks: Iterable[Tensor], rows: Tensor) -> Tensor:
         blocks: Undirected edges of shape ``(P, 2)`` of whole numbers, each edge in one block.
         rows: Rows U of all nodes, shape ``(N, k)``.
     """
-    values = on_grid(rows)
+    values, step = on_grid(rows)
     sums = np.zeros_like(values)
     for block in blocks:
         first, second = block.cpu().numpy().T
@@ -50,31 +50,30 @@ def sums_over_blocks(blocks: Iterable[Tensor], rows: Tensor) -> Tensor:
         for start in range(0, values.shape[1], _COLUMNS):
             few = slice(start, start + _COLUMNS)
             sums[:, few] += both @ values[:, few]
+    sums *= step
     return torch.from_numpy(sums).to(rows)
 
 
-def on_grid(rows: Tensor) -> NDArray[np.float64]:
-    r"""Round rows toward 0 to multiples of a power of two, whose sums have no rounding errors.
+def on_grid(rows: Tensor) -> tuple[NDArray[np.float64], float]:
+    r"""Round rows toward 0 to whole numbers of steps, whose sums have no rounding errors.
 
     The step is :math:`2^{e + n - 52}` for N nodes with :math:`N < 2^n` and rows with entries below
     :math:`2^e`, where e is 1 for rows that are at most 1 long. A sum over fewer than N neighbors is
-    then a multiple of the step below :math:`2^{52}` steps, and so are all partial sums: double
-    precision holds each of them. The sums are the same bit for bit in memory, in blocks of edges, and
-    in each engine with floats of 64 bits, whatever the order of the edges. An edge changes them by
-    the rounded rows of its ends, which are no longer than the rows, and by nothing else: the
-    sensitivities need nothing for the rounding of an engine. The step follows from public facts, as
+    then a whole number below :math:`2^{52}`, and so are all partial sums: double precision and
+    whole numbers of 64 bits hold each of them. The sums are the same bit for bit in memory, in
+    blocks of edges, and in each engine, whatever the order of the edges. An edge changes them by the
+    rounded rows of its ends, which are no longer than the rows, and by nothing else: the
+    sensitivities need nothing for the arithmetic of an engine. The step follows from public facts, as
     the rows do.
 
     Args:
         rows: Rows of all nodes (public, or functions of earlier releases), shape ``(N, k)``.
 
     Returns:
-        Rows in double precision, shape ``(N, k)``.
+        Rows in steps, which are whole numbers in double precision, shape ``(N, k)``; and the step.
     """
     values: NDArray[np.float64] = rows.detach().cpu().double().numpy()
     _, exponent = math.frexp(np.abs(values).max(initial=1.0))
     step = math.ldexp(1.0, exponent + len(values).bit_length() - _BITS)
-    rounded: NDArray[np.float64] = values / step
-    np.trunc(rounded, out=rounded)
-    rounded *= step
-    return rounded
+    steps: NDArray[np.float64] = values / step
+    return np.trunc(steps, out=steps), step

@@ -224,6 +224,9 @@ def test_attributes_and_ids_stand_in_the_database_or_in_files(tmp_path):
         assert data.records.attributes[:3, 0].tolist() == [1, 0, 3]
     numbered = opened(url, table="calls", nodes=Nodes(names="numbers", attributes="people(id)"))
     assert sorted(numbered.records.attributes[:, 0].tolist()) == [0, 1, 3, 4]
+    secret = Nodes(attributes="people(id)", policy={"kind": "private_label"}, classes="0,1")
+    labels = opened(url, table="calls", nodes=secret).records.private_labels
+    assert (labels.column, labels.values.tolist()) == ("kind", [1, 0, 1, 1])
 
 
 def test_sides_of_a_bipartite_graph_from_two_tables(tmp_path):

@@ -19,6 +19,7 @@ from lightning_dpg.datamodules import (
     table_statistics,
 )
 from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
+from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph import neighbor_sums
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.node_names import GraphFormatError
@@ -193,6 +194,17 @@ def test_sums_over_neighbors_of_a_cluster_are_those_of_blocks(tmp_path, monkeypa
     assert there.neighbor_sums(values.double()).tolist() == expected
     monkeypatch.setattr(table_statistics, "_MOST_NUMBERS", 4)  # one column at a time
     assert there.neighbor_sums(values.double()).tolist() == expected
+    of_spark = EdgeTable._sql
+    monkeypatch.setattr(DuckDBEngine, "dialect", "pyspark")
+    monkeypatch.setattr(EdgeTable, "_sql", lambda *given: in_duckdb(of_spark(*given)))
+    assert there.neighbor_sums(values.double()).tolist() == expected
+
+
+def in_duckdb(sql):
+    """A query of Spark for DuckDB."""
+    sqlglot = pytest.importorskip("sqlglot")
+    (translated,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return translated
 
 
 @pytest.mark.parametrize("kind", SOURCES)

@@ -18,10 +18,14 @@ def rows():
     return torch.nn.functional.normalize(drawn)
 
 
+def rounded(rows):
+    steps, step = on_grid(rows)
+    return torch.from_numpy(steps * step)
+
+
 def test_sums_are_those_of_exact_arithmetic_in_any_order_and_in_blocks(rows, monkeypatch):
-    values = [[Fraction(value) for value in row] for row in on_grid(rows).tolist()]
-    exact = [sum(column) for column in zip(*values[1:], strict=True)]
-    sums = neighbor_sums(STAR, rows)
+    leaves = [[Fraction(value) for value in row] for row in rounded(rows)[1:].tolist()]
+    exact, sums = [sum(column) for column in zip(*leaves, strict=True)], neighbor_sums(STAR, rows)
     assert [Fraction(value) for value in sums[0].tolist()] == exact
     monkeypatch.setattr(module, "_COLUMNS", 2)
     monkeypatch.setattr(module, "block_size", lambda _: 7)
@@ -29,19 +33,12 @@ def test_sums_are_those_of_exact_arithmetic_in_any_order_and_in_blocks(rows, mon
     assert torch.equal(neighbor_sums(shuffled, rows), sums)
 
 
-def test_an_edge_moves_sums_by_the_rounded_rows_of_its_ends_and_by_no_rounding(rows):
-    rounded = torch.from_numpy(on_grid(rows))
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_an_edge_moves_sums_by_the_rounded_rows_of_its_ends_and_by_no_rounding(rows, size):
+    rows = size * rows
     moved = neighbor_sums(STAR, rows) - neighbor_sums(STAR[1:], rows)
-    assert torch.equal(moved[0], rounded[1]) and torch.equal(moved[1], rounded[0])
-    assert not moved[2:].any()
-    assert (rounded.abs() <= rows.abs()).all()
-    assert 0 < (rows - rounded).abs().max() < 2**-41  # of 400 nodes: 2^(1 + 9 - 52)
-    wide = rows * 1000
-    assert torch.equal(neighbor_sums(STAR, wide) - neighbor_sums(STAR[1:], wide), wide_change(wide))
-
-
-def wide_change(wide):
-    """Change of all sums by the edge {0, 1}."""
-    change = torch.zeros_like(wide)
-    change[[1, 0]] = torch.from_numpy(on_grid(wide))[:2]
-    return change
+    assert torch.equal(moved[:2], rounded(rows)[:2].flip(0)) and not moved[2:].any()
+    assert (rounded(rows).abs() <= rows.abs()).all()
+    assert 0 < (rows - rounded(rows)).abs().max() < size * 2**-41  # a step for 400 nodes is 2^-42
+    steps, _ = on_grid(rows)
+    assert 400 * abs(steps).max() < 2**52 and (steps == steps.astype(int)).all()

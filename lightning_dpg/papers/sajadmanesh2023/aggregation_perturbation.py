@@ -207,7 +207,7 @@ class AggregationPerturbation(NodeClassifier):
 
     def _inputs(self) -> Tensor:
         """Encoded rows and all hops at length 1, shape ``(N, 1 + K, d)``."""
-        hops = normalize(self.sums.reshape(len(self.sums), self.hparams["hops"], -1), dim=2)
+        hops = normalize(torch.stack(self.sums.chunk(self.hparams["hops"], 1), 1), dim=2)
         return torch.cat([self.encoder.encode(self._rows)[:, None], hops], 1)
 
     def _train(self, network: nn.Module, inputs: Tensor, curve: str) -> None:

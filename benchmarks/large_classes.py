@@ -1,0 +1,157 @@
+"""Seconds and peak memory of classes of nodes: small graphs, and large ones in tables.
+
+``python -m benchmarks large_classes --graphs cora_ml facebook_pages --edges 1000000 10000000 --folder
+/tmp/large`` draws each large graph, and a table of attributes beside it, into the folder if they are
+not there yet. Each graph is measured in a process of its own. Linux only: peaks come from ``/proc``.
+"""
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import warnings
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from benchmarks.large_graphs import EPSILON, NODES_PER_EDGE, Stages, import_engine
+
+SEED = 0
+"""Public seed of the split: the known nodes are 20 of each class."""
+_CLASSES, _ATTRIBUTES = 5, 64
+_DELTA = 1e-6  # of graphs with fewer than a million edges
+_HOMOPHILY = 0.6  # share of the edges that are drawn within a class
+_QUIET = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+
+
+def main(args: list[str]) -> None:
+    """Print a table, and write the numbers into the folder as CSV."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks large_classes")
+    parser.add_argument("--graphs", nargs="*", default=["cora_ml", "facebook_pages"])
+    parser.add_argument("--edges", type=int, nargs="*", default=[1_000_000, 10_000_000])
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--only", help="measure this graph in this process")
+    options = parser.parse_args(args)
+    if options.only:
+        is_drawn = options.only.isdecimal()
+        measure = _drawn(int(options.only), options.folder) if is_drawn else _named(options.only)
+        print(json.dumps(measure))
+        return
+    options.folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for edges in options.edges:
+        if not _edges_path(options.folder, edges).exists():
+            draw_classes(edges, options.folder)
+    for graph in [*options.graphs, *map(str, options.edges)]:
+        for step, found in _in_its_own_process(graph, options.folder).items():
+            rows.append({"graph": graph, "step": step, **found})
+            print(" | ".join(str(value) for value in rows[-1].values()), flush=True)
+    with (options.folder / "large_classes.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[-1]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def draw_classes(edges: int, folder: Path) -> None:
+    """Write a graph of nodes with classes, and a table of their attributes, as Parquet.
+
+    Args:
+        edges: Number of rows of edges M, of M / 10 nodes; a few rows are repeated, or loops.
+        folder: Folder of both files; the table of nodes has ids, classes ``y`` and noisy attributes.
+    """
+    import numpy as np
+    import pyarrow
+    from pyarrow import parquet
+
+    nodes, rng = edges // NODES_PER_EDGE, np.random.default_rng(2)
+    ids = rng.permutation(nodes)  # node k of class k mod 5 has the id ids[k]
+    places = np.argsort(ids)
+    means = rng.normal(size=(_CLASSES, _ATTRIBUTES)).astype(np.float32) / 4
+    with parquet.ParquetWriter(_people_path(folder, edges), _people_schema()) as writer:
+        for block in np.array_split(places, max(1, nodes // 2**16)):
+            values = means[block % _CLASSES]
+            values += rng.normal(size=values.shape).astype(np.float32)
+            columns = [ids[block], block % _CLASSES, *values.T]
+            writer.write_table(pyarrow.table(columns, schema=_people_schema()))
+    schema = pyarrow.schema([("source", pyarrow.int64()), ("target", pyarrow.int64())])
+    with parquet.ParquetWriter(_edges_path(folder, edges), schema) as writer:
+        for block in np.array_split(np.arange(edges), max(1, edges // 2**20)):
+            first = rng.integers(nodes, size=len(block))
+            second = rng.integers(nodes, size=len(block))
+            is_within = rng.random(len(block)) < _HOMOPHILY
+            second[is_within] += (first - second)[is_within] % _CLASSES
+            second[second >= nodes] -= _CLASSES
+            writer.write_table(pyarrow.table([ids[first], ids[second]], schema=schema))
+
+
+def _people_schema() -> Any:
+    """Columns of a table of nodes."""
+    import pyarrow
+
+    attributes = [(f"a{k}", pyarrow.float32()) for k in range(_ATTRIBUTES)]
+    return pyarrow.schema([("id", pyarrow.int64()), ("y", pyarrow.int64()), *attributes])
+
+
+def _edges_path(folder: Path, edges: int) -> Path:
+    return folder / f"classes-{edges}.parquet"
+
+
+def _people_path(folder: Path, edges: int) -> Path:
+    return folder / f"people-{edges}.parquet"
+
+
+def _in_its_own_process(graph: str, folder: Path) -> dict[str, dict[str, float]]:
+    command = [sys.executable, "-m", "benchmarks", "large_classes", "--folder", str(folder)]
+    done = subprocess.run(
+        [*command, "--only", graph], stdout=subprocess.PIPE, text=True, check=True
+    )
+    found: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _drawn(edges: int, folder: Path) -> dict[str, dict[str, float]]:
+    """Learn classes from a table of attributes, while the edges stay in theirs."""
+    from lightning_dpg.datamodules import EdgeTableDataModule, Nodes
+
+    import_engine()
+    stages = Stages()
+    with stages.stage("read"):
+        nodes = Nodes(attributes=str(_people_path(folder, edges)))
+        data = EdgeTableDataModule(str(_edges_path(folder, edges)), nodes=nodes, undirected=True)
+        data.setup("fit")
+    return _learn(data, 0.1 / edges, stages)
+
+
+def _named(name: str) -> dict[str, dict[str, float]]:
+    """Learn classes of a graph in memory."""
+    from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+
+    stages = Stages()
+    with stages.stage("read"):
+        data = EdgeListDataModule(name, undirected=True, nodes=Nodes(attributes="from_graph"))
+        data.setup("fit")
+    return _learn(data, _DELTA, stages)
+
+
+def _learn(data: Any, delta: float, stages: Stages) -> dict[str, dict[str, float]]:
+    """Learn classes, and add the accuracy on nodes whose classes the method did not know."""
+    import pytorch_lightning as pl
+    import torch
+
+    from lightning_dpg.budget_book import NO_BOOK
+    from lightning_dpg.callbacks import PrivacyAccountant
+    from lightning_dpg.methods import NeighborVotes
+
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", module="pytorch_lightning")
+    method = NeighborVotes(split_seed=SEED)
+    accountant = PrivacyAccountant(EPSILON, delta, book=NO_BOOK)
+    quiet: dict[str, Any] = dict.fromkeys(_QUIET, False)
+    trainer = pl.Trainer(max_epochs=1, accelerator="cpu", callbacks=[accountant], **quiet)
+    with stages.stage("learn"), redirect_stdout(sys.stderr):
+        trainer.fit(method, data)
+    is_right = method.classes[method.node_posteriors().argmax(1)] == data.records.classes
+    accuracy = float(is_right[method.known_labels() < 0].double().mean())
+    stages.found["learn"]["accuracy"] = round(accuracy, 3)
+    return stages.found

@@ -36,8 +36,13 @@ from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.running.fit import fit_method
 
 EDGE, NODE = (0.5, 1.0, 2.0, 4.0, 8.0), (2.0, 4.0, 8.0, 16.0)
-EPSILONS = {"NeighborVotes": EDGE, "NodeNeighborVotes": NODE}
-"""Methods and their budgets."""
+METHODS: dict[str, tuple[str, dict[str, Any], tuple[float, ...]]] = {
+    "NeighborVotes": ("NeighborVotes", {}, EDGE),
+    "NodeNeighborVotes": ("NodeNeighborVotes", {}, NODE),
+    "AggregationPerturbation, 1 hop": ("AggregationPerturbation", {"hops": 1}, EDGE),
+    "AggregationPerturbation, 2 hops": ("AggregationPerturbation", {"hops": 2}, EDGE),
+}
+"""Rows: method, settings and budgets."""
 MAX_EDGES = {"facebook_pages": 50, "hopkins": 100}
 """Edges of one node that ``NodeNeighborVotes`` hides together; 20 on other graphs."""
 SPLITS: dict[str, float | None] = {"20": None, "75": 0.75}
@@ -80,14 +85,18 @@ class Run:
         for network in NETWORKS:
             for place in READS_REAL:
                 yield Measured(f"{place}, {network}", self.of_network(place, network))
-        for name in names:
-            public = {"max_edges": MAX_EDGES.get(graph, 20)} if name.startswith("Node") else {}
-            row = f"{name} on the similarity graph"
-            yield Measured(row, self.of_similarity(name, public))
-            for epsilon in EPSILONS[name]:
-                yield Measured(
-                    f"{name} at {epsilon:g}", self.of_method(name, public, epsilon, delta)
-                )
+        for row in names:
+            name, settings, epsilons = METHODS[row]
+            if name == "NodeNeighborVotes":
+                settings = {"max_edges": MAX_EDGES.get(graph, 20)}
+            similar = self.of_graph(name, settings, lambda: self.public.similarity_graph)
+            yield Measured(f"{row} on the similarity graph", similar)
+            for epsilon in epsilons:
+                found = self.of_method(name, settings, epsilon, delta)
+                yield Measured(f"{row} at {epsilon:g}", found)
+            largest = epsilons[-1]
+            alone = self.of_graph(name, settings, self.degrees_alone, largest, delta)
+            yield Measured(f"{row} at {largest:g}, degrees alone", alone)
 
     def of_network(self, place: str, network: str) -> Callable[[], dict[str, float]]:
         """Scores of a network that is trained on the graph of a place."""
@@ -104,15 +113,26 @@ class Run:
         """Scores of the public beliefs, without an edge."""
         return self.compared(self.public.self_trained(self.split))
 
-    def of_similarity(self, name: str, settings: dict[str, Any]) -> Callable[[], dict[str, float]]:
-        """Scores of a method without noise on the similarity graph: no private edge is read."""
+    def of_graph(
+        self,
+        name: str,
+        settings: dict[str, Any],
+        graph: Callable[[], Data],
+        epsilon: float = math.inf,
+        delta: float = 0.0,
+    ) -> Callable[[], dict[str, float]]:
+        """Scores of a method on another graph of the nodes, without noise unless it has a budget."""
 
         def measure() -> dict[str, float]:
             method: NodeClassifier = getattr(methods, name)(**settings)
-            self.public.learn(method, self.public.similarity_graph, self.split.train)
+            self.public.learn(method, graph(), self.split.train, epsilon, delta)
             return self.predicted(method)
 
         return measure
+
+    def degrees_alone(self) -> Data:
+        """Draw a graph of the degrees of the real one; its links say nothing of classes."""
+        return rewired(self.real, self.seed)
 
     def of_method(
         self, name: str, settings: dict[str, Any], epsilon: float, delta: float
@@ -134,7 +154,7 @@ class Run:
             graph = {
                 "no graph": lambda: self.public.no_graph,
                 "similarity graph": lambda: self.public.similarity_graph,
-                "degrees alone": lambda: rewired(self.real, self.seed),
+                "degrees alone": self.degrees_alone,
                 "real graph": lambda: self.real,
             }[place]()
             (self.logs[place, network],) = node_log_probabilities(
@@ -195,7 +215,7 @@ def main(args: list[str]) -> None:
     parser.add_argument("--seeds", type=int, default=10, help="number of seeds (10)")
     parser.add_argument("--first-seed", type=int, help="10 on cora_ml, 0 on other graphs")
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=[*SPLITS])
-    parser.add_argument("--methods", nargs="*", choices=EPSILONS, default=[*EPSILONS])
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=[*METHODS])
     parser.add_argument(
         "--delta", type=float, help="1e-5; 1e-6 on graphs of 100,000 edges and more"
     )

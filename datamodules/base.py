@@ -25,6 +25,7 @@ from lightning_dpg.datamodules.node_attributes import (
     own_attributes,
 )
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.formats.kinds import given_sides, in_kind
@@ -39,7 +40,7 @@ from lightning_dpg.graph.attributes import (
 )
 from lightning_dpg.graph.graph import largest_component
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import Identity
+from lightning_dpg.interfaces import Identity, PrivateLabels
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "built-in graph",
@@ -77,6 +78,8 @@ class GraphDataModule(pl.LightningDataModule):
     Attributes:
         assumptions: What a guarantee assumes public because of the preparation of the data.
         notes: Lines for the owner that tell nothing of the edges.
+        private_labels: Labels of the nodes that a policy makes private; None without them, and
+            before the graph is read.
         summary: One line on what was read, with exact counts and names: for the owner's terminal,
             never for a log, a tracker or a release (private); None before the graph is read.
     """
@@ -103,6 +106,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.columns = Columns.of(columns)
         self.private_attributes: list[str] = []
         self._attribute_table: AttributeTable | None = None
+        self.private_labels: PrivateLabels | None = None
         self.kind = kind
         self.assumptions: list[str] = []
         self.notes: list[str] = []
@@ -128,9 +132,9 @@ class GraphDataModule(pl.LightningDataModule):
         identity, table = identity_of([self._whole]), self._attribute_table
         if table is None:
             return identity
-        return identity._replace(
-            rows=rows_of(table, self.private_attributes, self._whole.node_names)
-        )
+        labels = [] if self.private_labels is None else [self.private_labels.column]
+        columns = [*self.private_attributes, *labels]
+        return identity._replace(rows=rows_of(table, columns, self._whole.node_names))
 
     def _read_graph(self) -> Data:
         self._check_kind()
@@ -205,6 +209,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.private_attributes, self._attribute_table = private_columns(read, policy), read
         attributes = encode(read, graph.node_names, policy)
         attach(graph, attributes)
+        self.private_labels = private_labels(read, graph.node_names, policy, self.nodes.classes)
         self.summary = f"{self.summary}; {described(read, policy, attributes, graph.node_names)}"
         self.assumptions.append(PUBLIC_ATTRIBUTES)
 
@@ -232,10 +237,12 @@ class GraphDataModule(pl.LightningDataModule):
             "that the nodes are numbered in a secret random order (the release holds no name)"
         )
         numbered = space.graph(number[space.edges(graph)])
-        attributes = attributes_of(graph)
+        attributes, order = attributes_of(graph), torch.tensor(self._numbering)
         if attributes is not None:
-            attach(numbered, attributes.of_nodes(torch.tensor(self._numbering)))
+            attach(numbered, attributes.of_nodes(order))
             self.assumptions.append(NAMED_BY_ATTRIBUTES)
+        if self.private_labels is not None:
+            self.private_labels = self.private_labels.of_nodes(order)
         return numbered
 
     def write_key(self, path: Path) -> bool:

@@ -235,7 +235,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         return self._table_graph.graph
 
 
-_OF_FILES = ("column", "side_column", "attributes", "policy")
+_OF_FILES = ("column", "side_column", "attributes", "policy", "classes")
 _QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'
 """A name in double quotes, or in backticks as on Spark."""
 

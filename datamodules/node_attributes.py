@@ -9,7 +9,12 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_tables import Table
-from lightning_dpg.graph.attributes import AttributeTable, NodeAttributes
+from lightning_dpg.graph.attributes import (
+    NOT_PUBLIC,
+    PRIVATE_LABEL,
+    AttributeTable,
+    NodeAttributes,
+)
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind
 
@@ -84,13 +89,14 @@ def described(
     attributes: NodeAttributes,
     nodes: Sequence[str],
 ) -> str:
-    """Name the attributes that become public, in a line for the owner."""
-    public = [name for name in table.all_names if policy.get(name) not in ("drop", "private")]
+    """Name the attributes that become public, and a private label, in a line for the owner."""
+    public = [name for name in table.all_names if policy.get(name) not in NOT_PUBLIC]
     more = f" and {len(public) - _MOST_SHOWN:,} more" if len(public) > _MOST_SHOWN else ""
     ids = set(table.ids)
     without = sum(name not in ids for name in nodes)
     return (
         f"public attributes: {', '.join(public[:_MOST_SHOWN])}{more}, as "
         f"{len(attributes.names):,} numbers"
+        + "".join(f"; private label: {name}" for name in policy if policy[name] == PRIVATE_LABEL)
         + (f"; {without:,} nodes without a row" if without else "")
     )

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.node_attributes import AttributeSource
+from lightning_dpg.datamodules.private_labels import domain
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.attributes import Policy
+from lightning_dpg.graph.attributes import PRIVATE_LABEL, Policy
+
+if TYPE_CHECKING:
+    Classes: TypeAlias = str | Sequence[object]
+else:
+    Classes = str | list[str] | list[int]  # for the command line
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,10 @@ class Nodes:
         policy: Policy of each attribute by its name. ``public``, the default, finds out whether
             it holds numbers, categories or text; ``number``, ``category``, ``text`` and ``label``
             (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that cannot
-            protect it.
+            protect it; ``private_label`` makes it the classes of the nodes, which methods of classes
+            protect at ``privacy.row_epsilon``. Which nodes have a label stays public.
+        classes: All classes that the private label can have (public), also as a text with commas.
+            They must not be collected from the labels.
     """
 
     ids: str | Sequence[str] | None = None
@@ -45,11 +54,23 @@ class Nodes:
     side_column: str | None = None
     attributes: AttributeSource | None = None
     policy: dict[str, Policy] | None = None
+    classes: Classes | None = None
 
     def __post_init__(self) -> None:
-        """Refuse another word for names."""
+        """Refuse another word for names, and private labels without their classes."""
         if self.names not in ("keep", "numbers"):
             raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
+        labels = [name for name, policy in (self.policy or {}).items() if policy == PRIVATE_LABEL]
+        if len(labels) > 1:
+            raise Refusal(f"nodes.policy: {' and '.join(labels)} are private labels, expected one")
+        if labels:
+            domain(self.classes)
+        elif self.classes is not None:
+            raise Refusal(
+                "nodes.classes are those of a private label, and no column is one\n"
+                "name it (--data.nodes.policy.COLUMN private_label), or leave the classes out: "
+                "those of public labels are read from the column"
+            )
 
     @classmethod
     def of(cls, settings: "NodesGiven") -> "Nodes":

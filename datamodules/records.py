@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.interfaces import PrivateLabels
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
@@ -81,6 +82,7 @@ class OneGraph:
             pairs of a directed graph, or left and right node of a bipartite one.
         assumptions: What a guarantee takes as public.
         private_attributes: Names of attributes of nodes that the owner has marked as private.
+        private_labels: Labels of the nodes (private), if there are any.
     """
 
     def __init__(
@@ -89,8 +91,10 @@ class OneGraph:
         edges: Tensor,
         assumptions: list[str],
         private_attributes: Sequence[str] = (),
+        private_labels: PrivateLabels | None = None,
     ) -> None:
         self.private_attributes = list(private_attributes)
+        self.private_labels = private_labels
         self.graph = graph
         self.edges = edges
         self.num_nodes = int(graph.num_nodes)

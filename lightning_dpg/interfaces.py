@@ -76,6 +76,43 @@ class HoldsPrivateAttributes(Protocol):
     private_attributes: list[str]
 
 
+class PrivateLabels(NamedTuple):
+    """Labels of nodes that their owner has marked as private, with their public domain.
+
+    Attributes:
+        column: Name of the column (public).
+        classes: Names of the k classes that a label can have (public).
+        numbers: Numbers of these classes, ascending (public).
+        values: Place of each node's label in ``classes`` (private), k for a value that is none of
+            them, and -1 for a node without a label (public), shape ``(N,)``.
+    """
+
+    column: str
+    classes: Sequence[str]
+    numbers: Sequence[int]
+    values: Tensor
+
+    def of_nodes(self, nodes: Tensor) -> PrivateLabels:
+        """Return the labels of some nodes, in their order."""
+        return self._replace(values=self.values[nodes])
+
+    def class_numbers(self) -> Tensor:
+        """Return the number of each node's class (private), -1 without one, shape ``(N,)``."""
+        numbers = torch.tensor([*self.numbers, -1, -1])  # of a value that is no class, and of none
+        return numbers[self.values]
+
+
+@runtime_checkable
+class HoldsPrivateLabels(Protocol):
+    """Records of one graph that may have private labels of its nodes.
+
+    Attributes:
+        private_labels: The labels; None if there are none.
+    """
+
+    private_labels: PrivateLabels | None
+
+
 @runtime_checkable
 class KindOfRecords(Protocol):
     """Records of one graph that name its kind; other records are of an undirected graph.
@@ -202,10 +239,12 @@ class LearnsRecords(Protocol):
         reads: Protocol of the records that it reads.
         repeats_edges: Whether it accounts for private edges that occur repeatedly in a set.
         kinds: Kinds of graphs that it learns.
+        learns_private_labels: Whether it protects private labels of nodes.
     """
 
     reads: ClassVar[type]
     repeats_edges: ClassVar[bool]
+    learns_private_labels: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
 
 

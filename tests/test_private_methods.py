@@ -39,7 +39,7 @@ from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likel
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import label_sampling, mechanisms, multi_bit, piecewise
+from lightning_dpg.privacy import label_reports, label_sampling, mechanisms, multi_bit, piecewise
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
@@ -342,7 +342,10 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
     ),
     "dp_netgan, paper mode": PUBLISHED,
     "privcom, paper mode": ("privcom", {"hops": 1}),
+    "neighbor_votes, private labels": ("neighbor_votes", {}),
+    "neighbor_votes_node, private labels": ("neighbor_votes_node", {}),
 }
+PRIVATE_LABELS = {case for case in CASES if case.endswith("private labels")}
 OTHER_METHODS = {
     "dp_netgan, paper mode": "DPNetGANAsPublished",
     "privcom, paper mode": "PrivComAsPublished",
@@ -433,7 +436,9 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     trainer = quiet_trainer(
         *extra,
         callbacks.PrivacyAccountant(
-            epsilon or config["privacy"]["epsilon"], config["privacy"]["delta"]
+            epsilon or config["privacy"]["epsilon"],
+            config["privacy"]["delta"],
+            row_epsilon=2.0 if case in PRIVATE_LABELS else None,
         ),
         max_epochs=changes.pop("max_epochs"),
         default_root_dir=changes.pop("folder", None),
@@ -444,6 +449,9 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
         graph.x = WORDS
         if issubclass(method, methods.NodeClassifier):
             graph.y = torch.arange(N) % 2
+    if case in PRIVATE_LABELS:
+        labels = {"policy": {"y": "private_label"}, "classes": "0,1"}
+        changes["nodes"] = config["data"]["init_args"]["nodes"] | labels
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)
     if case in SETS:
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
@@ -474,6 +482,7 @@ LAWS = (
     exponential.choose_in_turns,
     exponential.choose_by_chain,
     label_sampling.sample_labels,
+    label_reports.report_labels,
 )
 
 
@@ -517,7 +526,7 @@ class Transcript:
             elif kind == "multi_bit":
                 rows = int((ours != theirs).any(dim=1).sum())
                 distances[call] += rows * terms["reports_per_row"]
-            elif kind == "piecewise":
+            elif kind in ("piecewise", "report_labels"):
                 distances[call] += int((ours != theirs).sum())
             elif kind in ("normal_noise", "backward"):
                 distances[call] += float((ours - theirs).double().norm())

@@ -15,7 +15,7 @@ from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import scaled
-from lightning_dpg.nn.class_student import as_rows
+from lightning_dpg.nn.class_evidence import known_classes
 from lightning_dpg.running.fit import fit_method
 
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
@@ -56,24 +56,34 @@ class PublicNodes:
         Returns:
             Log probabilities of shape ``(T, C)``.
         """
-        known = as_rows(self.classes[split.train], int(self.classes.max()) + 1)
-        beliefs = self._moments.public_beliefs(self._rows, split.train, known)
+        places, count = self.classes[split.train], int(self.classes.max()) + 1
+        known = known_classes(split.train, places, count)
+        beliefs = self._moments.public_beliefs(self._rows, known)
         return beliefs[split.test].log()
 
-    def learn(self, method: NodeClassifier, graph: Data, known: Tensor) -> None:
-        """Fit a method without noise to a public graph.
+    def learn(
+        self,
+        method: NodeClassifier,
+        graph: Data,
+        known: Tensor,
+        epsilon: float = math.inf,
+        delta: float = 0.0,
+    ) -> None:
+        """Fit a method to another graph of the nodes, without noise unless there is a budget.
 
         Args:
             method: A method that was not fitted, whose settings split no classes.
-            graph: Its graph, such as the similarity graph.
+            graph: Its graph, such as the similarity graph, which is public.
             known: Nodes whose classes it learns from, shape ``(K,)``.
+            epsilon: Epsilon of the budget.
+            delta: Delta of the budget.
         """
         given = graph.clone()
         given.x, given.y = self.attributes, torch.full_like(self.classes, -1)
         given.y[known] = self.classes[known]
         given.attribute_names = [f"attribute {n}" for n in range(self.attributes.shape[1])]
         data = EdgeListDataModule(given, nodes=Nodes(attributes="from_graph"))
-        fit_method(method, data, math.inf, 0.0)
+        fit_method(method, data, epsilon, delta)
 
 
 def rewired(real: Data, seed: int) -> Data:

@@ -18,10 +18,15 @@ from torch_geometric.data import Data
 
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
 
-Policy = Literal["public", "number", "category", "text", "label", "drop", "private"]
+Policy = Literal[
+    "public", "number", "category", "text", "label", "drop", "private", "private_label"
+]
 """What may happen to a column: ``public`` finds its kind, the next four set it."""
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+PRIVATE_LABEL = "private_label"
+NOT_PUBLIC = frozenset({"drop", "private", PRIVATE_LABEL})
+"""Policies of columns whose values are no attributes of the nodes."""
 LABELS = "y"
 """Column of whole numbers that holds classes unless a policy says otherwise, as in PyG."""
 
@@ -155,11 +160,11 @@ def encode(
     """
     _check_policies(table, policies)
     parts, labels = [], table.labels
-    if policies.get(LABELS) in ("drop", "private"):
+    if policies.get(LABELS) in NOT_PUBLIC:
         labels = None
     for name, cells in table.columns.items():
         policy = policies.get(name, "public")
-        if policy in ("drop", "private"):
+        if policy in NOT_PUBLIC:
             continue
         numbers = [_number(cell) for cell in cells]
         kind = _kind(table.origin, name, cells, numbers) if policy == "public" else policy
@@ -177,7 +182,13 @@ def encode(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise GraphFormatError(f"{table.origin}: two attributes would be named {twice!r}")
-    if not names and labels is None and not private_columns(table, policies):
+    has_private_label = PRIVATE_LABEL in policies.values()
+    if has_private_label and labels is not None:
+        raise GraphFormatError(
+            f"{table.origin}: classes of a public column and a private label\nleave one of them out, "
+            f"such as {policy_option(LABELS, 'drop')}"
+        )
+    if not (names or labels is not None or has_private_label or private_columns(table, policies)):
         raise GraphFormatError(
             f"{table.origin}: no public attribute is left\n"
             f"its columns are {_shown(table.all_names)}"
@@ -193,8 +204,7 @@ def _in_order(
     labels: NDArray[np.int64] | None,
 ) -> NodeAttributes:
     """Arrange the rows of all parts in the order of the nodes."""
-    row_of = {name: row for row, name in enumerate(table.ids)}
-    rows = np.array([row_of.get(name, -1) for name in nodes], dtype=np.int64)
+    rows = _rows_of(table, nodes)
     there = np.flatnonzero(rows >= 0)
     if not len(there):
         raise GraphFormatError(
@@ -218,6 +228,22 @@ def _in_order(
     return NodeAttributes(torch.from_numpy(x), names, y)
 
 
+def cells_of(table: AttributeTable, column: str, nodes: Sequence[str]) -> list[str | None]:
+    """Return a column of a table in the order of the nodes, as text; None where a cell is missing."""
+    if column in table.columns:
+        cells = [None if _is_absent(cell) else _text(cell) for cell in table.columns[column]]
+    else:
+        assert column == LABELS and table.labels is not None  # by the check of policies
+        cells = [None if label < 0 else str(label) for label in table.labels.tolist()]
+    return [cells[row] if row >= 0 else None for row in _rows_of(table, nodes).tolist()]
+
+
+def _rows_of(table: AttributeTable, nodes: Sequence[str]) -> NDArray[np.int64]:
+    """Return the row of each node, -1 for a node without one."""
+    row_of = {name: row for row, name in enumerate(table.ids)}
+    return np.array([row_of.get(name, -1) for name in nodes], dtype=np.int64)
+
+
 def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
     names = set(table.all_names)
     for name, policy in policies.items():
@@ -230,7 +256,8 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
                 f"nodes.policy: {table.origin} has no column {name!r}\n"
                 f"its columns are {_shown(table.all_names)}"
             )
-        made_as = {"number", "public", "drop", "private"} | ({"label"} if name == LABELS else set())
+        made_as = {"number", "public", "drop", "private"}
+        made_as |= {"label", PRIVATE_LABEL} if name == LABELS else set()
         if name not in table.columns and policy not in made_as:
             raise GraphFormatError(
                 f"nodes.policy: {name} is a column of numbers, and cannot be {policy}\n"
@@ -240,7 +267,7 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
 
 def _public_part(matrix: Matrix, names: Sequence[str], policies: Mapping[str, str]) -> _Part:
     """Return the columns of a matrix that no policy leaves out."""
-    columns = [i for i, name in enumerate(names) if policies.get(name) not in ("drop", "private")]
+    columns = [i for i, name in enumerate(names) if policies.get(name) not in NOT_PUBLIC]
     if len(columns) < len(names):
         matrix = matrix[:, columns]
     return _Part(matrix, [names[i] for i in columns])

@@ -43,7 +43,26 @@ def split_nodes(classes: Tensor, seed: int, train_fraction: float | None = None)
     train = torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
     others = order[~torch.isin(order, train)]
     if train_fraction is not None:
-        count = round(_VALIDATION_SHARE * len(others))
-        return Split(train, others[:count], others[count:])
+        return _split_rest(train, others)
     count = min(_VALIDATION, len(others) // 3)
     return Split(train, others[:count], others[count : count + _TEST])
+
+
+def split_at_random(nodes: Tensor, seed: int, train_fraction: float) -> Split:
+    """Split nodes by a public coin, without a look at their classes, which may be private.
+
+    Args:
+        nodes: Numbers of the nodes, shape ``(K,)``.
+        seed: Public seed.
+        train_fraction: Share of the nodes for training, at least one node; of the others as in
+            :func:`split_nodes`.
+    """
+    order = nodes[torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))]
+    count = max(1, round(train_fraction * len(nodes)))
+    return _split_rest(order[:count], order[count:])
+
+
+def _split_rest(train: Tensor, others: Tensor) -> Split:
+    """Divide the nodes that are not for training."""
+    count = round(_VALIDATION_SHARE * len(others))
+    return Split(train, others[:count], others[count:])

@@ -47,6 +47,8 @@ class PrivateModule(pl.LightningModule):
             set; otherwise data with repeated edges are refused.
         is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
         kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
+        learns_private_labels: Whether the method protects private labels of nodes; others refuse
+            data that have them.
         curve_names: Names of the curves of training, for :meth:`log_curve`.
         constraints: Constraints of single settings, beside those of the base classes. The choices
             of an argument that is a ``Literal`` need no constraint.
@@ -56,6 +58,7 @@ class PrivateModule(pl.LightningModule):
     kinds: ClassVar[frozenset[str]] = frozenset({"undirected"})
     repeats_edges: ClassVar[bool] = False
     is_inductive: ClassVar[bool] = False
+    learns_private_labels: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True

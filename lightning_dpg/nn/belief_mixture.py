@@ -53,28 +53,21 @@ class Fused(NamedTuple):
 
     Attributes:
         posteriors: Probabilities of the classes of all nodes, shape ``(N, C)``.
-        log_likelihood: Of the votes and of the known classes, up to a constant.
+        log_likelihood: Of the votes and of what is known of classes, up to a constant.
     """
 
     posteriors: Tensor
     log_likelihood: float
 
 
-def fuse(
-    votes: Votes,
-    log_prior: Tensor,
-    known: Tensor,
-    classes: Tensor,
-    mean_degree: float,
-    restarts: int = 1,
-) -> Fused:
+def fuse(votes: Votes, log_prior: Tensor, mean_degree: float, restarts: int = 1) -> Fused:
     """Fuse votes with a prior; of several starts that of the largest likelihood counts.
 
     Args:
         votes: The votes.
-        log_prior: Log probabilities of the classes before the votes, shape ``(N, C)``.
-        known: Nodes with known classes, shape ``(K,)``.
-        classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+        log_prior: Log probabilities of the classes before the votes, up to a constant of each node,
+            shape ``(N, C)``. Those of a known class are minus infinity for all other classes; a
+            noisy report of a class has its log likelihoods added.
         mean_degree: Mean degree of all nodes.
         restarts: Number of starts. The first one is the prior, the others are the prior with
             public random log odds for each class.
@@ -82,12 +75,12 @@ def fuse(
     source = torch.Generator().manual_seed(_PUBLIC_SEED)
     best: Fused | None = None
     for start in range(restarts):
-        beliefs = log_prior
+        logs = log_prior
         if start:
             # One draw for each node, so that the classes of a start differ by chance.
             push = torch.randn(log_prior.shape, generator=source, dtype=torch.double)
-            beliefs = torch.log_softmax(log_prior + _PUSH * start * push, 1)
-        found = _climb(votes, log_prior, beliefs.exp(), known, classes, mean_degree)
+            logs = log_prior + _PUSH * start * push
+        found = _climb(votes, log_prior, torch.softmax(logs, 1), mean_degree)
         if best is None or found.log_likelihood > best.log_likelihood:
             best = found
     assert best is not None
@@ -107,35 +100,18 @@ def degree_law(mean_degree: float, num_nodes: int) -> tuple[Tensor, Tensor]:
     return grid, torch.diff(below)
 
 
-def _climb(
-    votes: Votes,
-    log_prior: Tensor,
-    beliefs: Tensor,
-    known: Tensor,
-    classes: Tensor,
-    mean_degree: float,
-) -> Fused:
+def _climb(votes: Votes, log_prior: Tensor, beliefs: Tensor, mean_degree: float) -> Fused:
     """Alternate between the probabilities of nodes and the means of classes."""
-    beliefs = beliefs.clone()
-    beliefs[known] = classes
     degrees, law = degree_law(mean_degree, len(log_prior))
     weights = max(mean_degree, _LEAST_DEGREE) * beliefs.sum(0)[:, None].clamp(min=1e-9)
     means = [_inside(beliefs.T @ table / weights) for table in votes.tables]
     for _ in range(_STEPS):
-        beliefs, means, log_likelihood = _step(
-            votes, log_prior, means, known, classes, degrees, law
-        )
+        beliefs, means, log_likelihood = _step(votes, log_prior, means, degrees, law)
     return Fused(beliefs, log_likelihood)
 
 
 def _step(
-    votes: Votes,
-    log_prior: Tensor,
-    means: list[Tensor],
-    known: Tensor,
-    classes: Tensor,
-    degrees: Tensor,
-    law: Tensor,
+    votes: Votes, log_prior: Tensor, means: list[Tensor], degrees: Tensor, law: Tensor
 ) -> tuple[Tensor, list[Tensor], float]:
     """Probabilities of nodes given the means, the means given them, and the log likelihood."""
     size = votes.tables[0].shape[1]
@@ -145,10 +121,6 @@ def _step(
         + spread[:, None] * ((1 - mean.square().sum(1)) / size).clamp(min=_LEAST_VARIANCE)
         for mean in means
     ]  # (G, C) each
-    is_known = torch.zeros(len(log_prior), dtype=torch.bool)
-    is_known[known] = True
-    given = torch.zeros_like(log_prior)
-    given[known] = classes
     beliefs, total = torch.empty_like(log_prior), 0.0
     forms = _forms(means, variances, degrees, law)
     sums = torch.zeros_like(forms)
@@ -161,10 +133,8 @@ def _step(
         by_class = (largest + sizes.log()).T
         joint = log_prior[nodes] + by_class
         evidence = torch.logsumexp(joint, 1)
-        own = (given[nodes] * by_class).sum(1)
-        total += float(torch.where(is_known[nodes], own, evidence).sum())
+        total += float(evidence.sum())
         found = (joint - evidence[:, None]).exp()
-        found = torch.where(is_known[nodes][:, None], given[nodes], found)
         beliefs[nodes] = found
         shares *= found.T / sizes
         sums.addmm_(shares.flatten(0, 1), columns.T)

@@ -92,7 +92,12 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
         num_pairs=None if served is None else served.num_pairs,
     )
     check_trainer(trainer, method)
-    check_rows(type(method).__name__, keeper.row_budget, pays_rows=method.pays_rows)
+    check_rows(
+        type(method).__name__,
+        keeper.row_budget,
+        pays_rows=method.pays_rows,
+        learns_labels=type(method).learns_private_labels,
+    )
     method.accept_budget(keeper.budget, max(trainer.max_steps, 1), keeper.row_budget)
     check_selection(trainer, min(_budgets(keeper)))
     if served is not None and not trainer.predicting:

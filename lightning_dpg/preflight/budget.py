@@ -49,13 +49,16 @@ def check_delta(
         )
 
 
-def check_rows(method: str, row_budget: Budget | None, *, pays_rows: bool) -> None:
+def check_rows(
+    method: str, row_budget: Budget | None, *, pays_rows: bool, learns_labels: bool = False
+) -> None:
     """Refuse private columns without a budget of their own, and such a budget without columns.
 
     Args:
         method: Name of the method.
         row_budget: Budget of the private columns of one node, if the run has one.
         pays_rows: Whether the method reads such columns.
+        learns_labels: Whether it would read private labels, which the data do not have.
 
     Raises:
         MisconfigurationException: If one of both is missing.
@@ -69,6 +72,11 @@ def check_rows(method: str, row_budget: Budget | None, *, pays_rows: bool) -> No
         raise MisconfigurationException(
             f"privacy.row_epsilon {row_budget.epsilon:g}: {method} reads no private column of the "
             "nodes here\nleave it out"
+            + (
+                ", or make the classes private: "
+                "--data.nodes.policy.COLUMN private_label --data.nodes.classes A,B"
+            )
+            * learns_labels
         )
 
 

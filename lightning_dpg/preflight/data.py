@@ -10,6 +10,7 @@ from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
     HoldsPrivateAttributes,
+    HoldsPrivateLabels,
     KeepsBudget,
     KindOfRecords,
     LearnsRecords,
@@ -76,6 +77,13 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
         raise MisconfigurationException(
             f"node attribute {column!r} is private, and {name} protects edges only\n"
             f"leave it out of the run: {policy_option(column, 'drop')}"
+        )
+    labels = records.private_labels if isinstance(records, HoldsPrivateLabels) else None
+    if labels is not None and not method.learns_private_labels:
+        raise MisconfigurationException(
+            f"the label {labels.column!r} is private, and {name} does not protect labels\n"
+            f"take NeighborVotes or NodeNeighborVotes, or leave it out: "
+            f"{policy_option(labels.column, 'drop')}"
         )
     kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
     if kind not in method.kinds:

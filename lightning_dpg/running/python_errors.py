@@ -15,6 +15,11 @@ _OPTIONS: tuple[tuple[str, str], ...] = (
         r"columns\.source and columns\.target\n\(--source NAME --target NAME\)",
         f"source and target {_READ}",
     ),
+    (
+        r"--data\.nodes\.policy\.COLUMN private_label --data\.nodes\.classes A,B",
+        'labels="COLUMN", classes=["A", "B"]',
+    ),
+    (r"--data\.nodes\.classes a,b,c", 'classes=["a", "b", "c"]'),
     (r"--data\.nodes\.policy\.(\w+) (\w+)", r'nodes=Nodes(policy={"\1": "\2"})'),
     (r"--data\.nodes\.policy '({.*})'", r"nodes=Nodes(policy=\1)"),
     (r"--attributes ([\w.]+)", rf'attributes="\1" {_READ}'),

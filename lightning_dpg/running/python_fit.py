@@ -60,6 +60,7 @@ def fit(
     book: str | None = None,
     dataset: str | None = None,
     labels: str | None = None,
+    classes: Sequence[object] | None = None,
     row_epsilon: float | None = None,
     **settings: Any,
 ) -> Release:
@@ -91,8 +92,10 @@ def fit(
             ``sqlite:///book.db``; by default that of the environment variable
             ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         dataset: Name of the data in the book; by default they are recognized.
-        labels: Attribute of the nodes that holds their classes (public), for a method that learns
-            them; by default whole numbers ``y``.
+        labels: Attribute of the nodes that holds their classes, for a method that learns them; by
+            default whole numbers ``y``. They are public unless ``classes`` are given.
+        classes: All classes that a label can have, if the labels are private: they cost
+            ``row_epsilon``. The list is public and must not be collected from the labels.
         row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
         **settings: Arguments of the method's constructor.
 
@@ -138,13 +141,13 @@ def fit(
                     "leave out away, or set default_root_dir of the trainer"
                 )
             _check_budgets(trainer, budget, has_delta=delta is not None)
-            return _fit_with(trainer, budget, writer, chosen, data, config, labels)
+            return _fit_with(trainer, budget, writer, chosen, data, config, labels, classes)
         if config["trainer"]["max_epochs"] is None:
             raise CommandError(
                 f"{chosen.method.__name__} has no shipped configuration that sets its epochs\n"
                 "give trainer=pytorch_lightning.Trainer(max_epochs=...)"
             )
-        module = data_module(data, chosen, labels)
+        module = data_module(data, chosen, labels, classes)
         model = chosen.build(module)
         check_settings(model)
         is_silent = progress is False or not model.is_trained
@@ -211,6 +214,7 @@ def _fit_with(
     data: object,
     config: dict[str, Any],
     labels: str | None,
+    classes: Sequence[object] | None,
 ) -> Release:
     """Fit with the caller's trainer, and restore its callbacks."""
     if trainer.current_epoch or trainer.global_step:
@@ -226,7 +230,7 @@ def _fit_with(
     folder = Path(trainer.log_dir or trainer.default_root_dir)
     for name in (RELEASE, NOT_PRIVATE):
         refuse_foreign_folder(folder / name)
-    module = data_module(data, chosen, labels)
+    module = data_module(data, chosen, labels, classes)
     model = chosen.build(module)
     active = next(each for each in (*before, accountant) if isinstance(each, PrivacyAccountant))
     typed(trainer).callbacks = [*added, *before]

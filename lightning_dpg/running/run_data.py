@@ -15,7 +15,8 @@ from lightning_dpg.running.run_config import config_beside, section_of
 def data_of_run(run: str | Path) -> EdgeListDataModule:
     """Read the private graph of a run, with the nodes and columns of its fit.
 
-    Where a run has published numbers in place of names, its key file numbers the nodes.
+    Where a run has published numbers in place of names, its key file numbers the nodes. The classes
+    of the graph are the true labels where these are private: the data stay with their owner.
 
     Args:
         run: Folder of the run or of its release.
@@ -46,6 +47,8 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
         nodes = arguments.get("nodes") or {}
         if nodes.get("names") == "numbers" and key.is_file():
             _number(module, section, key)
+        if module.private_labels is not None:
+            module.graph.y = module.private_labels.class_numbers()
         return module
     except (Refusal, OSError) as error:
         raise CommandError(

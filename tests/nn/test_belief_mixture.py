@@ -9,6 +9,7 @@ from scipy.stats import lognorm, multivariate_normal
 
 from lightning_dpg.nn import belief_mixture
 from lightning_dpg.nn.belief_mixture import Votes, _step, degree_law, fuse
+from lightning_dpg.nn.class_evidence import known_classes
 
 CLASSES, SIZE = 3, 2
 
@@ -30,9 +31,10 @@ def test_probabilities_means_and_likelihood_of_a_step_are_those_of_loops(monkeyp
     means = [torch.tensor([[0.5, 0.1], [-0.3, 0.4], [0.0, -0.8]], dtype=torch.double)]
     log_prior = torch.log_softmax(torch.arange(21.0).view(7, 3).double().sin(), 1)
     degrees, law = degree_law(5.0, 40)
-    known = torch.tensor([2])
-    rows = torch.eye(3, dtype=torch.double)[classes[known]]
-    found, new, total = _step(Votes([votes], 1.5), log_prior, means, known, rows, degrees, law)
+    known = known_classes(torch.tensor([2]), classes[[2]], CLASSES)
+    log_prior[4] += torch.tensor([0.7, 0.2, 0.1], dtype=torch.double).log()  # of a report
+    with_known = known.added_to(log_prior)
+    found, new, total = _step(Votes([votes], 1.5), with_known, means, degrees, law)
     expected, likelihood = np.zeros((7, 3)), 0.0
     pulls, weights = np.zeros((7, 3)), np.zeros((7, 3))
     for node in range(7):
@@ -50,10 +52,10 @@ def test_probabilities_means_and_likelihood_of_a_step_are_those_of_loops(monkeyp
             pulls[node, label] = densities @ (d / variance) / density
             weights[node, label] = densities @ (d**2 / variance) / density
             if node == 2 and label == classes[2]:
-                likelihood += math.log(density)
+                likelihood += math.log(expected[node, label])
         likelihood += 0 if node == 2 else math.log(expected[node].sum())
     expected /= expected.sum(1, keepdims=True)
-    expected[2] = rows[0]
+    expected[2] = np.eye(CLASSES)[classes[2]]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     regressed = (expected * pulls).T @ votes.numpy() / (expected * weights).sum(0)[:, None]
     regressed /= np.maximum(np.linalg.norm(regressed, axis=1, keepdims=True), 1)
@@ -75,10 +77,10 @@ def test_the_law_of_degrees_is_lognormal_with_the_given_mean():
 def test_few_known_classes_tell_what_each_class_links_to(shift):
     votes, classes = drawn(300, 1.0, shift=shift)
     known = torch.arange(12)
-    rows = torch.eye(CLASSES, dtype=torch.double)[classes[known]]
-    flat = torch.full((300, CLASSES), -math.log(CLASSES), dtype=torch.double)
-    one = fuse(Votes([votes], 1.0), flat, known, rows, 6.0)
-    several = fuse(Votes([votes], 1.0), flat, known, rows, 6.0, restarts=3)
+    flat = torch.zeros(300, CLASSES, dtype=torch.double)
+    prior = known_classes(known, classes[known], CLASSES).added_to(flat)
+    one = fuse(Votes([votes], 1.0), prior, 6.0)
+    several = fuse(Votes([votes], 1.0), prior, 6.0, restarts=3)
     right = (one.posteriors.argmax(1) == classes).double().mean()
     assert right > 0.9
     assert several.log_likelihood >= one.log_likelihood

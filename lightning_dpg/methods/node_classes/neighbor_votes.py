@@ -14,7 +14,6 @@ from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_ro
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import num_edges_entry
 from lightning_dpg.nn.belief_mixture import Votes, fuse
-from lightning_dpg.nn.class_student import as_rows
 from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -86,6 +85,7 @@ class NeighborVotes(NodeClassifier):
         train_fraction: Share of the known classes that the split gives to training instead.
     """
 
+    learns_private_labels = True
     constraints: ClassVar[Constraints] = {
         **NODE_CLASS_SETTINGS,
         "rank": at_least(1),
@@ -150,32 +150,29 @@ class NeighborVotes(NodeClassifier):
             )
             for number in range(1, rounds + 1)
         ]
-        return [count, attributes, moment, *tables]
+        return [*self.label_reads(), count, attributes, moment, *tables]
 
     def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
         """Release the number of edges, the moments and the votes; fuse them."""
         noisy = self.pay(reads["num_edges"], torch.tensor(source.num_edges()))
         self.num_edges = noisy.clamp(0, self.space.num_pairs)
-        known, classes = (
-            self.known_nodes.cpu(),
-            as_rows(self.known_classes.cpu(), len(self.classes)),
-        )
+        evidence = self.evidence()
         self.moments.features.fit(attributes)
         rows, edges = self.moments.rows(attributes), source.edges
         read = reads["attribute_moment"]
         linked = self.pay(read, as_vector(rows.T @ aggregate(edges, rows) / 2))
         self.moments.follow_links(as_matrix(linked), read.scale, attributes)
         rows = self.moments.rows(attributes)
-        self.summed = belief_rows(self.moments.public_beliefs(rows, known, classes))
+        self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
         read = reads["vote_moment"]
         moment = self.pay(read, rows.T @ aggregate(edges, self.summed))
-        posteriors = self.moments.learn(moment, read.scale, rows, known, classes)
-        log_prior = self.moments.log_prior(rows)
+        posteriors = self.moments.learn(moment, read.scale, rows, evidence)
+        log_prior = evidence.added_to(self.moments.log_prior(rows))
         degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
 
         def fused(tables: list[Tensor], noise: float) -> Tensor:
             votes, starts = Votes(tables, noise), self.hparams["restarts"]
-            return fuse(votes, log_prior, known, classes, degree, starts).posteriors
+            return fuse(votes, log_prior, degree, starts).posteriors
 
         rounds, tables = self.hparams["rounds"], list[Tensor]()
         scale = reads["neighbor_votes_1"].scale
@@ -190,7 +187,7 @@ class NeighborVotes(NodeClassifier):
             tables = [torch.stack(tables).mean(0)]
             posteriors = fused(tables, scale / rounds**0.5)
         self.votes = torch.stack(tables)
-        self.moments.learn_posteriors(rows, posteriors)
+        self.moments.learn_posteriors(rows, posteriors, evidence)
         return posteriors
 
     def predict_proba(self, attributes: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_l
 from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.nn.class_student import as_rows
 from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -69,6 +68,7 @@ class NodeNeighborVotes(NodeClassifier):
     """
 
     relation = Relation.EDGES_OF_NODE
+    learns_private_labels = True
     constraints: ClassVar[Constraints] = {
         **NODE_CLASS_SETTINGS,
         "max_edges": at_least(1),
@@ -101,7 +101,7 @@ class NodeNeighborVotes(NodeClassifier):
         """Plan both moments; the number of steps has no effect."""
         most, share = self.hparams["max_edges"], self.hparams["attribute_share"]
         noise = calibrate_noise_multiplier(budget)
-        return [
+        moments = [
             LedgerEntry.proved(
                 f"clipped_{key}_moment",
                 f"moment of attributes and clipped {name} of neighbors",
@@ -118,13 +118,11 @@ class NodeNeighborVotes(NodeClassifier):
                 ("vote", "votes", 1 - share),
             )
         ]
+        return [*self.label_reads(), *moments]
 
     def release(self, source: GraphStatisticsSource, attributes: Tensor, reads: Reads) -> Tensor:
         """Release the moments, and let the student learn from them."""
-        known, classes = (
-            self.known_nodes.cpu(),
-            as_rows(self.known_classes.cpu(), len(self.classes)),
-        )
+        evidence = self.evidence()
         self.moments.features.fit(attributes)
         rows = self.moments.rows(attributes)
         read = reads["clipped_attribute_moment"]
@@ -132,11 +130,11 @@ class NodeNeighborVotes(NodeClassifier):
         # The mean of both halves has less noise beside the diagonal, by the root of 2.
         self.moments.follow_links((linked + linked.T) / 2, read.scale, attributes)
         rows = self.moments.rows(attributes)
-        self.summed = belief_rows(self.moments.public_beliefs(rows, known, classes))
+        self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
         read = reads["clipped_vote_moment"]
         votes = clipped(aggregate(source.edges, self.summed), self.clip)
         moment = self.pay(read, rows.T @ votes)
-        return self.moments.learn(moment, read.scale, rows, known, classes)
+        return self.moments.learn(moment, read.scale, rows, evidence)
 
     def predict_proba(self, attributes: Tensor) -> Tensor:
         """Predict classes from attributes of shape ``(P, F)`` alone: probabilities ``(P, C)``."""

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.class_evidence import ClassEvidence
 from lightning_dpg.nn.class_student import ClassStudent, confidence, self_trained
 from lightning_dpg.nn.linked_rows import link_metric
 from lightning_dpg.nn.resized_buffers import resize_on_loading
@@ -54,28 +55,24 @@ class VoteMoment(nn.Module):
         """
         self.metric = link_metric(moment, self.rows(attributes), noise)
 
-    def public_beliefs(self, rows: Tensor, known: Tensor, classes: Tensor) -> Tensor:
-        """Probabilities of classes from public facts alone, shape ``(N, C)``.
+    def public_beliefs(self, rows: Tensor, evidence: ClassEvidence) -> Tensor:
+        """Probabilities of classes before any vote, shape ``(N, C)``.
 
         Args:
             rows: Rows of all nodes, shape ``(N, r)``.
-            known: Nodes with known classes, shape ``(K,)``.
-            classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+            evidence: What is known of classes (public or released).
         """
-        self.student = self_trained(rows, known, classes, confidence(rows, known, classes))
-        return self._beliefs(rows, known, classes)
+        self.student = self_trained(rows, evidence, confidence(rows, evidence))
+        return _beliefs(self.student(rows), evidence)
 
-    def learn(
-        self, moment: Tensor, noise: float, rows: Tensor, known: Tensor, classes: Tensor
-    ) -> Tensor:
+    def learn(self, moment: Tensor, noise: float, rows: Tensor, evidence: ClassEvidence) -> Tensor:
         """Learn from the released moment, which reads no edge.
 
         Args:
             moment: The released moment, shape ``(r, k)``.
             noise: Standard deviation of the noise of a number in it.
             rows: Rows of all nodes, shape ``(N, r)``.
-            known: Nodes with known classes, shape ``(K,)``.
-            classes: Their classes as rows of 0 and 1, shape ``(K, C)``.
+            evidence: What is known of classes (public or released).
 
         Returns:
             Probabilities of the classes of all nodes, shape ``(N, C)``.
@@ -84,17 +81,17 @@ class VoteMoment(nn.Module):
         # The targets are as sure as the mean of an unsure student and of a public one of this factor.
         factor = 2 * factor / (1 + factor)
         self.moment, self.expected = moment, expected_votes(moment, rows, noise)
-        self.student = self_trained(self._both(rows), known, classes, factor, public)
-        return self._beliefs(self._both(rows), known, classes)
+        self.student = self_trained(self._both(rows), evidence, factor, public)
+        return _beliefs(self.log_prior(rows), evidence)
 
     def log_prior(self, rows: Tensor) -> Tensor:
         """Log probabilities of classes by the student, shape ``(N, C)``."""
         logs: Tensor = self.student(self._both(rows))
         return logs
 
-    def learn_posteriors(self, rows: Tensor, posteriors: Tensor) -> None:
+    def learn_posteriors(self, rows: Tensor, posteriors: Tensor, evidence: ClassEvidence) -> None:
         """Let the student learn released probabilities of all nodes, shape ``(N, C)``."""
-        self.student.fit(self._both(rows), posteriors, 1.0)
+        self.student.fit(self._both(rows), posteriors, 1.0, len(evidence.nodes))
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""
@@ -103,10 +100,9 @@ class VoteMoment(nn.Module):
     def _both(self, rows: Tensor) -> Tensor:
         return torch.cat([rows, rows @ self.expected], 1)
 
-    def _beliefs(self, rows: Tensor, known: Tensor, classes: Tensor) -> Tensor:
-        beliefs: Tensor = self.student(rows).exp()
-        beliefs[known] = classes
-        return beliefs
+
+def _beliefs(logs: Tensor, evidence: ClassEvidence) -> Tensor:
+    return torch.softmax(evidence.added_to(logs), 1)
 
 
 def belief_rows(beliefs: Tensor) -> Tensor:

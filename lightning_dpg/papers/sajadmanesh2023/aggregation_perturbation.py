@@ -154,9 +154,9 @@ class AggregationPerturbation(NodeClassifier):
         """Find the principal components and make the networks, before the optimizer is made."""
         super().setup(stage)
         if stage == "fit" and "encoder" not in self._modules:
-            given = self._given_classes(self.records)
+            classes, *_ = self._find_classes(self.records)
             self.features.fit(self.records.attributes)
-            self.build(len(torch.unique(given[given >= 0])))
+            self.build(len(classes))
 
     def configure_optimizers(self) -> Optimizer:
         """Adam for both networks; it leaves alone what has no gradient in a step."""

@@ -54,6 +54,7 @@ from lightning_dpg.privacy.sensitivity.projected_degrees import (
     projected_edge_count_sensitivity,
     projected_histogram_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.reported_labels import reported_label_sensitivity
 from lightning_dpg.privacy.sensitivity.wedges import wedge_sensitivity
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "projected_degree_sensitivity",
     "projected_edge_count_sensitivity",
     "projected_histogram_sensitivity",
+    "reported_label_sensitivity",
     "vote_moment_sensitivity",
     "vote_sensitivity",
     "wedge_sensitivity",

@@ -14,7 +14,7 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.node_classes import neighbor_votes
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
-from lightning_dpg.nn.class_student import as_rows
+from lightning_dpg.nn.class_evidence import known_classes
 from lightning_dpg.privacy.ledger import PrivacyBudgetExceeded
 from lightning_dpg.privacy.meaning import epsilon_by_edges
 from lightning_dpg.release.statement import privacy_statement
@@ -58,7 +58,7 @@ def test_noise_has_its_scale_and_beliefs_are_those_of_released_values():
     graph, seen = planted(), {}
     module = fitted(graph, 1.0, observer=lambda key, noisy: seen.setdefault(key, noisy))
     scales = {entry.key: entry.scale for entry in module.ledger.entries}
-    known, classes = module.known_nodes, as_rows(module.known_classes, CLASSES)
+    evidence = known_classes(module.known_nodes, module.known_classes, CLASSES)
     own = VoteMoment(8)
     own.features.fit(graph.x)
     rows = own.rows(graph.x)
@@ -68,9 +68,9 @@ def test_noise_has_its_scale_and_beliefs_are_those_of_released_values():
     noise = {"attribute_moment": linked - as_vector(rows.T @ adjacency @ rows / 2)}
     own.follow_links(as_matrix(linked), scale, graph.x)
     rows = own.rows(graph.x)
-    beliefs = belief_rows(own.public_beliefs(rows, known, classes))
+    beliefs = belief_rows(own.public_beliefs(rows, evidence))
     noise["vote_moment"] = seen["vote_moment"] - rows.T @ adjacency @ beliefs
-    posteriors = own.learn(seen["vote_moment"], scales["vote_moment"], rows, known, classes)
+    posteriors = own.learn(seen["vote_moment"], scales["vote_moment"], rows, evidence)
     votes = seen["neighbor_votes_1"]
     noise["neighbor_votes_1"] = votes - adjacency @ belief_rows(posteriors)
     for key, drawn in noise.items():

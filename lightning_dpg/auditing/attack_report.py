@@ -4,7 +4,7 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from lightning_dpg.auditing.link_stealing import BY_ATTRIBUTES
+from lightning_dpg.auditing.link_stealing import BY_ATTRIBUTES, BY_POSTERIORS
 from lightning_dpg.tables import as_json
 
 _ATTRIBUTES = (
@@ -12,6 +12,8 @@ _ATTRIBUTES = (
     "  A release that has not seen the targets scores pairs by them, too: only a difference between",
     "  the two columns can be due to the targets.",
 )
+
+_NOT_PRIVATE = "not private: the numbers were computed from the real graph"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,12 +46,13 @@ class AttackReport:
 
 def _lines(report: dict[str, Any]) -> list[str]:
     """Format the report on a graph."""
-    by_degrees = report["baseline"] == "degrees alone"
+    by_degrees, has_graphs = report["baseline"] == "degrees alone", "graphs" in report
     second, keys = "degrees alone" if by_degrees else "without them", ("auc", "accuracy", "found")
     head = f"{'attack':<31}{'other pairs':<14}{'AUC':>24}{'accuracy':>24}{'found at 1 %':>24}"
     has_attributes = any(row["attack"] == BY_ATTRIBUTES for row in report["link_stealing"])
     text = [
-        f"links: {report['targets']} of {report['edges']} edges; {report['graphs']} graphs",
+        f"links: {report['targets']} of {report['edges']} edges; "
+        + (f"{report['graphs']} graphs" if has_graphs else f"classes of {report['nodes']} nodes"),
         f"{head}   {second}: AUC, accuracy, found",
     ]
     for row in report["link_stealing"]:
@@ -61,6 +64,10 @@ def _lines(report: dict[str, Any]) -> list[str]:
         "  Of two pairs the AUC is how often the edge scores higher; chance is .5, and degrees alone",
         "  give more unless both have the same. Found: edges named at 1 % false alarms; chance is .01.",
         *(_ATTRIBUTES if has_attributes else ()),
+    ]
+    if not has_graphs:
+        return [*text, *_beyond_lines(report), "", _NOT_PRIVATE]
+    text += [
         "",
         f"names: nodes found by what is known of them; {second} in brackets",
     ]
@@ -83,9 +90,23 @@ def _lines(report: dict[str, Any]) -> list[str]:
         "  Accuracy over as many pairs without a link; chance is .5. The first line is what the",
         "  structure of the rest gives away of a link that nobody has seen.",
         "",
-        "not private: the numbers were computed from the real graph",
+        _NOT_PRIVATE,
     ]
     return text
+
+
+def _beyond_lines(report: dict[str, Any]) -> list[str]:
+    """Format how much more predicted classes tell than attributes do."""
+    return [
+        "",
+        f"{BY_POSTERIORS}: AUC minus that of {BY_ATTRIBUTES}",
+        *(
+            f"{'':<31}{row['others']:<14}{_interval(row['auc'], '+.3f'):>28}"
+            for row in report["beyond_attributes"]
+        ),
+        "  Above 0, classes tell more about links than attributes do. Influence of a node's attributes",
+        "  on the class of another one is 0 (AUC .5) where classes follow from a node's own ones.",
+    ]
 
 
 def _set_lines(report: dict[str, Any]) -> list[str]:
@@ -111,10 +132,10 @@ def _set_lines(report: dict[str, Any]) -> list[str]:
     ]
 
 
-def _interval(estimate: dict[str, float]) -> str:
-    low, high = _share(estimate["low"]), _share(estimate["high"])
-    return f"{_share(estimate['value'])} ({low} to {high})"
+def _interval(estimate: dict[str, float], form: str = ".3f") -> str:
+    value, low, high = (_share(estimate[key], form) for key in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
 
 
-def _share(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")
+def _share(value: float, form: str = ".3f") -> str:
+    return f"{value:{form}}".replace("0.", ".", 1)

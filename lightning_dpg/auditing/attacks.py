@@ -20,11 +20,13 @@ from lightning_dpg.auditing.link_stealing import (
     Published,
     Separation,
     aligned_by_degree,
+    beyond_attributes,
     candidates,
     predict_links,
     steal_links,
     with_degrees_alone,
 )
+from lightning_dpg.auditing.prediction_scores import Predictions
 from lightning_dpg.auditing.public_attributes import (
     on_published_nodes,
     on_released_nodes,
@@ -40,6 +42,7 @@ from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.release.reader import open_release
@@ -71,7 +74,7 @@ def attack(
     """Attack a release, and compare with a release that has not seen the targets.
 
     The attacks are link stealing, re-identification of nodes and link prediction; of a set of graphs
-    link prediction alone. Reads the private graph: the numbers are not private.
+    link prediction alone, and of a release of classes of nodes link stealing alone. Reads the private graph: the numbers are not private.
 
     Args:
         real: The real graph, or the set of graphs, as for :func:`lightning_dpg.fit`; or, alone, the
@@ -146,6 +149,11 @@ def attack_published(
             view = published_graphs(drawn, graph)
         if attributes is not None:
             view = view._replace(attributes=attributes.x)
+        elif view.predictions is not None:
+            raise CommandError(
+                "attack compares classes with public attributes of the nodes, which it does not find\n"
+                "give data that hold them, and a configuration with nodes: {attributes: from_graph}"
+            )
         values = attack_graph(graph, view, settings, attributes)
     return AttackReport({"graph": name_of_graph(real, data_class)._asdict(), **values})
 
@@ -156,7 +164,7 @@ def attack_graph(
     settings: Mapping[str, Any] | None = None,
     attributes: NodeAttributes | None = None,
 ) -> dict[str, Any]:
-    """Try link stealing, re-identification and link prediction.
+    """Try link stealing and, where graphs are drawn, re-identification and link prediction.
 
     Compare each attack with the same attack on a baseline release that has not seen the targets.
 
@@ -183,34 +191,44 @@ def attack_graph(
     targets = candidates(real, edges[order[:num_targets]])
     hidden = candidates(real, edges[order[: min(num_hidden, MOST_TARGETS)]])
     visible = space.graph(edges[order[num_hidden:]], real.node_names)
-    if settings is None:
-        without, generated = with_degrees_alone(published), published
-    else:
-        rest = space.graph(edges[order[num_targets:]], real.node_names)
-        if attributes is not None:
-            settings = with_own_attributes(settings)
-            attach(rest, attributes)
-            attach(visible, attributes)
-        without, generated = (
-            _fit_again(part, settings, count)._replace(attributes=published.attributes)
-            for part in (rest, visible)
-        )
+    rest = space.graph(edges[order[num_targets:]], real.node_names)
+    if attributes is not None:
+        settings = settings and with_own_attributes(settings)
+        attach(rest, attributes)
+        attach(visible, attributes)
+
+    def fitted(part: Data) -> Published:
+        """What the attacker would have of a release of a part of the graph."""
+        if settings is None:
+            return with_degrees_alone(published)
+        return _fit_again(part, settings, count)._replace(attributes=published.attributes)
+
+    without = fitted(rest)
     stolen, stolen_without = (steal_links(each, targets) for each in (published, without))
-    by_release, by_chance = (reidentify(real, each.graphs) for each in (published, without))
-    ties = torch.Generator().manual_seed(SEED)
-    aligned = [aligned_by_degree(graph, visible, ties) for graph in generated.graphs]
-    return {
+    blind = None if published.predictions else "degrees alone"
+    values = {
         "nodes": real.num_nodes,
         "edges": len(edges),
-        "graphs": count,
+        **({} if published.predictions else {"graphs": count}),
         "targets": num_targets,
-        "baseline": "degrees alone" if settings is None else "fitted without the targets",
+        "baseline": "fitted without the targets" if settings else blind,
         "confidence": CONFIDENCE,
         "link_stealing": [
             {"attack": name, "others": others}
             | {"release": _plain(measured), "baseline": _plain(stolen_without.get((name, others)))}
             for (name, others), measured in stolen.items()
         ],
+    }
+    predictions, x = published.predictions, published.attributes
+    if predictions is not None and x is not None:  # classes have no graphs to look into
+        beyond = beyond_attributes(predictions.posteriors, x, targets)
+        rows = [{"others": others, "auc": one._asdict()} for others, one in beyond.items()]
+        return values | {"beyond_attributes": rows}
+    by_release, by_chance = (reidentify(real, each.graphs) for each in (published, without))
+    ties = torch.Generator().manual_seed(SEED)
+    generated = published if settings is None else fitted(visible)
+    aligned = [aligned_by_degree(graph, visible, ties) for graph in generated.graphs]
+    return values | {
         "reidentification": [
             {"knowledge": name, "chance": 1 / real.num_nodes}
             | {"release": share._asdict(), "baseline": by_chance[name]._asdict()}
@@ -294,19 +312,23 @@ def _opened(published: Any) -> Release | list[Any]:
 def published_release(release: Release, real: Data) -> Published:
     """Collect the attacker's view of a release: graphs of the first public seeds and pair scores.
 
+    Of a release of classes, the view is its predictions.
+
     Args:
         release: A release, opened.
         real: Real graph, whose nodes the drawn graphs share.
 
     Raises:
-        CommandError: If the release draws no graphs, or graphs of another size.
+        CommandError: If the release draws no graphs and predicts no classes, or is of other nodes.
     """
-    if not isinstance(release.method, Synthesizer):
+    if not isinstance(release.method, Synthesizer | NodeClassifier):
         raise CommandError(
             f"{type(release.method).__name__} releases features of graphs, and attack asks for a "
-            "release that draws graphs"
+            "release that draws graphs or predicts classes of nodes"
         )
     published = _draw(release, NUM_GRAPHS)
+    if isinstance(release.method, NodeClassifier):
+        return published._replace(predictions=_on_nodes(published, release.method, real))
     # Scores use node numbers, which are those of the graph of the fit.
     same_numbers = release.method.node_names == list(real.node_names)
     graphs = published_graphs(list(published.graphs), real).graphs
@@ -331,8 +353,26 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
     return Published(aligned)
 
 
+def _on_nodes(published: Published, method: NodeClassifier, real: Data) -> Predictions:
+    """Put predictions on the node numbers of the real graph."""
+    assert published.predictions is not None
+    number = {name: place for place, name in enumerate(method.node_names or ())}
+    if number.keys() != set(real.node_names):
+        raise CommandError(
+            f"the real graph has {real.num_nodes} nodes, what was published {len(number)}, and their "
+            "names are not the same\ngive the graph that the method was fitted on"
+        )
+    order = torch.tensor([number[name] for name in real.node_names])
+    return published.predictions._replace(posteriors=published.predictions.posteriors[order])
+
+
 def _draw(release: Release, num_graphs: int) -> Published:
     """Draw graphs with the first public seeds, and take the scores of the generator."""
+    if isinstance(release.method, NodeClassifier):
+        found = torch.from_numpy(release.predict_proba())
+        # Each node is asked for by its attributes alone, as a new node is.
+        ask = lambda nodes, rows: torch.from_numpy(release.predict_proba(rows))
+        return Published([], predictions=Predictions(found, ask))
     return Published([release.sample(seed) for seed in range(num_graphs)], release.method.score)
 
 

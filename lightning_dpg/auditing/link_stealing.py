@@ -13,6 +13,7 @@ from scipy.stats import beta, norm, rankdata
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.prediction_scores import Predictions, influence, similarity
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
@@ -27,6 +28,9 @@ SEED = 0
 """Public: seed of all choices."""
 BY_ATTRIBUTES = "public attributes alone"
 """Attack that reads no release."""
+BY_POSTERIORS = "similarity of classes"
+"""Attack by released probabilities of the classes of nodes."""
+Values = NDArray[np.float64]
 _OTHERS_PER_EDGE = 10
 _RANK = 32
 _WALK = 4
@@ -35,12 +39,14 @@ _WALK = 4
 class Published(NamedTuple):
     """The attacker's view: graphs on the nodes of the real graph, and optional scores of pairs.
 
-    Attributes of the nodes are public, shape ``(N, F)``; the attacker has them without a release.
+    A release of classes has predictions, and no graphs. Attributes of the nodes are public, shape
+    ``(N, F)``; the attacker has them without a release.
     """
 
     graphs: Sequence[Data]
     score: Callable[[Tensor], Tensor] | None = None
     attributes: Tensor | None = None
+    predictions: Predictions | None = None
 
 
 class Candidates(NamedTuple):
@@ -91,7 +97,7 @@ def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
     # Between the points of the curve, coins break ties.
     right = float(np.interp(1.0, alarms + hits, hits))
     return Separation(
-        _area(scores[:count], scores[count:]),
+        area((edge_scores, other_scores)),
         proportion(right * count, count),
         proportion(float(np.interp(FALSE_ALARMS, alarms, hits)) * count, count),
     )
@@ -105,15 +111,31 @@ def proportion(successes: float, trials: int) -> Estimate:
     return Estimate(successes / trials, float(low), float(high))
 
 
-def _area(edge_scores: NDArray[np.float64], other_scores: NDArray[np.float64]) -> Estimate:
-    count, others = len(edge_scores), len(other_scores)
-    ranks = rankdata(np.concatenate([edge_scores, other_scores]))
-    below = (ranks[:count] - rankdata(edge_scores)) / others
-    above = 1 - (ranks[count:] - rankdata(other_scores)) / count
-    area = float(below.mean())
-    error = float(np.sqrt(below.var(ddof=1) / count + above.var(ddof=1) / others))
+def area(scores: tuple[Tensor, Tensor], less: tuple[Tensor, Tensor] | None = None) -> Estimate:
+    """Measure the AUC of scores, with the interval of DeLong et al., see :func:`separation`.
+
+    Args:
+        scores: Scores of edges, shape ``(P,)``, and of other pairs, shape ``(Q,)``.
+        less: Other scores of the same pairs, whose AUC is subtracted.
+    """
+    below, above = _ranks(*scores)
+    if less is not None:
+        of_less = _ranks(*less)
+        below, above = below - of_less[0], above - of_less[1]
+    value = float(below.mean())
+    error = float(np.sqrt(below.var(ddof=1) / len(below) + above.var(ddof=1) / len(above)))
     reach = float(norm.ppf((1 + CONFIDENCE) / 2)) * error
-    return Estimate(area, max(area - reach, 0.0), min(area + reach, 1.0))
+    least = 0.0 if less is None else -1.0
+    return Estimate(value, max(value - reach, least), min(value + reach, 1.0))
+
+
+def _ranks(edge_scores: Tensor, other_scores: Tensor) -> tuple[Values, Values]:
+    """Return the share of other pairs below each edge, and that of edges above each other pair."""
+    edges, others = (scores.double().cpu().numpy() for scores in (edge_scores, other_scores))
+    ranks = rankdata(np.concatenate([edges, others]))
+    below = (ranks[: len(edges)] - rankdata(edges)) / len(others)
+    above = 1 - (ranks[len(edges) :] - rankdata(others)) / len(edges)
+    return below, above
 
 
 def candidates(real: Data, edges: Tensor) -> Candidates:
@@ -137,25 +159,59 @@ def candidates(real: Data, edges: Tensor) -> Candidates:
 
 def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str], Separation]:
     """Measure the success of each attack on links against each kind of other pairs."""
-    every = torch.cat([pairs.edges, *pairs.others.values()])
-    scores = {
-        "edges": edge_shares(published.graphs, every),
-        "common neighbors": adamic_adar(published.graphs, every),
-        "edges, then common neighbors": edges_then_neighbors(published.graphs, every),
-    }
+    every = _all_of(pairs)
+    scores = {}
+    if published.graphs:
+        scores |= {
+            "edges": edge_shares(published.graphs, every),
+            "common neighbors": adamic_adar(published.graphs, every),
+            "edges, then common neighbors": edges_then_neighbors(published.graphs, every),
+        }
     if published.score is not None:
         with torch.no_grad():
             scores["scores of the generator"] = published.score(every).cpu()
+    if published.predictions is not None:
+        scores[BY_POSTERIORS] = similarity(published.predictions.posteriors, every)
+        if published.attributes is not None:
+            found = influence(published.predictions, published.attributes, every)
+            scores["influence on predictions"] = found
     if published.attributes is not None:
-        num_left = space_of(published.graphs[0]).num_left
+        num_left = space_of(published.graphs[0]).num_left if published.graphs else None
         scores[BY_ATTRIBUTES] = attributes_alone(published.attributes, num_left)(every)
-    sizes = [len(pairs.edges), *map(len, pairs.others.values())]
     return {
-        (name, kind): separation(of_edges, of_others)
+        (name, kind): separation(*each)
         for name, values in scores.items()
-        for of_edges, *rest in [torch.split(values, sizes)]
-        for kind, of_others in zip(pairs.others, rest, strict=True)
+        for kind, each in _against_each(pairs, values).items()
     }
+
+
+def beyond_attributes(
+    posteriors: Tensor, attributes: Tensor, pairs: Candidates
+) -> dict[str, Estimate]:
+    """Measure how much larger the AUC is by released posteriors than by public attributes.
+
+    Args:
+        posteriors: Released probabilities of the classes of the nodes, shape ``(N, C)``.
+        attributes: Public attributes, shape ``(N, F)``.
+        pairs: Edges and other pairs.
+
+    Returns:
+        Difference for each kind of other pairs, as of two scores of the same pairs.
+    """
+    every = _all_of(pairs)
+    by_posteriors = _against_each(pairs, similarity(posteriors, every))
+    by_attributes = _against_each(pairs, attributes_alone(attributes)(every))
+    return {kind: area(by_posteriors[kind], by_attributes[kind]) for kind in pairs.others}
+
+
+def _all_of(pairs: Candidates) -> Tensor:
+    return torch.cat([pairs.edges, *pairs.others.values()])
+
+
+def _against_each(pairs: Candidates, values: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+    """Return scores of the edges, and those of other pairs, for each kind of other pairs."""
+    of_edges, *rest = torch.split(values, [len(pairs.edges), *map(len, pairs.others.values())])
+    return {kind: (of_edges, part) for kind, part in zip(pairs.others, rest, strict=True)}
 
 
 def with_degrees_alone(published: Published) -> Published:

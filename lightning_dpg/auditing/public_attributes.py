@@ -11,6 +11,7 @@ from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, own_attributes
 from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, encode
 from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import add_nodes
 from lightning_dpg.release.release import Release
@@ -19,7 +20,7 @@ from lightning_dpg.release.release import Release
 def on_released_nodes(graph: Data, release: Release | None) -> Data:
     """Add the nodes of a release that an edge list does not name, because they have no edge."""
     method = None if release is None else release.method
-    if not isinstance(method, Synthesizer) or method.node_names is None:
+    if not isinstance(method, Synthesizer | NodeClassifier) or method.node_names is None:
         return graph
     names = method.node_names
     if not set(graph.node_names) < set(names):
@@ -43,7 +44,8 @@ def public_attributes(
     """Find the public attributes of the nodes of a graph, in their order.
 
     A release has the attributes of its method. Without them, a configuration with
-    ``nodes.attributes: from_graph`` takes the attributes of the graph itself.
+    ``nodes.attributes: from_graph`` takes the attributes of the graph itself, and so does a release of
+    classes without a configuration.
 
     Args:
         release: The attacked release, if it is one.
@@ -63,7 +65,8 @@ def public_attributes(
             rows: NodeAttributes = attributes.of_nodes(order)
             return rows
     nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
-    if nodes.attributes != FROM_GRAPH:
+    is_of_classes = release is not None and isinstance(release.method, NodeClassifier)
+    if nodes.attributes != FROM_GRAPH and not (is_of_classes and settings is None):
         return None
     source = getattr(source, "source", source)  # of a data module
     table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)

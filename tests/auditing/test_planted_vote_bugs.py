@@ -11,8 +11,14 @@ import torch
 
 from lightning_dpg.auditing.worst_cases import Star, plant_stars
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.methods import AttributeMoments, NeighborVotes, NodeNeighborVotes
+from lightning_dpg.methods import (
+    AggregationPerturbation,
+    AttributeMoments,
+    NeighborVotes,
+    NodeNeighborVotes,
+)
 from lightning_dpg.methods.node_classes import neighbor_votes
+from lightning_dpg.privacy import aggregation_perturbation
 from tests.attributed import classified, classified_twins, twins
 from tests.auditing.test_planted_bugs import AUDITS, Row, check, half, off
 from tests.planting import audited
@@ -21,6 +27,7 @@ COUNT, MOST = 8, 6
 PAIRS = [[2 * pair, 2 * pair + 1] for pair in range(COUNT)]
 TWINS = partial(classified_twins, COUNT)
 VOTES = partial(NeighborVotes, rank=COUNT, rounds=2)
+SUMS = partial(AggregationPerturbation, rank=COUNT, encoder_steps=1, classifier_steps=1)
 MOMENT = "vote_moment"
 TABLES = ("neighbor_votes_1", "neighbor_votes_2")
 
@@ -42,6 +49,11 @@ def sensitivity_of_one(patch):
     patch.setattr(neighbor_votes, "vote_moment_sensitivity", lambda: 1.0)
 
 
+def noise_of_the_authors(patch):
+    """The noise of GAP's code: the sensitivity of a directed edge in place of the root of 2."""
+    patch.setattr(aggregation_perturbation, "aggregation_sensitivity", lambda: 1.0)
+
+
 ROWS = {
     "NeighborVotes moment off": Row(VOTES, 1, PAIRS, 6, off(MOMENT), 1e-5, TWINS),
     "NeighborVotes votes off": Row(VOTES, 1, PAIRS, 6, off(*TABLES), 1e-5, TWINS),
@@ -50,10 +62,20 @@ ROWS = {
         partial(VOTES, moment_share=0.1), 4, PAIRS, 80, half(*TABLES), 1e-5, TWINS
     ),
     "NeighborVotes moment of sensitivity 1": Row(
-        partial(VOTES, moment_share=0.9), 4, PAIRS, 80, sensitivity_of_one, 1e-5, TWINS
+        partial(VOTES, attribute_share=0.05, moment_share=0.9),
+        *(4, PAIRS, 80, sensitivity_of_one, 1e-5, TWINS),
+    ),
+    "NeighborVotes attributes off": Row(VOTES, 1, PAIRS, 6, off("attribute_moment"), 1e-5, TWINS),
+    "AggregationPerturbation off": Row(SUMS, 1, PAIRS, 6, off(), 1e-5, TWINS),
+    "AggregationPerturbation with the authors' noise": Row(
+        SUMS, 4, PAIRS, 160, noise_of_the_authors, 1e-5, TWINS
     ),
     "NodeNeighborVotes off": Row(
         partial(NodeNeighborVotes, MOST, rank=16), 1, stars, 6, off(), 1e-5, strangers
+    ),
+    "NodeNeighborVotes attributes off": Row(
+        partial(NodeNeighborVotes, MOST, rank=16),
+        *(1, stars, 6, off("clipped_attribute_moment"), 1e-5, strangers),
     ),
     "NodeNeighborVotes half": Row(
         partial(NodeNeighborVotes, MOST, rank=16), 4, stars, 80, half(), 1e-5, strangers
@@ -77,8 +99,12 @@ def test_a_planted_bug_is_caught(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "read", "canaries"),
-    [(VOTES, TWINS, PAIRS), (partial(NodeNeighborVotes, MOST, rank=16), strangers, stars)],
-    ids=["edge", "node"],
+    [
+        (VOTES, TWINS, PAIRS),
+        (SUMS, TWINS, PAIRS),
+        (partial(NodeNeighborVotes, MOST, rank=16), strangers, stars),
+    ],
+    ids=["votes", "sums", "node"],
 )
 def test_the_proved_epsilon_comes_near_the_claim_from_below(make, read, canaries):
     """Gaussian noise without sampling leaves an audit no room but that of chance."""

@@ -1,51 +1,64 @@
-"""Canaries of classifiers move noiseless moments and tables by the whole sensitivity."""
+"""Canaries of classifiers move noiseless moments and sums by the whole sensitivity."""
 
 import pytest
+import pytorch_lightning as pl
 import torch
+from torch.nn.functional import normalize
 
 from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars, star_of
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
+from lightning_dpg.methods import AggregationPerturbation, NeighborVotes, NodeNeighborVotes
+from lightning_dpg.methods.node_classes import neighbor_votes
+from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.privacy.sensitivity import (
-    node_vote_moment_sensitivity,
-    vote_moment_sensitivity,
-    vote_sensitivity,
-)
 from tests.attributed import classified_groups
 from tests.training import quiet_trainer
 
 BUDGET = Budget(float("inf"), 1e-5)
+FINITE = Budget(1.0, 1e-5)
 
 
-def exact(method, data):
-    """Values that a method reads, without noise, and the rows of which the last one has sums."""
+def exact(method, data, released=None):
+    """Values that a method reads, of which ``released`` ones are published in place of others."""
     seen = {}
-    method.ledger.observer = lambda key, value: seen.setdefault(key, value)
+
+    def publish(key, value):
+        seen[key] = value
+        return value if released is None else released[key]
+
+    method.ledger.publish = publish
     quiet_trainer(PrivacyAccountant(*BUDGET)).fit(method, data)
     return seen
 
 
 def moved(make, data, edges):
-    """Distances of what a method reads with some more edges from what it reads without them."""
-    before = exact(make(), data)
+    """Distances of what a method reads with some more edges, over the proved sensitivities.
+
+    A sensitivity is a bound for equal earlier releases, so the second run publishes those of the first.
+    """
+    pl.seed_everything(0, verbose=False)
+    before, bounds = exact(make(), data), {read.key: read for read in make().plan(FINITE, 1)}
     find_sites(data).insert(edges)
-    after = exact(make(), data)
-    return {key: float((after[key] - before[key]).double().norm()) for key in before}
+    pl.seed_everything(0, verbose=False)
+    after = exact(make(), data, before)
+    return {
+        key: float((after[key] - value).double().norm()) / bounds[key].sensitivity
+        for key, value in before.items()
+    }
 
 
-def test_an_edge_between_twins_moves_the_moment_by_its_sensitivity():
+def test_an_edge_between_twins_moves_all_reads_by_their_sensitivities():
     data, pairs = classified_groups(), torch.tensor([[3, 40], [21, 55]])
     given = data.graph.x.clone(), data.graph.y.clone()
     assert not set(map(tuple, pairs.tolist())) & set(map(tuple, data.edges.tolist()))
     make_twins(data, pairs)
-    far = moved(lambda: NeighborVotes(rank=8, rounds=1), data, pairs[:1])
-    # Public rows are single numbers of 32 bits, so that their lengths are 1 but for that.
-    assert far["vote_moment"] == pytest.approx(vote_moment_sensitivity(), rel=1e-5)
-    assert far["num_edges"] == 1
+    far = moved(lambda: NeighborVotes(rank=8, rounds=2), data, pairs[:1])
+    # A millionth of a sensitivity is for rounding, and rows have 32 bits.
+    assert len(far) == 5
+    assert all(part == pytest.approx(1, rel=1e-5) for part in far.values())
     assert torch.equal(data.graph.x, given[0])  # the source stays
     assert torch.equal(data.graph.y, given[1])
     x, y = data.train_graph.x, data.train_graph.y
@@ -53,15 +66,30 @@ def test_an_edge_between_twins_moves_the_moment_by_its_sensitivity():
     assert y[pairs].tolist() == [[0, 0], [0, 0]]  # the class of the end that has one
 
 
-def test_an_edge_moves_a_table_by_its_sensitivity():
-    """Beliefs of a table follow from the moment, which is given here."""
-    data, method = classified_groups(), NeighborVotes(rank=8, rounds=1)
-    exact(method, data)
-    first, second = method.summed[[3, 40]].square().sum(1)
-    assert float((first + second).sqrt()) == pytest.approx(vote_sensitivity(), rel=1e-5)
+def test_beliefs_that_are_not_released_move_votes_by_more_than_their_sensitivity(monkeypatch):
+    data, pair = classified_groups(), torch.tensor([[3, 40]])
+    honest = moved(lambda: NeighborVotes(rank=8, rounds=1), data, pair)
+    assert max(honest.values()) < 1 + 1e-5  # nodes of other attributes
+    data, belief_rows = classified_groups(), neighbor_votes.belief_rows
+
+    def of_raw_edges(beliefs):
+        """Directions of beliefs that follow from edges which nobody has paid for."""
+        rows = belief_rows(beliefs)
+        return normalize(rows + aggregate(data.edges, rows))
+
+    monkeypatch.setattr(neighbor_votes, "belief_rows", of_raw_edges)
+    assert moved(lambda: NeighborVotes(rank=8, rounds=1), data, pair)["neighbor_votes_1"] > 1.05
 
 
-def test_a_star_moves_the_clipped_moment_by_its_sensitivity():
+def test_an_edge_moves_each_hop_by_its_sensitivity():
+    data, pairs = classified_groups(), torch.tensor([[3, 40]])
+    make_twins(data, pairs)
+    settings = {"encoder_steps": 2, "classifier_steps": 2}
+    far = moved(lambda: AggregationPerturbation(**settings), data, pairs)
+    assert far == pytest.approx({"neighbor_sums_1": 1, "neighbor_sums_2": 1}, rel=1e-5)
+
+
+def test_a_star_moves_the_clipped_moments_by_their_sensitivities():
     data, most = classified_groups(), 13
     star = star_of(NodeNeighborVotes(most, rank=8), BUDGET)
     assert star == Star(most, -(-most // 6))
@@ -74,9 +102,10 @@ def test_a_star_moves_the_clipped_moment_by_its_sensitivity():
     # One vote of each of two other classes, so often that they outweigh the clip.
     assert (edges == center).sum() == 2 * star.others
     far = moved(lambda: NodeNeighborVotes(most, rank=8), data, stars[0])
-    bound = node_vote_moment_sensitivity(most, most / 6)
-    assert far["clipped_vote_moment"] == pytest.approx(bound, rel=1e-5)
-    assert bound > most + most / 6  # as if the node had no other neighbor
+    assert far["clipped_vote_moment"] == pytest.approx(1, rel=1e-5)
+    # Directions of classes add up to 0. Attributes of other nodes need not be opposite to a row, and
+    # without them the votes of the center turn from 0: 7 / 8 of the sensitivity.
+    assert 7 / 8 < far["clipped_attribute_moment"] < 1
 
 
 def test_stars_that_have_no_place_are_refused():

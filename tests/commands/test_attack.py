@@ -230,3 +230,44 @@ def test_attributes_given_in_python_are_known_to_both_columns(folder):
     rows = {(row["attack"], row["others"]): row for row in numbers["link_stealing"]}
     assert rows["public attributes alone", "any"]["release"]["auc"]["value"] > 0.8
     assert rows["scores of the generator", "any"]["baseline"]["auc"]["value"] > 0.8
+
+
+def test_a_release_of_classes_is_attacked_by_its_predictions(folder, capsys):
+    release = dpg.fit("planted_classes", "neighbor_votes", epsilon=1.0, delta=1e-5)
+    release.save(folder / "out")
+    alone = report(capsys, "planted_classes", "out")  # has no configuration to fit again with
+    assert alone["baseline"] is None
+    numbers = report(capsys, "planted_classes", "out", "--baseline-config", "neighbor_votes")
+    assert numbers["beyond_attributes"] == alone["beyond_attributes"]
+    assert list(numbers) == [
+        *("command", "graph", "nodes", "edges", "targets", "baseline", "confidence"),
+        *("link_stealing", "beyond_attributes"),
+    ]
+    assert numbers["baseline"] == "fitted without the targets"
+    rows = {(row["attack"], row["others"]): row for row in numbers["link_stealing"]}
+    assert len(rows) == 6
+    for others in ("any", "equal degrees"):
+        unseen = {"value": 0.5, "low": 0.5, "high": 0.5}
+        asked = rows["influence on predictions", others]
+        assert asked["release"]["auc"] == asked["baseline"]["auc"] == unseen
+        alone = rows["public attributes alone", others]
+        assert alone["release"] == alone["baseline"]
+    (beyond, _) = numbers["beyond_attributes"]
+    by_classes, alone = (
+        rows[name, "any"]["release"]["auc"]["value"]
+        for name in ("similarity of classes", "public attributes alone")
+    )
+    assert beyond["auc"]["value"] == pytest.approx(by_classes - alone)
+    printed = str(dpg.attack("planted_classes", release))
+    assert "classes of 200 nodes" in printed
+    assert "AUC minus that of public attributes alone" in printed
+    assert "names:" not in printed
+
+
+def test_classes_of_other_nodes_are_no_release_of_the_graph(folder):
+    release = dpg.fit("planted_classes", "neighbor_votes", epsilon=1.0, delta=1e-5)
+    other = nx.relabel_nodes(nx.karate_club_graph(), lambda node: f"person {node}")
+    with pytest.raises(CommandError, match="200, and their names are not the same"):
+        dpg.attack(other, release)
+    with pytest.raises(CommandError, match="holds no attributes"):
+        dpg.attack(folder / "random.edges", release)

@@ -82,7 +82,7 @@ def write_cards_of_all_kinds(folder):
     for accountant in (PURE, APPROXIMATE, "PLD", "PRV", "GDP", "RDP", "a sum of our own"):
         card_of(statement(accountant=accountant))
     audit = {"method": "Any", "epsilon_lower_bound": 0.3, "confidence": 0.95}
-    attack = {"link_prediction": {"generated": {"value": 0.6}}}
+    attack = {"confidence": 0.95, "link_prediction": {"generated": {"value": 0.6}}}
     shares = {"attack": "nearest", "release": {"found": {"value": 0.2}}}
     attack["link_stealing"] = [shares | {"baseline": {"found": {"value": 0.1}}}]
     for is_public in (False, True):

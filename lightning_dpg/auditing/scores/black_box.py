@@ -48,6 +48,7 @@ from lightning_dpg.papers.jin2022.central_gromov_wasserstein import (
 )
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.papers.jin2022.reports import BOUNDS
+from lightning_dpg.papers.sajadmanesh2023.aggregation_perturbation import AggregationPerturbation
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.release.writer import plain_settings
 
@@ -82,7 +83,7 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
             method, data, law.reports_of(method.features), pairs, known_graph
         )
     if "neighbor_sums_1" in entries:
-        return _neighbor_sums(method, pairs, known_graph)
+        return _neighbor_sums(method, data, pairs, known_graph)
     if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):
         return _subgraph_counts(method, pairs, known_graph)
     if isinstance(method, NodeClassifier):
@@ -148,21 +149,31 @@ def _generator(method: Synthesizer, pairs: Tensor, known_graph: Data) -> Tensor:
     return likelihood - (degrees + 1.0)[pairs].log().sum(1)
 
 
-def _neighbor_sums(method: CentralGromovWasserstein, pairs: Tensor, known_graph: Data) -> Tensor:
-    """Score the noisy sums of all hops, which follow the features in the rows."""
+def _neighbor_sums(
+    method: CentralGromovWasserstein | AggregationPerturbation,
+    data: Any,
+    pairs: Tensor,
+    known_graph: Data,
+) -> Tensor:
+    """Score the noisy sums of all hops; the first one has sums of public rows."""
     total = torch.zeros(len(pairs), dtype=torch.double)
-    entry = method.ledger.last_entry("neighbor_sums_1")
-    x, *sums = method.rows.cpu().chunk(1 + method.hparams["hops"], 1)
+    entry, hops = method.ledger.last_entry("neighbor_sums_1"), method.hparams["hops"]
+    if isinstance(method, AggregationPerturbation):
+        x = method.encoder.encode(method.features(data.records.attributes)).cpu()
+        sums = method.sums.cpu().chunk(hops, 1)
+    else:
+        x, *sums = method.rows.cpu().chunk(1 + hops, 1)
     for summed, noisy in zip([x, *sums], sums, strict=False):
         total += sums_score(summed, noisy, entry, pairs.cpu(), known_graph)
     return total
 
 
 def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Data) -> Tensor:
-    """Score all noisy values of a classifier, which its release holds.
+    """Score the noisy values that the release of a classifier holds.
 
     The attacker runs the method on the known edges with the released values in place of noisy ones.
-    Everything between them is a function of releases, and so it is as in the fit.
+    Everything between them is a function of releases, and so it is as in the fit. Of the moment of
+    attributes only a function is released, the metric, which the attacker takes as it is.
     """
     released = released_values(method)
     replay: Any = type(method)(**plain_settings(method))
@@ -170,12 +181,14 @@ def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Dat
     total = torch.zeros(len(pairs), dtype=torch.double)
 
     def pay(read: LedgerEntry, value: Tensor) -> Tensor:
+        if read.key not in released:
+            return value
         noisy = released[read.key]
         observation = Observation(replay, read, noisy, {}, data, pairs, known_graph)
         total.add_(white_box_score(observation))
         return noisy
 
-    replay.pay = pay
+    replay.pay, replay.moments.follow_links = pay, lambda *_: None
     source = EdgeStatistics(undirected_edges(known_graph), method.space)
     replay.release(source, data.records.attributes.cpu(), by_key(method.ledger.entries))
     return total

@@ -20,7 +20,8 @@ _LEAST_STD = 1e-6
 def released_values(method: Any) -> dict[str, Tensor]:
     """Return the noisy values in the release of a method that counts votes, by their keys.
 
-    Tables of the same beliefs are released as their mean, which stands for each of them.
+    Tables of the same beliefs are released as their mean, which stands for each of them. The moment
+    of attributes is not among them: a release holds the metric that follows from it.
     """
     values = {
         "num_edges": getattr(method, "num_edges", None),
@@ -31,7 +32,7 @@ def released_values(method: Any) -> dict[str, Tensor]:
     tables = [key for key in keys if key.startswith("neighbor_votes_")]
     for place, key in enumerate(tables):
         values[key] = method.votes[min(place, len(method.votes) - 1)]
-    return {key: values[key] for key in keys}
+    return {key: values[key] for key in keys if key in values}
 
 
 def vote_moment_score(

@@ -46,6 +46,7 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.papers.jin2022.clients import build_clients, weighted_update
@@ -225,7 +226,10 @@ def _edge_gradient(observation: Observation) -> Tensor:
 
 
 def _attribute_moment(observation: Observation) -> Tensor:
-    rows = observation.method.scores.rows
+    if isinstance(observation.method, NodeClassifier):
+        rows = _moment_rows(observation)
+    else:
+        rows = observation.method.scores.rows
     return attribute_moment_score(
         rows, observation.entry, observation.noisy, observation.pairs, observation.known_graph
     )
@@ -245,6 +249,8 @@ def _neighbor_sums(observation: Observation) -> Tensor:
     hop = int(observation.entry.key.rpartition("_")[2])
     if hop > 1:
         summed = observation.earlier[f"neighbor_sums_{hop - 1}"]
+    elif isinstance(observation.method, NodeClassifier):
+        summed = observation.method.summed
     elif isinstance(observation.method, GraphFeatureRelease):
         summed = public_features(observation.data)
     else:
@@ -258,11 +264,28 @@ def _neighbor_sums(observation: Observation) -> Tensor:
     )
 
 
-def _vote_moment(observation: Observation) -> Tensor:
-    method = observation.method
+def _moment_rows(observation: Observation) -> Tensor:
+    """Rows of a method that releases moments of them, as they are at this release."""
+    rows: Tensor = observation.method.moments.rows(observation.data.records.attributes.cpu())
+    return rows
+
+
+def _clipped_attribute_moment(observation: Observation) -> Tensor:
+    rows = _moment_rows(observation)
     return vote_moment_score(
-        method.moments.rows(observation.data.records.attributes.cpu()),
-        method.summed,
+        rows,
+        rows,
+        observation.noisy,
+        observation.entry,
+        observation.pairs,
+        observation.known_graph,
+    )
+
+
+def _vote_moment(observation: Observation) -> Tensor:
+    return vote_moment_score(
+        _moment_rows(observation),
+        observation.method.summed,
         observation.noisy,
         observation.entry,
         observation.pairs,
@@ -363,6 +386,7 @@ _SCORES = {
     "attribute_moment": _attribute_moment,
     "attribute_gradient": _attribute_gradient,
     "neighbor_sums": _neighbor_sums,
+    "clipped_attribute_moment": _clipped_attribute_moment,
     "vote_moment": _vote_moment,
     "clipped_vote_moment": _vote_moment,
     "neighbor_votes": _neighbor_votes,

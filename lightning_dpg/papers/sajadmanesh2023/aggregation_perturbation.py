@@ -191,8 +191,9 @@ class AggregationPerturbation(NodeClassifier):
         self._share(self.encoder)
         with self._evaluating():
             rows, logits = self.encoder.encode(self._rows), self.encoder(self._rows)
+        self.summed = rows.cpu()
         sums = noisy_aggregation(
-            source.neighbor_sums, rows.cpu(), list(reads.values()), self.ledger, self.noise
+            source.neighbor_sums, self.summed, list(reads.values()), self.ledger, self.noise
         )
         # One release, even if the rows of two processes differ by a rounding.
         self.sums = self.trainer.strategy.broadcast(sums).to(self.device)

@@ -14,7 +14,7 @@ from lightning_dpg.release.card.topics import percent
 _COMMANDS = {"audit": "audit --out FOLDER", "attack": "attack --json > FILE"}
 _REQUIRED = {
     "audit": ("method", "epsilon_lower_bound", "confidence"),
-    "attack": ("link_prediction",),
+    "attack": ("confidence",),
 }
 
 
@@ -97,8 +97,10 @@ def _public(kind: str, report: dict[str, Any], graph: str) -> str:
     lines = [say("evaluation.attack", graph=graph)]
     if rows := report.get("link_stealing"):  # not for sets of graphs
         lines.append(_best(rows))
-    generated = report["link_prediction"]["generated"]["value"]
-    return " ".join([*lines, say("evaluation.accuracy", accuracy=percent(generated))])
+    if prediction := report.get("link_prediction"):  # not for classes of nodes
+        accuracy = percent(prediction["generated"]["value"])
+        lines.append(say("evaluation.accuracy", accuracy=accuracy))
+    return " ".join(lines)
 
 
 def _best(rows: list[dict[str, Any]]) -> str:

@@ -160,7 +160,7 @@ def candidates(real: Data, edges: Tensor) -> Candidates:
 def steal_links(published: Published, pairs: Candidates) -> dict[tuple[str, str], Separation]:
     """Measure the success of each attack on links against each kind of other pairs."""
     every = _all_of(pairs)
-    scores = {}
+    scores: dict[str, Tensor] = {}
     if published.graphs:
         scores |= {
             "edges": edge_shares(published.graphs, every),

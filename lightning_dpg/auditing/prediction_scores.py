@@ -55,7 +55,7 @@ def influence(predictions: Predictions, attributes: Tensor, pairs: Tensor) -> Te
     scores = torch.zeros(len(pairs), dtype=torch.double)
     order = pairs[:, 0].argsort(stable=True)
     firsts, counts = torch.unique_consecutive(pairs[order, 0], return_counts=True)
-    for first, places in zip(firsts, order.split(counts.tolist()), strict=True):
+    for first, places in zip(firsts, torch.split(order, counts.tolist()), strict=True):
         nodes = torch.cat([first[None], pairs[places, 1]])
         rows = attributes[nodes]
         before = predictions.predict(nodes, rows)

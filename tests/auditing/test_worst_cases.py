@@ -10,9 +10,9 @@ from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars, st
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.methods import AggregationPerturbation, NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.node_classes import neighbor_votes
-from lightning_dpg.privacy.aggregation_perturbation import aggregate
 from lightning_dpg.privacy.ledger import Budget
 from tests.attributed import classified_groups
 from tests.training import quiet_trainer
@@ -75,7 +75,7 @@ def test_beliefs_that_are_not_released_move_votes_by_more_than_their_sensitivity
     def of_raw_edges(beliefs):
         """Directions of beliefs that follow from edges which nobody has paid for."""
         rows = belief_rows(beliefs)
-        return normalize(rows + aggregate(data.edges, rows))
+        return normalize(rows + neighbor_sums(data.edges, rows))
 
     monkeypatch.setattr(neighbor_votes, "belief_rows", of_raw_edges)
     assert moved(lambda: NeighborVotes(rank=8, rounds=1), data, pair)["neighbor_votes_1"] > 1.05

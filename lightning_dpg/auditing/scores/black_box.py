@@ -160,7 +160,7 @@ def _neighbor_sums(
     entry, hops = method.ledger.last_entry("neighbor_sums_1"), method.hparams["hops"]
     if isinstance(method, AggregationPerturbation):
         x = method.encoder.encode(method.features(data.records.attributes)).cpu()
-        sums = method.sums.cpu().chunk(hops, 1)
+        sums = list(method.sums.cpu().chunk(hops, 1))
     else:
         x, *sums = method.rows.cpu().chunk(1 + hops, 1)
     for summed, noisy in zip([x, *sums], sums, strict=False):

@@ -147,6 +147,7 @@ def test_the_best_attack_on_a_public_graph_is_published(release, tmp_path):
     ]
     report = {
         "graph": {"name": "karate", "is_public": True},
+        "confidence": 0.95,
         "link_stealing": rows,
         "link_prediction": {"generated": {"value": 0.669}},
     }

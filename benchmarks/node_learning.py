@@ -109,7 +109,7 @@ class Run:
 
         def measure() -> dict[str, float]:
             method: NodeClassifier = getattr(methods, name)(**settings)
-            self.public.learn(method, self.public.similarity_graph, self.split.train)
+            self.public.learn(method, self.split.train)
             return self.predicted(method)
 
         return measure
@@ -293,7 +293,7 @@ def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
                         [own[seed] for seed in common] for own in (values[score], controls[best])
                     )
                     found = paired_difference(ours, theirs)
-                    width = "" if math.isnan(found.half_width) else f"{found.half_width:.1f}"
+                    width = "" if math.isnan(found.half_interval) else f"{found.half_interval:.1f}"
                     yield [
                         table,
                         row,

@@ -15,7 +15,7 @@ from lightning_dpg.running.source import Reading
 
 if TYPE_CHECKING:
     from lightning_dpg.evaluation.evaluate import Evaluation
-    from lightning_dpg.evaluation.node_classification import NodeEvaluation
+    from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
 
 
 def run(args: list[str]) -> Outcome:
@@ -31,6 +31,8 @@ def evaluate(
     csv: Path | None = None,
     reading: Reading = Reading(),
     task: Literal["queries", "node-classification"] = "queries",
+    seeds: int | None = None,
+    train_fraction: float | None = None,
     book: str | None = None,
     no_book: bool = False,
     no_baselines: bool = False,
@@ -63,13 +65,18 @@ def evaluate(
     With --task node-classification a GCN and an SGC learn classes of nodes instead. Attributes and
     classes are public, and those of the first synthetic graph, such as that of a release that was fitted
     with --attributes. A network is trained on the edges of one graph, and predicts the classes
-    of the test nodes from the same edges: users of a release have no others. The rows beside the
-    synthetic graphs are: no graph; a similarity graph, which links nearest neighbors by attributes, with
-    as many edges as the first synthetic graph; degrees alone, a Chung-Lu graph of the real degrees
-    without noise; the real graph. The real graph is read in these two rows and for the last column only.
+    of the test nodes from the same edges: users of a release have no others. A release of a method that
+    learns classes, such as NeighborVotes, is scored by its posteriors, and by its student, which
+    predicts from attributes alone.
+    Controls read no edge of the real graph: no graph; a similarity graph, which links nearest neighbors by
+    attributes, with as many edges as the first synthetic graph; the ensemble of both; self-training; each
+    method that predicts, without noise on the similarity graph. The real graph is read in the rows
+    "degrees alone", a Chung-Lu graph of its degrees without noise, and "real graph", and in the column
+    of its edges. The last column is the difference in accuracy from the best control.
     20 nodes of each class are for training, 500 for validation and 1,000 for the test, fewer in small
-    graphs; there are five seeds of the split and of the networks. It takes about half a minute for each
-    graph of 3,000 nodes.
+    graphs; there are five seeds of the split and of the networks. Releases that predict have splits of
+    their own, which all rows then have: those of one method with other values of split_seed are one row.
+    It takes about 20 seconds for each graph of 3,000 nodes.
 
     Args:
         real: Folder of a run, or the real graph in any form that ``fit`` takes.
@@ -78,6 +85,8 @@ def evaluate(
         csv: File for a row per number.
         reading: See :class:`lightning_dpg.running.source.Reading`.
         task: Compare graphs by queries, or by networks that learn classes of nodes from them.
+        seeds: Number of seeds of node classification, 5 by default.
+        train_fraction: Share of the nodes of each class for training in node classification, such as .75.
         book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         no_book: Log it in no budget book.
         no_baselines: Do not say which purposes a release serves beside baselines.
@@ -85,6 +94,9 @@ def evaluate(
     Example:
         python -m lightning_dpg evaluate runs/bter/version_0 --html quality.html
     """
+    if task == "queries" and (seeds, train_fraction) != (None, None):
+        option = "--seeds" if seeds is not None else "--train-fraction"
+        raise CommandError(f"{option} is an option of --task node-classification")
     inputs = [Path(name).absolute() for name in (real, *(synthetic or ()))]
     outputs = {"--csv": csv, "--html": html}
     for option, path in outputs.items():
@@ -111,7 +123,15 @@ def evaluate(
             baselines=not no_baselines,
         )
     else:
-        evaluation = evaluate_classes(original, graphs, undirected=undirected, kind=kind, book=book)
+        evaluation = evaluate_classes(
+            original,
+            graphs,
+            undirected=undirected,
+            kind=kind,
+            book=book,
+            seeds=seeds,
+            train_fraction=train_fraction,
+        )
     problem = None
     try:
         if csv is not None:

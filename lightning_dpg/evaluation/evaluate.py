@@ -3,7 +3,7 @@
 import json
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,9 @@ from lightning_dpg.budget_book import log_reading
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.baselines import BASELINES, QUICK, Baselines, epsilon_of
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
-from lightning_dpg.evaluation.node_classification import NamedGraph, NodeEvaluation, evaluate_nodes
+from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
+from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
+from lightning_dpg.evaluation.node_predictions import NamedPredictions
 from lightning_dpg.evaluation.page import page, summary
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.pair_space import (
@@ -25,6 +27,7 @@ from lightning_dpg.graph.pair_space import (
     space_of,
     without_directions,
 )
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
@@ -36,13 +39,17 @@ from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import (
     FEATURES,
 )
-from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_folder
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_data import data_of_run
 from lightning_dpg.tables import as_csv, as_data_frame, as_json
 
+_PREDICTS = (
+    "predicts classes of nodes, and draws no graph\n"
+    "score the classes: --task node-classification, in Python task='node_classification'"
+)
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
 
@@ -201,6 +208,8 @@ def evaluate(
     book: str | None = ...,
     baselines: bool = ...,
     task: Literal["node_classification"],
+    seeds: int | None = ...,
+    train_fraction: float | None = ...,
 ) -> NodeEvaluation: ...
 
 
@@ -213,6 +222,8 @@ def evaluate(
     task: Literal["queries", "node_classification"] = "queries",
     book: str | None = None,
     baselines: bool = True,
+    seeds: int | None = None,
+    train_fraction: float | None = None,
 ) -> Evaluation | NodeEvaluation:
     """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
 
@@ -230,13 +241,18 @@ def evaluate(
             kind look at directed graphs without their directions.
         task: ``queries``, or ``node_classification``: a GCN and an SGC predict classes of nodes from
             the public attributes and classes of the first synthetic graph and from the edges of
-            each graph, see :class:`lightning_dpg.evaluation.node_classification.NodeEvaluation`.
+            each graph. A release of a method that learns classes predicts them itself. See
+            :class:`lightning_dpg.evaluation.node_evaluation.NodeEvaluation`.
         book: URL of the budget book that logs the evaluation if it knows the real graph; by default
             that of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         baselines: Whether to say which purposes a release serves, beside ``ErdosRenyi`` and
             ``ChungLu`` at its epsilon. They are fitted to the real graph for this measurement, about
             doubling its time. A release without an epsilon for one edge, and a graph without a
             statement, are not judged.
+        seeds: Number of public seeds of node classification, by default 5, each with a split of its
+            own. Releases that predict classes have their own splits.
+        train_fraction: Share of the nodes of each class for training in node classification, such as
+            .75; by default 20 nodes of each class.
 
     Returns:
         The answers to all queries, or the scores of the networks; ``str(evaluation)`` is a text for
@@ -258,7 +274,15 @@ def evaluate(
         if synthetic is None:
             real, synthetic = data_of_run(real), real
         if task == "node_classification":
-            return evaluate_classes(real, synthetic, undirected=undirected, kind=kind, book=book)
+            return evaluate_classes(
+                real,
+                synthetic,
+                undirected=undirected,
+                kind=kind,
+                book=book,
+                seeds=seeds,
+                train_fraction=train_fraction,
+            )
         return evaluate_graphs(
             real, synthetic, undirected=undirected, kind=kind, book=book, baselines=baselines
         )
@@ -278,7 +302,7 @@ def evaluate_graphs(
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
-    graphs = _all_graphs(synthetic, undirected, kind)
+    graphs = _all_graphs(_sources(synthetic), undirected, kind)
     profile = queries.profile(without_directions(original))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(_opened)  # for all graphs of a folder
@@ -302,6 +326,8 @@ def evaluate_classes(
     undirected: bool = False,
     kind: Kind | None = None,
     book: str | None = None,
+    seeds: int | None = None,
+    train_fraction: float | None = None,
 ) -> NodeEvaluation:
     """Do what :func:`evaluate` does for node classification, with the errors of the command line."""
     kind = kind or _kind_of(synthetic, undirected)
@@ -310,24 +336,74 @@ def evaluate_classes(
             f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
             "leave kind out, and drop the directions of directed graphs: --undirected"
         )
-    original = load(real, undirected)
+    check_split(seeds, train_fraction)
+    graphs = list[tuple[Any, str]]()
+    predictions = list[NamedPredictions]()
+    for number, source in enumerate(_sources(synthetic)):
+        name = f"synthetic-{number}"
+        release = _predicting(source)
+        if release is None:
+            graphs.append((source, name))
+        else:
+            predictions.append(NamedPredictions(_name(source, name), release))
+    original = load(real, undirected, attributes=not graphs)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
-    graphs = _all_graphs(synthetic, undirected, kind, attributes=True)
-    return evaluate_nodes(_name(real, "real"), original, graphs)
+    drawn = [
+        graph
+        for source, name in graphs
+        for graph in _graphs(source, name, undirected, kind, attributes=True)
+    ]
+    return evaluate_nodes(
+        _name(real, "real"),
+        original,
+        drawn,
+        predictions,
+        seeds=None if seeds is None else range(seeds),
+        train_fraction=train_fraction,
+    )
 
 
-def _all_graphs(
-    synthetic: Any, undirected: bool, kind: Kind, *, attributes: bool = False
-) -> list[NamedGraph]:
-    """Read all synthetic graphs."""
+def check_split(seeds: int | None, train_fraction: float | None) -> None:
+    """Refuse a number of seeds, or a share of nodes for training, that is none.
+
+    Args:
+        seeds: Number of seeds.
+        train_fraction: Share of the nodes of each class.
+    """
+    if seeds is not None and seeds < 1:
+        raise CommandError(f"evaluate: seeds must be 1 or more, got {seeds}")
+    if train_fraction is not None and not 0 < train_fraction < 1:
+        raise CommandError(
+            f"evaluate: train_fraction must be between 0 and 1, got {train_fraction:g}"
+        )
+
+
+def _sources(synthetic: Any) -> list[Any]:
+    """Return the graphs and releases that were given."""
     sources = synthetic if _holds_several(synthetic) else [synthetic]
     if not sources:
         raise CommandError("evaluate: no synthetic graph is given")
+    return sources
+
+
+def _all_graphs(sources: Iterable[Any], undirected: bool, kind: Kind) -> list[NamedGraph]:
+    """Read all synthetic graphs."""
     return [
         graph
         for number, source in enumerate(sources)
-        for graph in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
+        for graph in _graphs(source, f"synthetic-{number}", undirected, kind, attributes=False)
     ]
+
+
+def _predicting(source: Any) -> Release | None:
+    """Return the open release of a source that predicts classes; None if it draws graphs."""
+    if isinstance(source, Release):
+        return source if isinstance(source.method, NodeClassifier) else None
+    folder = release_folder(source) if isinstance(source, (str, Path)) else None
+    if folder is None or not (folder / LEARNER).is_file():
+        return None
+    release = open_release(folder)
+    return release if isinstance(release.method, NodeClassifier) else None
 
 
 def _kind_of(synthetic: Any, undirected: bool) -> Kind:
@@ -406,6 +482,8 @@ def _names_of_nodes(folder: Path) -> list[str] | None:
 
 def _draw(release: Release, kind: Kind) -> Data:
     """Draw the graph of seed 0 from an open release."""
+    if isinstance(release.method, NodeClassifier):
+        raise CommandError(f"evaluate: {type(release.method).__name__} {_PREDICTS}")
     if not isinstance(release.method, Synthesizer):
         raise CommandError(
             f"evaluate: {type(release.method).__name__} releases features, and draws no graph"
@@ -433,6 +511,8 @@ def released_graphs(folder: Path) -> list[Path]:
         paths = list(folder.glob(f"synthetic-*.{suffix}"))
         if paths:
             return sorted(paths, key=lambda path: (len(path.name), path.name))
+    if _predicting(folder) is not None:
+        raise CommandError(f"{folder}: its method {_PREDICTS}")
     features = f": it holds {FEATURES}" if (folder / FEATURES).is_file() else ""
     raise CommandError(f"{folder}: a release without synthetic graphs{features}")
 

@@ -60,15 +60,14 @@ class PublicNodes:
         beliefs = self._moments.public_beliefs(self._rows, split.train, known)
         return beliefs[split.test].log()
 
-    def learn(self, method: NodeClassifier, graph: Data, known: Tensor) -> None:
-        """Fit a method without noise to a public graph.
+    def learn(self, method: NodeClassifier, known: Tensor) -> None:
+        """Fit a method to the similarity graph without noise: no private edge is read.
 
         Args:
             method: A method that was not fitted, whose settings split no classes.
-            graph: Its graph, such as the similarity graph.
             known: Nodes whose classes it learns from, shape ``(K,)``.
         """
-        given = graph.clone()
+        given = self.similarity_graph.clone()
         given.x, given.y = self.attributes, torch.full_like(self.classes, -1)
         given.y[known] = self.classes[known]
         given.attribute_names = [f"attribute {n}" for n in range(self.attributes.shape[1])]

@@ -12,10 +12,10 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
 from lightning_dpg.graph.node_splits import Split
 from lightning_dpg.methods.node_classes.base import NodeClassifier
-from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import scaled
-from lightning_dpg.nn.class_student import as_rows
+from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.class_student import as_rows, self_trained
 from lightning_dpg.running.fit import fit_method
 
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
@@ -38,17 +38,17 @@ class PublicNodes:
     def __init__(self, attributes: Tensor, classes: Tensor, num_edges: int) -> None:
         self.attributes, self.classes = attributes, classes
         self.scaled = scaled(attributes)
-        self._moments = VoteMoment(_RANK)
-        self._moments.features.fit(attributes)
-        self._rows = self._moments.rows(attributes)
+        features = AttributeRows(_RANK)
+        features.fit(attributes)
+        self._rows = features(attributes)
         self.no_graph = make_graph(torch.empty(0, 2), len(attributes))
-        similar = nearest_neighbor_edges(self._rows.float(), num_edges)
+        similar = nearest_neighbor_edges(self._rows, num_edges)
         self.similarity_graph = make_graph(similar, len(attributes))
 
     def self_trained(self, split: Split) -> Tensor:
         """Log probabilities of the test nodes by self-training, which reads no edge.
 
-        They are the public beliefs with which :class:`NeighborVotes` starts.
+        Their order is that of the public beliefs with which :class:`NeighborVotes` starts.
 
         Args:
             split: Training and test nodes.
@@ -57,8 +57,9 @@ class PublicNodes:
             Log probabilities of shape ``(T, C)``.
         """
         known = as_rows(self.classes[split.train], int(self.classes.max()) + 1)
-        beliefs = self._moments.public_beliefs(self._rows, split.train, known)
-        return beliefs[split.test].log()
+        student = self_trained(self._rows.double(), split.train, known, 1.0)
+        found: Tensor = student(self._rows[split.test])
+        return found
 
     def learn(self, method: NodeClassifier, known: Tensor) -> None:
         """Fit a method to the similarity graph without noise: no private edge is read.

@@ -1,5 +1,6 @@
 """Releases of classes of nodes as rows of a table: their splits, and their predictions."""
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -125,8 +126,8 @@ def rows_of(predictions: Sequence[NamedPredictions]) -> list[Predictions]:
         if len(members) == 1 or len(known) < len(members):  # repeated fits of one split
             rows += [Predictions(one.name, (one,)) for one in members]
             continue
-        epsilon = members[0].release.statement.get("epsilon")
-        name = f"{type(members[0].method).__name__} at {epsilon}"
+        epsilon = float(members[0].release.statement.get("epsilon", math.nan))
+        name = f"{type(members[0].method).__name__} at {epsilon:g}"
         rows.append(Predictions(name, tuple(ordered)))
     return rows
 

@@ -32,7 +32,6 @@ class Difference(NamedTuple):
         return f"{factor * self.mean:+.1f}{half}"
 
 
-
 def paired_difference(values: Sequence[float], others: Sequence[float]) -> Difference:
     """Mean of the differences of pairs, and half of its t interval of 95 %.
 

@@ -34,7 +34,8 @@ def private_labels(
     place = {name: number for number, name in enumerate(names)}
     cells = cells_of(table, column, nodes)
     values = [-1 if cell is None else place.get(cell, len(names)) for cell in cells]
-    are_numbers = all(name.isdecimal() for name in names)
+    # Not 7 and 07, which would be one number, as codes of a region are.
+    are_numbers = all(name.isdecimal() and name == str(int(name)) for name in names)
     numbers = [int(name) for name in names] if are_numbers else list(range(len(names)))
     return PrivateLabels(column, names, numbers, torch.tensor(values, dtype=torch.long))
 
@@ -53,7 +54,7 @@ def domain(classes: str | Sequence[object] | None) -> list[str]:
     twice = next((name for name in names if names.count(name) > 1), None)
     missing = next((name for name in names if is_missing(name)), None)
     if twice is not None or missing is not None or len(names) < 2:
-        problem = f"{twice!r} twice" if twice is not None else "an empty one"
+        problem = f"{twice!r} twice" if twice is not None else f"{missing!r} means a missing cell"
         problem = problem if len(names) > 1 else f"{len(names)} classes"
         raise GraphFormatError(
             f"nodes.classes: {problem}\nexpected the classes of the private label, each once: "

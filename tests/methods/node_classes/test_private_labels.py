@@ -12,6 +12,8 @@ import torch
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+from lightning_dpg.datamodules.private_labels import private_labels
+from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.main import main
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.node_classes import base
@@ -289,3 +291,9 @@ def test_the_command_line_runs_from_files_to_a_release_that_verifies(tmp_path, m
     with np.load(release / "features.npz") as arrays:
         reports = torch.from_numpy(arrays["reported_classes"])
     assert 0.6 < float((reports == graph.y).double().mean()) < 0.95  # .79 are kept
+
+
+def test_codes_that_are_equal_as_numbers_are_classes_of_their_own():
+    table = AttributeTable("t", ["a", "b", "c"], {"region": ["07", "7", "8"]})
+    found = private_labels(table, ["a", "b", "c"], {"region": "private_label"}, ["07", "7", "8"])
+    assert len(set(found.class_numbers().tolist())) == 3

@@ -74,7 +74,8 @@ def attack(
     """Attack a release, and compare with a release that has not seen the targets.
 
     The attacks are link stealing, re-identification of nodes and link prediction; of a set of graphs
-    link prediction alone, and of a release of classes of nodes link stealing alone. Reads the private graph: the numbers are not private.
+    link prediction alone, and of a release of classes of nodes link stealing alone. Reads the
+    private graph: the numbers are not private.
 
     Args:
         real: The real graph, or the set of graphs, as for :func:`lightning_dpg.fit`; or, alone, the

@@ -68,10 +68,8 @@ def make_twins(data: Any, pairs: Tensor) -> None:
     if y is not None and given.y is not None:
         known = torch.where(y[first] >= 0, y[first], y[second])
         y[first] = y[second] = known
-        if not torch.equal(
-            torch.unique(y), torch.unique(given.y)
-        ):  # a class would lose its only nodes
-            y = given.y
+        if not torch.equal(torch.unique(y), torch.unique(given.y)):
+            y = given.y  # a class would lose its only nodes
     _replace(data, data.edges, NodeAttributes(x, given.names, y))
 
 

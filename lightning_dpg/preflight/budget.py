@@ -69,14 +69,13 @@ def check_rows(
             "set privacy.row_epsilon, such as 1; it protects the columns of one node"
         )
     if row_budget is not None and not pays_rows:
+        other_way = (
+            ", or make the classes private: "
+            "--data.nodes.policy.COLUMN private_label --data.nodes.classes A,B"
+        )
         raise MisconfigurationException(
             f"privacy.row_epsilon {row_budget.epsilon:g}: {method} reads no private column of the "
-            "nodes here\nleave it out"
-            + (
-                ", or make the classes private: "
-                "--data.nodes.policy.COLUMN private_label --data.nodes.classes A,B"
-            )
-            * learns_labels
+            f"nodes here\nleave it out{other_way if learns_labels else ''}"
         )
 
 

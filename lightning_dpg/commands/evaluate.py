@@ -27,7 +27,7 @@ def evaluate(
     csv: Path | None = None,
     reading: Reading = Reading(),
     task: Literal["queries", "node-classification"] | None = None,
-    seeds: int | None = None,
+    num_seeds: int | None = None,
     train_fraction: float | None = None,
     book: str | None = None,
     no_book: bool = False,
@@ -83,7 +83,7 @@ def evaluate(
         csv: File for a row per number.
         reading: See :class:`lightning_dpg.running.source.Reading`.
         task: Compare graphs by queries, or predictions of classes of nodes; by default what is released.
-        seeds: Number of seeds of node classification, 5 by default.
+        num_seeds: Number of seeds of node classification, 5 by default.
         train_fraction: Share of the nodes of each class for training in node classification, such as .75.
         book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
         no_book: Log it in no budget book.
@@ -114,7 +114,7 @@ def evaluate(
         task="node_classification" if task == "node-classification" else task,
         book=book,
         baselines=not no_baselines,
-        num_seeds=seeds,
+        num_seeds=num_seeds,
         train_fraction=train_fraction,
     )
     problem = None

@@ -200,6 +200,7 @@ def evaluate(
     task: None = ...,
     book: str | None = ...,
     baselines: bool = ...,
+    labels: str | None = ...,
     num_seeds: int | None = ...,
     train_fraction: float | None = ...,
 ) -> Evaluation | Any: ...
@@ -227,6 +228,7 @@ def evaluate(
     kind: Kind | None = ...,
     task: Literal["node_classification"],
     book: str | None = ...,
+    labels: str | None = ...,
     num_seeds: int | None = ...,
     train_fraction: float | None = ...,
 ) -> NodeEvaluation: ...
@@ -241,6 +243,7 @@ def evaluate(
     task: Task | None = None,
     book: str | None = None,
     baselines: bool = True,
+    labels: str | None = None,
     num_seeds: int | None = None,
     train_fraction: float | None = None,
 ) -> Any:
@@ -269,6 +272,8 @@ def evaluate(
             ``ChungLu`` at its epsilon. They are fitted to the real graph for this measurement, about
             doubling its time. A release without an epsilon for one edge, and a graph without a
             statement, are not judged.
+        labels: Attribute of the nodes of the real graph that holds their classes, as in the fit of a
+            release; by default ``y`` of whole numbers. Data modules name their own.
         num_seeds: Number of public seeds of node classification, each with a split of its own; 5 by
             default. The methods of releases of classes are fitted again for the further seeds.
         train_fraction: Share of the nodes of each class for training in node classification, such as
@@ -302,6 +307,7 @@ def evaluate(
             task=task,
             book=book,
             baselines=baselines,
+            labels=labels,
             num_seeds=num_seeds,
             train_fraction=train_fraction,
         )
@@ -316,6 +322,7 @@ def evaluate_releases(
     task: Task | None = None,
     book: str | None = None,
     baselines: bool = True,
+    labels: str | None = None,
     num_seeds: int | None = None,
     train_fraction: float | None = None,
 ) -> Evaluation | NodeEvaluation:
@@ -337,15 +344,16 @@ def evaluate_releases(
             undirected=undirected,
             kind=kind,
             book=book,
+            labels=labels,
             num_seeds=num_seeds,
             train_fraction=train_fraction,
         )
     if predictions:
         raise CommandError(f"{predictions[0].name}: {_PREDICTS}")
-    if (num_seeds, train_fraction) != (None, None):
-        option = "the number of seeds" if num_seeds is not None else "the share for training"
+    given = {"labels": labels, "num_seeds": num_seeds, "train_fraction": train_fraction}
+    if names := [name for name, value in given.items() if value is not None]:
         raise CommandError(
-            f"evaluate: {option} is a setting of node classification\n"
+            f"evaluate: {names[0]} is a setting of node classification\n"
             "ask for it: --task node-classification, in Python task='node_classification'"
         )
     return evaluate_graphs(
@@ -392,6 +400,7 @@ def _evaluate_classes(
     undirected: bool,
     kind: Kind | None,
     book: str | None,
+    labels: str | None,
     num_seeds: int | None,
     train_fraction: float | None,
 ) -> NodeEvaluation:
@@ -408,7 +417,7 @@ def _evaluate_classes(
         raise CommandError(
             f"evaluate: train_fraction must be between 0 and 1, got {train_fraction:g}"
         )
-    original = load(real, undirected, attributes=not graphs)
+    original = load(real, undirected, attributes=not graphs, labels=labels)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     if isinstance(real, EdgeListDataModule) and real.private_labels is not None:
         original = original.clone()  # the true labels are for this measurement only
@@ -430,8 +439,8 @@ def _evaluate_classes(
 
 def _name_of(release: Release, source: Any, others: Sequence[NamedPredictions]) -> str:
     """Name a release by its folder, or by its method and epsilon."""
-    name = f"{type(release.method).__name__} at {release.statement.get('epsilon', 'inf')}"
-    name = _name(source, name)
+    epsilon = float(release.statement["epsilon"])
+    name = _name(source, f"{type(release.method).__name__} at {epsilon:g}")
     same = sum(one.name.split(" (")[0] == name for one in others)
     return f"{name} ({same + 1})" if same else name
 

@@ -36,8 +36,15 @@ from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.metrics.node_classification import NETWORKS, node_scores
 from lightning_dpg.release.release import Release
 
-_FIT = "fit with a table that has them: --attributes people.csv\n"
-_GIVE = "evaluate RUN reads those of the fit, in Python give its data\n"
+_FIT = (
+    "fit with a table that has them: --attributes people.csv\n"
+    "a column y of whole numbers is the classes; another column is with\n"
+    "--data.nodes.policy.COLUMN label"
+)
+_GIVE = (
+    "evaluate RUN reads those of the fit\n"
+    "in Python give them: attributes in the graph, labels='COLUMN', or the data module of the fit"
+)
 
 
 class NamedGraph(NamedTuple):
@@ -155,7 +162,7 @@ class _Task(NamedTuple):
         self, name: str, role: Role, graphs: Sequence[Data], guarantee: str = ""
     ) -> Iterator[NodeRow]:
         """Yield the row of each network that is trained on a graph for each seed."""
-        num_edges = statistics.fmean(graph.num_edges // 2 for graph in graphs)
+        num_edges = statistics.mean(graph.num_edges // 2 for graph in graphs)
         for network in NETWORKS:
             logs = [
                 self.public.trained(network, [graph, self.real], one)
@@ -219,8 +226,6 @@ def public_nodes(source: NamedGraph, predictions: Sequence[NamedPredictions] = (
         raise CommandError(
             f"{source.name}: no {lacks} of nodes, which node classification learns from\n"
             + (_GIVE if predictions else _FIT)
-            + "a column y of whole numbers is the classes; another column is with\n"
-            "--data.nodes.policy.COLUMN label"
         )
     has_class = classes >= 0
     numbers = torch.full_like(classes, -1)

@@ -214,7 +214,7 @@ def splits_of(
     if num_seeds not in (None, 1):
         raise CommandError(
             f"{name}: has learned the classes that its data had, and there are no other splits\n"
-            "leave the number of seeds out: --seeds, in Python seeds"
+            "leave the number of seeds out: --num-seeds, in Python num_seeds"
         )
     return Splits((first_seed,), (own,), has_own=True)
 

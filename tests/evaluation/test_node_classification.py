@@ -1,4 +1,4 @@
-"""Node classification on releases: graphs, predictions, controls, files, and what is refused."""
+"""Node classification on releases: graphs, predictions, controls, what they read, and refusals."""
 
 import csv
 import json
@@ -8,18 +8,21 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
+from lightning_dpg.evaluation import node_classification
 from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
+from lightning_dpg.evaluation.node_predictions import NamedPredictions
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.main import main
-from lightning_dpg.metrics.node_classification import NETWORKS, NODE_QUERIES
+from lightning_dpg.metrics.node_classification import NETWORKS, NODE_QUERIES, node_scores
 from tests.attributed import attributed_graph
 
-NETWORK_CONTROLS = ["no graph", "similarity graph", "ensemble of both"]
-CONTROLS = [*NETWORK_CONTROLS, "no graph"]
+CONTROLS = ["no graph", "similarity graph", "ensemble of both", "no graph"]
 TASK = ["--task", "node-classification"]
+SMALL = {"rank": 8, "rounds": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -45,14 +48,13 @@ def planted():
 
 @pytest.fixture(scope="module")
 def releases():
-    """Predictions at two budgets for each of two splits, and one that has learned all classes."""
-    fits = [(4.0, 0), (4.0, 1), (1.0, 0), (1.0, 1), (1.0, None)]
+    """Predictions at two budgets from one split, and from all classes."""
     graph = planted_graph()
     return {
         (epsilon, seed): dpg.fit(
-            graph, "neighbor_votes", epsilon=epsilon, split_seed=seed, rank=8, rounds=1
+            graph, "neighbor_votes", epsilon=epsilon, split_seed=seed, delta=1e-5, **SMALL
         )
-        for epsilon, seed in fits
+        for epsilon, seed in [(4.0, 3), (1.0, 3), (4.0, None)]
     }
 
 
@@ -74,13 +76,26 @@ def names_of(rows):
     return [row.graph for row in rows if row.network in ("GCN", "self-training")]
 
 
+def seen_logs(monkeypatch, *arguments, **settings):
+    """Log probabilities of the test nodes of all rows, and the rows."""
+    seen = []
+
+    def keep(logs, *others):
+        seen.append(logs)
+        return node_scores(logs, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(node_classification, "node_scores", keep)
+        return evaluate_nodes(*arguments, **settings).rows, seen
+
+
 def test_a_release_that_equals_the_real_graph_scores_as_the_real_graph(planted):
     order = torch.randperm(120, generator=torch.Generator().manual_seed(0))
     place = order.argsort()
     names = [planted.node_names[i] for i in order]
     shuffled = make_graph(place[undirected_edges(planted)], 120, names)
     graphs = [NamedGraph("a", planted, ""), NamedGraph("b", shuffled, "")]
-    found = evaluate_nodes("r", planted, graphs, seeds=[0, 1])
+    found = evaluate_nodes("r", planted, graphs, num_seeds=2)
     rows = found.rows
     assert names_of(rows) == [*CONTROLS, "degrees alone", "a", "b", "real graph"]
     assert scores_of(rows, "a") == scores_of(rows, "real graph") == scores_of(rows, "b")
@@ -92,20 +107,19 @@ def test_a_release_that_equals_the_real_graph_scores_as_the_real_graph(planted):
     assert by_name["similarity graph"].num_edges == by_name["a"].num_edges
     assert by_name["no graph"].num_edges == 0
     assert {row.graph for row in rows if row.role == "real"} == {"degrees alone", "real graph"}
-    assert {row.graph for row in rows if row.role == "control"} == {*NETWORK_CONTROLS}
-    assert found.best_control.mean("node_accuracy") == max(
+    assert {row.graph for row in rows if row.role == "control"} == {*CONTROLS}
+    best = found.best_control
+    assert best.mean("node_accuracy") == max(
         row.mean("node_accuracy") for row in rows if row.role == "control"
     )
-    best = found.best_control.values("node_accuracy")
-    for (graph, network), difference in found.differences().items():
-        row = next(row for row in rows if (row.graph, row.network) == (graph, network))
-        expected = np.mean(row.values("node_accuracy")) - np.mean(best)
-        assert difference.mean == pytest.approx(expected)
+    for row in rows:
+        expected = np.mean(row.values("node_accuracy")) - np.mean(best.values("node_accuracy"))
+        assert found.difference(row).mean == pytest.approx(expected)
 
 
 def test_scores_of_a_release_do_not_depend_on_the_real_edges(planted):
     found = [
-        evaluate_nodes("r", real, [NamedGraph("a", planted, "")], seeds=[0]).rows
+        evaluate_nodes("r", real, [NamedGraph("a", planted, "")], num_seeds=1).rows
         for real in (planted, make_graph(torch.tensor([[0, 1], [1, 2]]), 120))
     ]
     for name in ("no graph", "similarity graph", "ensemble of both", "a"):
@@ -116,90 +130,177 @@ def test_scores_of_a_release_do_not_depend_on_the_real_edges(planted):
     assert scores_of(found[0], "real graph") != scores_of(found[1], "real graph")
 
 
-def test_predictions_are_scored_on_nodes_that_were_not_learned(planted, releases):
-    four, one = ([releases[epsilon, seed] for seed in (0, 1)] for epsilon in (4.0, 1.0))
-    data = dpg.read(planted, attributes="from_graph")
-    found = dpg.evaluate(data, [*four, planted, *one], task="node_classification")
-    assert found.setting.seeds == (0, 1)
-    rows = {(row.graph, row.network): row for row in found.rows}
-    for name, group in (("NeighborVotes at 4", four), ("NeighborVotes at 1", one)):
-        for part in ("posteriors", "student"):
-            by_hand = []
-            for seed, release in enumerate(group):
-                split = split_nodes(planted.y, seed)
-                known = torch.nonzero(release.method.known_labels() >= 0)[:, 0]
-                assert torch.equal(split.train.sort().values, known)
-                assert not torch.isin(split.test, known).any()
-                x = None if part == "posteriors" else planted.x
-                right = release.predict(x) == planted.y.numpy()
-                by_hand.append(right[split.test].mean())
-            row = rows[name, part]
-            assert row.values("node_accuracy") == pytest.approx(by_hand)
-            assert np.isnan(row.mean("node_accuracy_on_real_edges"))
-            assert row.role == "released" and row.guarantee == group[0].guarantee
-    # Networks have the training nodes of the releases, which are those of the same seeds.
-    usual = evaluate_nodes("r", planted, [NamedGraph("synthetic-2", planted, "")], seeds=[0, 1])
-    for row in usual.rows:
-        assert rows[row.graph, row.network].scores == row.scores
-    controls = [row for row in found.rows if row.role == "control"]
-    assert [row.title for row in controls[-2:]] == [
-        f"similarity graph (NeighborVotes {part})" for part in ("posteriors", "student")
+def test_controls_read_no_private_edge_and_no_row_a_class_of_the_test(
+    planted, releases, monkeypatch
+):
+    """Those of the method on the similarity graph among them; all log probabilities are compared."""
+    one = [NamedPredictions("votes", releases[4.0, 3])]
+    rows, logs = seen_logs(monkeypatch, "r", planted, [], one, num_seeds=1)
+    other = planted.clone()
+    pairs = torch.combinations(torch.arange(120))
+    drawn = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(0))
+    edges = pairs[drawn[: planted.num_edges // 2]]  # as many, and all others
+    other.edge_index = make_graph(edges, 120).edge_index
+    _, on_others = seen_logs(monkeypatch, "r", other, [], one, num_seeds=1)
+    same = [torch.equal(*pair) for pair in zip(logs, on_others, strict=True)]
+    for row, is_same in zip(rows, same, strict=True):
+        assert is_same == (row.role != "real"), row.title  # the release does not change either
+    assert [row.title for row in rows if row.role == "control"][-2:] == [
+        "similarity graph (NeighborVotes, posteriors)",
+        "similarity graph (NeighborVotes, student)",
     ]
+    known = releases[4.0, 3].method.known_nodes
+    test = split_nodes(planted.y, 3).test
+    assert not torch.isin(test, known).any()
+    wrong = planted.clone()
+    wrong.y = planted.y.clone()
+    wrong.y[test] = (planted.y[test] + 1) % 6
+    _, on_wrong = seen_logs(monkeypatch, "r", wrong, [], one, num_seeds=1)
+    assert all(torch.equal(*pair) for pair in zip(logs, on_wrong, strict=True))
 
 
-def test_releases_keep_their_own_nodes_and_classes(planted, releases):
+def test_the_first_seed_is_the_release_and_others_are_fits_within_its_budget(
+    planted, releases, monkeypatch
+):
+    budgets = []
+    learn = node_classification.PublicNodes.learn
+
+    def kept(public, method, graph, known, *budget):
+        budgets.append((graph.num_edges, budget[:2], known))
+        learn(public, method, graph, known, *budget)
+
+    monkeypatch.setattr(node_classification.PublicNodes, "learn", kept)
+    four, one = releases[4.0, 3], releases[1.0, 3]
+    data = dpg.read(planted, attributes="from_graph")
+    found = dpg.evaluate(data, [four, planted, one], num_seeds=2)
+    assert found.setting.seeds == (3, 4)
+    rows = {(row.graph, row.network): row for row in found.rows}
+    test = split_nodes(planted.y, 3).test
+    for name, release in (("NeighborVotes at 4", four), ("NeighborVotes at 1", one)):
+        for part, x in (("posteriors", None), ("student", planted.x)):
+            row = rows[name, part]
+            right = release.predict(x) == planted.y.numpy()
+            assert row.values("node_accuracy")[0] == pytest.approx(right[test].mean())
+            assert np.isnan(row.mean("node_accuracy_on_real_edges"))
+            assert (row.role, row.num_refits, row.guarantee) == ("released", 1, release.guarantee)
+    # One fit of each release again; without noise of their common method for each seed.
+    paid, free = budgets[:2], budgets[2:]
+    assert [budget for _, budget, _ in paid] == [(4.0, 1e-5), (1.0, 1e-5)]
+    assert [budget for _, budget, _ in free] == [(float("inf"), 0.0)] * 2
+    for _, _, known in (*paid, free[1]):
+        assert torch.equal(known.sort().values, split_nodes(planted.y, 4).train.sort().values)
+
+
+def test_a_known_class_is_no_prediction(planted):
+    """A release of all classes shows them; fits without those of the test are scored in its place."""
+    release = dpg.fit(planted, "neighbor_votes", epsilon=0.05, delta=1e-5, **SMALL)
+    assert (release.predict() == planted.y.numpy()).all()
+    found = dpg.evaluate(planted, release, num_seeds=1, train_fraction=0.75)
+    assert found.setting[2:] == ((0,), 90, 12, 18)
+    rows = [row for row in found.rows if row.role == "released"]
+    assert [row.num_refits for row in rows] == [1, 1]
+    assert max(row.mean("node_accuracy") for row in rows) < 1  # within so small a budget
+    assert "has learned all classes" in str(found)
+
+
+def private(graph, classes=range(6)):
+    nodes = Nodes(attributes="from_graph", policy={"y": "private_label"}, classes=list(classes))
+    return EdgeListDataModule(graph, nodes=nodes)
+
+
+@pytest.mark.slow
+def test_private_labels_are_learned_from_their_reports_in_all_rows(planted, monkeypatch):
+    seen = []
+    trained = node_classification.PublicNodes.trained
+    monkeypatch.setattr(
+        node_classification.PublicNodes,
+        "trained",
+        lambda public, name, graphs, drawn: (
+            seen.append(drawn.evidence) or trained(public, name, graphs, drawn)
+        ),
+    )
+    given = {"epsilon": 4.0, "delta": 1e-5, "row_epsilon": 1.0, "train_fraction": 0.75}
+    data = private(planted, range(7))  # one class that nobody has
+    release = dpg.fit(data, "neighbor_votes", split_seed=1, **given, **SMALL)
+    method = release.method
+    reported = method.known_classes
+    assert (reported != planted.y[method.known_nodes]).any()
+    found = dpg.evaluate(data, release, num_seeds=2)
+    assert data.graph.y is None  # the true labels stay private
+    assert found.setting[2:] == ((1, 2), 90, 12, 18)
+    # Two evidences in all: the reports of the release, and those of the other fit.
+    first = [each for each in seen if torch.equal(each.nodes, method.known_nodes)]
+    assert len(first) * 2 == len(seen)
+    for each in first:
+        assert torch.equal(each.log_likelihoods, method.evidence().log_likelihoods)
+    (likelihoods,) = {tuple(each.log_likelihoods.exp().unique().tolist()) for each in seen}
+    assert likelihoods[1] / likelihoods[0] == pytest.approx(np.exp(1.0))
+    unknown = np.setdiff1d(np.arange(120), method.known_nodes.numpy())
+    right = (release.predict() == planted.y.numpy())[unknown]
+    row = next(row for row in found.rows if row.network == "posteriors")
+    assert row.values("node_accuracy")[0] * 18 <= right.sum()
+    with pytest.raises(CommandError, match="learned from other reports of labels"):
+        again = dpg.fit(data, "neighbor_votes", split_seed=1, **given, **SMALL)
+        dpg.evaluate(data, [release, again])
+
+
+def test_releases_keep_their_own_nodes_and_classes(planted):
     """One of fewer known classes of other numbers, whose nodes have another order."""
     order = torch.randperm(120, generator=torch.Generator().manual_seed(1))
     graph = make_graph(order.argsort()[undirected_edges(planted)], 120)
     graph.node_names = [str(node) for node in order.tolist()]
-    graph.x, graph.y = planted.x[order], 10 * planted.y[order] + 5
-    graph.attribute_names = planted.attribute_names
-    taught = graph.clone()
-    taught.y = torch.where(torch.arange(120) < 60, graph.y, -1)
-    release = dpg.fit(taught, "neighbor_votes", epsilon=4.0, rank=8, rounds=1)
+    graph.x, graph.attribute_names = planted.x[order], planted.attribute_names
+    graph.y = torch.where(torch.arange(120) < 60, 10 * planted.y[order] + 5, -1)
+    release = dpg.fit(graph, "neighbor_votes", epsilon=4.0, delta=1e-5, **SMALL)
     planted.y = 10 * planted.y + 5
-    found = dpg.evaluate(
-        dpg.read(planted, attributes="from_graph"), release, task="node_classification"
-    )
+    found = dpg.evaluate(planted, release)
     assert found.setting[2:] == ((0,), 60, 20, 40)
-    right = torch.from_numpy(release.predict()) == graph.y
-    assert found.setting.num_validation + found.setting.num_test == 60
-    tested = order[60:]  # in their names
-    (row,) = (row for row in found.rows if row.network == "posteriors")
-    split = [node for node in tested.tolist()]
-    assert row.mean("node_accuracy") <= 1 and len(split) == 60
-    assert right[:60].all()
+    predicted = dict(zip(release.method.node_names, release.predict(), strict=True))
+    right = sum(predicted[str(node)] == planted.y[node] for node in order[60:].tolist())
+    row = next(row for row in found.rows if row.network == "posteriors")
+    count = round(40 * row.mean("node_accuracy"))
+    assert right - 20 <= count <= right  # 40 of these 60 nodes are scored
+    with pytest.raises(CommandError, match="there are no other splits"):
+        dpg.evaluate(planted, release, num_seeds=2)
 
 
-def test_releases_of_other_splits_and_of_all_classes_are_refused(planted, releases):
-    data = dpg.read(planted, attributes="from_graph")
-
-    def refused(*chosen, **settings):
+def test_what_releases_do_not_fit_to_is_refused(planted, releases):
+    def refused(real, *chosen, **settings):
         with pytest.raises(CommandError) as error:
-            dpg.evaluate(
-                data, [releases[key] for key in chosen], task="node_classification", **settings
-            )
+            dpg.evaluate(real, [releases[key] for key in chosen], **settings)
         return str(error.value)
 
-    assert "the classes of all nodes, and none is left to score" in refused((1.0, None))
-    assert "learned from the classes of other nodes than" in refused((1.0, 0), (4.0, 1))
-    for settings in ({"seeds": 3}, {"train_fraction": 0.75}):
-        assert "the releases have their splits" in refused((1.0, 0), **settings)
-    data.graph.y = 5 - planted.y
-    assert "learned other classes than real has" in refused((1.0, 0))
-    data.graph.x, data.graph.y = planted.x[:, :5], planted.y
-    assert "one column for each attribute of the fit" in refused((1.0, 0))
-    with pytest.raises(CommandError, match="NeighborVotes predicts classes of nodes, and draws no"):
-        dpg.evaluate(data, releases[1.0, 0])
+    assert "the classes of other nodes than" in refused(planted, (1.0, 3), (4.0, None))
+    assert "training nodes of its own" in refused(planted, (1.0, 3), train_fraction=0.75)
+    assert "predicts classes of nodes, and draws no" in refused(planted, (1.0, 3), task="queries")
+    bare = make_graph(undirected_edges(planted), 120)
+    assert "in Python give them" in refused(bare, (1.0, 3))
+    other = planted.clone()
+    other.y = 5 - planted.y
+    assert "learned other classes than real has" in refused(other, (1.0, 3))
+    other.x, other.y = planted.x[:, :5], planted.y
+    assert "one column for each attribute of the fit" in refused(other, (1.0, 3))
+
+
+@pytest.mark.slow
+def test_a_run_is_evaluated_as_it_is(tmp_path, capsys):
+    words = ["neighbor_votes", "--model.init_args.rank", "4", "--model.init_args.rounds", "1"]
+    assert main(["fit", "--config", *words, "--trainer.default_root_dir", "."]) == 0
+    (run,) = tmp_path.glob("**/version_0")
+    capsys.readouterr()
+    assert main(["evaluate", str(run), "--num-seeds", "2", "--html", "o.html"]) == 0
+    printed = capsys.readouterr().out
+    assert "has learned all classes" in printed and "Best control: " in printed
+    assert "Best control: " in (tmp_path / "o.html").read_text()
 
 
 @pytest.mark.usefixtures("files")
 def test_a_folder_of_predictions_and_files_of_the_command(releases, tmp_path, capsys):
-    releases[4.0, 0].save(tmp_path / "votes")
-    command = ["evaluate", "real.graphml", "release", "votes", "plain.edges", *TASK]
+    releases[4.0, 3].save(tmp_path / "votes")
+    command = ["evaluate", "real.graphml", "release", "votes", "plain.edges", "--num-seeds", "1"]
     assert main([*command, "--csv", "o.csv", "--html", "o.html", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
-    assert content["seeds"] == [0]
+    assert content["seeds"] == [3]
     assert [content[f"num_{part}"] for part in ("train", "validation", "test")] == [36, 28, 56]
     names = [row["graph"] for row in content["rows"] if row["network"] == "SGC"]
     assert names[3:] == ["degrees alone", "release/synthetic-0.npz", "plain.edges", "real graph"]
@@ -227,7 +328,7 @@ def test_a_folder_of_predictions_and_files_of_the_command(releases, tmp_path, ca
 @pytest.mark.usefixtures("files")
 def test_python_takes_objects_seeds_and_a_share_and_shows_the_table(planted):
     found = dpg.evaluate(
-        "real.graphml", planted, task="node_classification", seeds=3, train_fraction=0.75
+        "real.graphml", planted, task="node_classification", num_seeds=3, train_fraction=0.75
     )
     assert found.setting[2:] == ((0, 1, 2), 90, 12, 18)
     assert [row.graph for row in found.rows[-4::2]] == ["synthetic-0", "real graph"]
@@ -239,11 +340,8 @@ def test_python_takes_objects_seeds_and_a_share_and_shows_the_table(planted):
     for row in found.rows:
         if row.role == "released":
             difference = found.difference(row)
-            group = (
-                "within seed noise of it"
-                if difference.is_noise
-                else ("above it" if difference.mean > 0 else "below it")
-            )
+            beyond = "above it" if difference.mean > 0 else "below it"
+            group = "within noise of it" if difference.is_noise else beyond
             assert row.title in said.split(f"{group}: ")[1].split(" it: ")[0]
 
 
@@ -255,6 +353,7 @@ def test_python_takes_objects_seeds_and_a_share_and_shows_the_table(planted):
         (["les_miserables", "real.graphml"], "les_miserables: none of its nodes"),
         (["real.graphml", "real.graphml", "--kind", "directed"], "leave kind out"),
         (["real.graphml", "real.graphml", "--train-fraction", "1"], "between 0 and 1, got 1"),
+        (["real.graphml", "real.graphml", "--num-seeds", "0"], "must be 1 or more, got 0"),
     ],
 )
 def test_mistakes(args, said, fails):
@@ -262,8 +361,8 @@ def test_mistakes(args, said, fails):
 
 
 def test_options_of_classes_are_refused_for_queries(fails):
-    said = fails("evaluate", "karate", "karate", "--seeds", "3")
-    assert "--seeds is an option of --task node-classification" in said
+    said = fails("evaluate", "karate", "karate", "--num-seeds", "3")
+    assert "num_seeds is a setting of node classification" in said
 
 
 def test_too_few_classes_and_no_attributes_are_refused(planted):

@@ -16,6 +16,7 @@ from lightning_dpg.evaluation.node_controls import (
     NO_GRAPH,
     REAL_GRAPH,
     SIMILARITY_GRAPH,
+    ClassifiedNodes,
     Drawn,
     PublicNodes,
     controls,
@@ -24,7 +25,6 @@ from lightning_dpg.evaluation.node_controls import (
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation, NodeRow, Role, Setting
 from lightning_dpg.evaluation.node_predictions import (
     NamedPredictions,
-    Nodes,
     Predicted,
     of_release,
     refitted,
@@ -97,7 +97,7 @@ def evaluate_nodes(
     original = _on_nodes(name, real, nodes.names)
     placed = [each._replace(graph=_on_nodes(each.name, each.graph, nodes.names)) for each in graphs]
     num_edges = (placed[0].graph if placed else original).num_edges // 2
-    public = PublicNodes(nodes.attributes, nodes.classes, len(nodes.values), num_edges)
+    public = PublicNodes(nodes, num_edges)
     fits = [
         [
             release
@@ -210,7 +210,9 @@ def _distinct(predictions: Sequence[NamedPredictions]) -> list[NamedPredictions]
     return [*found.values()]
 
 
-def public_nodes(source: NamedGraph, predictions: Sequence[NamedPredictions] = ()) -> Nodes:
+def public_nodes(
+    source: NamedGraph, predictions: Sequence[NamedPredictions] = ()
+) -> ClassifiedNodes:
     """Return the nodes of a graph with their attributes and classes.
 
     Args:
@@ -240,7 +242,7 @@ def public_nodes(source: NamedGraph, predictions: Sequence[NamedPredictions] = (
     if domains:
         values = torch.unique(torch.cat([values, *domains]))
         numbers[has_class] = torch.searchsorted(values, classes[has_class])
-    return Nodes(source.name, source.graph.node_names, attributes, numbers, values)
+    return ClassifiedNodes(source.name, source.graph.node_names, attributes, numbers, values)
 
 
 def _on_nodes(name: str, graph: Data, nodes: Sequence[str]) -> Data:

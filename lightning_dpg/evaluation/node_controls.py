@@ -43,31 +43,44 @@ class Drawn(NamedTuple):
     """Classes of the training nodes, or reports of their private labels."""
 
 
+class ClassifiedNodes(NamedTuple):
+    """Nodes of a table, with their attributes and true classes."""
+
+    source: str
+    """Name of the graph that has them."""
+    names: Sequence[str]
+    attributes: Tensor
+    """Attributes of shape ``(N, F)``."""
+    classes: Tensor
+    """Class of each node from 0 to C - 1, shape ``(N,)``, -1 where there is none."""
+    values: Tensor
+    """Number of each class in the data, ascending, shape ``(C,)``."""
+
+
 class PublicNodes:
     """Attributes and classes of nodes, and graphs that are computed from attributes alone.
 
     Args:
-        attributes: Attributes of shape ``(N, F)``.
-        classes: Class of each node from 0 to C - 1, shape ``(N,)``, -1 where there is none.
-        num_classes: Number C of classes.
+        nodes: The nodes.
         num_edges: Number of edges of the similarity graph.
 
     Attributes:
+        rows: Principal components of the attributes, shape ``(N, r)``.
         scaled: Attributes for networks, see :func:`scaled`.
         no_graph: The nodes without edges.
         similarity_graph: Nearest neighbors by principal components of the attributes.
     """
 
-    def __init__(
-        self, attributes: Tensor, classes: Tensor, num_classes: int, num_edges: int
-    ) -> None:
-        self.attributes, self.classes, self.num_classes = attributes, classes, num_classes
+    def __init__(self, nodes: ClassifiedNodes, num_edges: int) -> None:
+        attributes = nodes.attributes
+        self.attributes, self.classes = attributes, nodes.classes
+        self.num_classes = len(nodes.values)
         self.scaled = scaled(attributes)
         self._moments = VoteMoment(_RANK)
         self._moments.features.fit(attributes)
-        self._rows = self._moments.rows(attributes)
+        self.rows = self._moments.rows(attributes)
         self.no_graph = make_graph(torch.empty(0, 2), len(attributes))
-        similar = nearest_neighbor_edges(self._rows.float(), num_edges)
+        similar = nearest_neighbor_edges(self.rows.float(), num_edges)
         self.similarity_graph = make_graph(similar, len(attributes))
 
     def known(self, nodes: Tensor) -> ClassEvidence:
@@ -82,7 +95,7 @@ class PublicNodes:
         Args:
             evidence: What is known of classes.
         """
-        return self._moments.public_beliefs(self._rows, evidence)
+        return self._moments.public_beliefs(self.rows, evidence)
 
     def trained(self, network: str, graphs: Sequence[Data], drawn: Drawn) -> list[Tensor]:
         """Train a network on the first graph; see :func:`node_log_probabilities`."""

@@ -181,8 +181,8 @@ class NodeEvaluation:
                 )
             elif refits:
                 yield (
-                    f"{name}: the first seed is the release; for the {refits} others its method was "
-                    "fitted again, within its budget."
+                    f"{name}: the first seed is the release. For all others its method was fitted "
+                    "again, within its budget."
                 )
 
     def _heads(self) -> list[str]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError, Refusal
-from lightning_dpg.evaluation.node_controls import PublicNodes
+from lightning_dpg.evaluation.node_controls import ClassifiedNodes, PublicNodes
 from lightning_dpg.graph.node_splits import Split, split_at_random, split_nodes, split_others
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.nn.class_evidence import ClassEvidence
@@ -40,20 +40,6 @@ class NamedPredictions(NamedTuple):
     def row_epsilon(self) -> float | None:
         """Epsilon of its reports of private labels; None where classes are public."""
         return float(self.method.label_epsilon) if self.method.pays_rows else None
-
-
-class Nodes(NamedTuple):
-    """Nodes of a table, with their attributes and true classes."""
-
-    source: str
-    """Name of the graph that has them."""
-    names: Sequence[str]
-    attributes: Tensor
-    """Attributes of shape ``(N, F)``."""
-    classes: Tensor
-    """Class of each node from 0 to C - 1, shape ``(N,)``, -1 where there is none."""
-    values: Tensor
-    """Number of each class in the data, ascending, shape ``(C,)``."""
 
 
 class Predicted(NamedTuple):
@@ -102,7 +88,7 @@ def predicted(method: NodeClassifier, attributes: Tensor, values: Tensor) -> Pre
     )
 
 
-def of_release(one: NamedPredictions, nodes: Nodes) -> Predicted:
+def of_release(one: NamedPredictions, nodes: ClassifiedNodes) -> Predicted:
     """Return the predictions of a release for the nodes of a table; no edge is read.
 
     Args:
@@ -164,7 +150,7 @@ class Splits(NamedTuple):
 
 
 def splits_of(
-    nodes: Nodes,
+    nodes: ClassifiedNodes,
     releases: Sequence[NamedPredictions],
     found: Sequence[Predicted],
     num_seeds: int | None,
@@ -220,7 +206,7 @@ def splits_of(
 
 
 def _own_split(
-    nodes: Nodes, releases: Sequence[NamedPredictions], found: Sequence[Predicted]
+    nodes: ClassifiedNodes, releases: Sequence[NamedPredictions], found: Sequence[Predicted]
 ) -> Split | None:
     """Split around the training nodes of releases; None if they leave no class to predict."""
     for one, other in zip(releases, found, strict=True):
@@ -243,7 +229,7 @@ def _is_same(first: ClassEvidence, second: ClassEvidence) -> bool:
     return all(map(torch.equal, first, second))
 
 
-def _places(one: NamedPredictions, nodes: Nodes) -> Tensor:
+def _places(one: NamedPredictions, nodes: ClassifiedNodes) -> Tensor:
     """Row of each node of the table in a release, shape ``(N,)``."""
     number = {name: place for place, name in enumerate(one.method.node_names or ())}
     missing = [name for name in nodes.names if name not in number]
@@ -256,7 +242,7 @@ def _places(one: NamedPredictions, nodes: Nodes) -> Tensor:
     return torch.tensor([number[name] for name in nodes.names])
 
 
-def _check_classes(one: NamedPredictions, nodes: Nodes, places: Tensor) -> None:
+def _check_classes(one: NamedPredictions, nodes: ClassifiedNodes, places: Tensor) -> None:
     """Refuse a release whose classes are not those of the table; reports may be wrong by chance."""
     given = nodes.values[nodes.classes.clamp(min=0)].where(nodes.classes >= 0, -1)
     learned = one.method.known_labels()[places]

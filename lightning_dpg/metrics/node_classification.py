@@ -7,7 +7,7 @@ training nodes only. All settings are those of the authors of the networks; noth
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -20,9 +20,12 @@ from torch_geometric.data import Data
 from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.nn.class_evidence import ClassEvidence
 
 _HIDDEN = 16
+
+Facts: TypeAlias = tuple[Tensor, Tensor]
+"""What is known of the classes of nodes: their numbers, shape ``(K,)``, and the log probability of what
+is known of a node, given each class, shape ``(K, C)``; see :class:`ClassEvidence`."""
 
 
 class SparseRows:
@@ -162,8 +165,8 @@ def node_log_probabilities(
     name: str,
     graphs: Sequence[Data],
     attributes: SparseRows,
-    known: ClassEvidence,
-    validation: ClassEvidence,
+    known: Facts,
+    validation: Facts,
     test: Tensor,
     seed: int,
 ) -> list[Tensor]:
@@ -187,8 +190,8 @@ def node_log_probabilities(
         Log probabilities of the classes of the test nodes with the edges of each graph, shape
         ``(T, C)``.
     """
-    network, num_classes = NETWORKS[name], known.log_likelihoods.shape[1]
-    chooses = validation if len(validation.nodes) else known
+    network, num_classes = NETWORKS[name], known[1].shape[1]
+    chooses = validation if len(validation[0]) else known
     # PyTorch warns unless the checks of sparse matrices are turned on or off.
     unchecked = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=[]), unchecked, warnings.catch_warnings():
@@ -248,28 +251,26 @@ def scaled(attributes: Tensor) -> SparseRows:
     return SparseRows(csr_array(F.normalize(rows, p=1).numpy()))
 
 
-def _train(
-    model: nn.Module, network: Network, known: ClassEvidence, chooses: ClassEvidence
-) -> None:
+def _train(model: nn.Module, network: Network, known: Facts, chooses: Facts) -> None:
     """Train, and keep the weights of the step that explains the second facts best."""
     optimizer = Adam(model.parameters(), lr=network.lr, weight_decay=network.weight_decay)
     smallest, best = float("inf"), model.state_dict()
     for _ in range(network.steps):
         model.train()
-        loss = _loss(model(known.nodes), known)
+        loss = _loss(model(known[0]), known)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
-        validation_loss = float(_loss(_logits(model, chooses.nodes), chooses))
+        validation_loss = float(_loss(_logits(model, chooses[0]), chooses))
         if validation_loss < smallest:
             smallest = validation_loss
             best = {key: value.clone() for key, value in model.state_dict().items()}
     model.load_state_dict(best)
 
 
-def _loss(logits: Tensor, evidence: ClassEvidence) -> Tensor:
+def _loss(logits: Tensor, facts: Facts) -> Tensor:
     """Mean negative log likelihood of facts; of known classes it is the cross entropy."""
-    logs = F.log_softmax(logits, 1) + evidence.log_likelihoods.to(logits.dtype)
+    logs = F.log_softmax(logits, 1) + facts[1].to(logits.dtype)
     return -torch.logsumexp(logs, 1).mean()
 
 

@@ -273,7 +273,8 @@ def evaluate(
             doubling its time. A release without an epsilon for one edge, and a graph without a
             statement, are not judged.
         labels: Attribute of the nodes of the real graph that holds their classes, as in the fit of a
-            release; by default ``y`` of whole numbers. Data modules name their own.
+            release; by default ``y`` of whole numbers. Data modules and synthetic graphs name their
+            own.
         num_seeds: Number of public seeds of node classification, each with a split of its own; 5 by
             default. The methods of releases of classes are fitted again for the further seeds.
         train_fraction: Share of the nodes of each class for training in node classification, such as
@@ -416,6 +417,12 @@ def _evaluate_classes(
     if train_fraction is not None and not 0 < train_fraction < 1:
         raise CommandError(
             f"evaluate: train_fraction must be between 0 and 1, got {train_fraction:g}"
+        )
+    if labels is not None and (graphs or isinstance(real, EdgeListDataModule)):
+        raise CommandError(
+            f"labels {labels}: the classes are those of the "
+            + ("first synthetic graph" if graphs else "data module")
+            + "\nleave labels out"
         )
     original = load(real, undirected, attributes=not graphs, labels=labels)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)

@@ -171,19 +171,21 @@ class NodeEvaluation:
         return [*start, *found_groups]
 
     def _refits(self) -> Iterator[str]:
-        """Say where the scores are not those of the release itself."""
-        count = len(self.setting.seeds)
-        for name, refits in dict.fromkeys((row.graph, row.num_refits) for row in self.rows):
-            if refits == count:
-                yield (
-                    f"{name}: has learned all classes, and leaves none to predict. Its method was "
-                    "fitted again for each seed, within its budget, without the classes of other nodes."
-                )
-            elif refits:
-                yield (
-                    f"{name}: the first seed is the release. For all others its method was fitted "
-                    "again, within its budget."
-                )
+        """Say where the scores are not those of the releases themselves."""
+        refits = {row.graph: row.num_refits for row in self.rows if row.num_refits}
+        if not refits:
+            return
+        names, count = ", ".join(refits), len(self.setting.seeds)
+        if count in refits.values():  # all rows of a table have learned from the same
+            yield (
+                f"{names}: learned all classes, which leaves none to predict. For each seed the method "
+                "was fitted again, within its budget, without the classes of other nodes."
+            )
+        else:
+            yield (
+                f"{names}: the first seed is the release. For all others the method was fitted again, "
+                "within its budget."
+            )
 
     def _heads(self) -> list[str]:
         return [*_HEADS, *(GLOSSARY[query].label for query in NODE_QUERIES), _TO_CONTROL]

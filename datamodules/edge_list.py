@@ -166,7 +166,7 @@ class EdgeListDataModule(GraphDataModule):
         """Return the training records (private), after ``setup``."""
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
-        private = self.private_attributes, self.private_labels
+        private = self.private_columns, self.private_labels
         return kind(self.train_graph, self.edges, self.assumptions, *private)
 
     def state_dict(self) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class PrivateModule(pl.LightningModule):
         kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
         learns_private_labels: Whether the method protects private labels of nodes; others refuse
             data that have them.
+        learns_private_columns: Whether the method protects private columns of nodes; others refuse
+            data that have them.
         curve_names: Names of the curves of training, for :meth:`log_curve`.
         constraints: Constraints of single settings, beside those of the base classes. The choices
             of an argument that is a ``Literal`` need no constraint.
@@ -59,6 +61,7 @@ class PrivateModule(pl.LightningModule):
     repeats_edges: ClassVar[bool] = False
     is_inductive: ClassVar[bool] = False
     learns_private_labels: ClassVar[bool] = False
+    learns_private_columns: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True

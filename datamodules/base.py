@@ -163,7 +163,9 @@ class GraphDataModule(pl.LightningDataModule):
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
             )
-        self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, nodes.names))
+        self.assumptions.append(
+            node_set_assumption(graph.num_nodes, reading.node_set, nodes.published_names)
+        )
         if nodes.attributes is not None:
             read = own_attributes(reading, self.kind) if table is None else table
             self._add_attributes(graph, read)
@@ -171,7 +173,7 @@ class GraphDataModule(pl.LightningDataModule):
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        return graph if nodes.names == "keep" else self._numbered(graph)
+        return graph if nodes.published_names == "keep" else self._numbered(graph)
 
     def _check_kind(self) -> None:
         """Refuse settings that contradict the kind of the graph."""
@@ -274,7 +276,7 @@ class GraphDataModule(pl.LightningDataModule):
             MisconfigurationException: If the tensors of the checkpoint follow another order.
         """
         numbering = state_dict.get("numbering")
-        then, now = ("keep" if numbering is None else "numbers"), self.nodes.names
+        then, now = ("keep" if numbering is None else "numbers"), self.nodes.published_names
         if then != now and self._graph is not None:
             raise MisconfigurationException(
                 f"the checkpoint was made with names: {then}, and its tensors follow their order\n"

@@ -204,7 +204,9 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     def _stays_there(self) -> bool:
         """Return whether the edges may stay in the table."""
-        return self.nodes.names == "keep" and not (self.val_fraction or self.test_fraction)
+        return self.nodes.published_names == "keep" and not (
+            self.val_fraction or self.test_fraction
+        )
 
     @property
     def space(self) -> PairSpace:
@@ -236,7 +238,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         table = self._table
         self.summary = table.summary()
         node_set = table.node_set
-        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.nodes.names))
+        self.assumptions.append(
+            node_set_assumption(table.num_nodes, node_set, self.nodes.published_names)
+        )
         self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
         if self._attributes is not None:
             self._add_attributes(self._without_edges, self._attributes)
@@ -252,7 +256,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         table = self._table
         whole = table.space.graph(table.read_edges(), table.node_names)
         self._whole = share_attributes(whole, self._without_edges)
-        return self._whole if self.nodes.names == "keep" else self._numbered(self._whole)
+        return self._whole if self.nodes.published_names == "keep" else self._numbered(self._whole)
 
     @cached_property
     def _table_graph(self) -> TableGraph:

@@ -21,7 +21,7 @@ else:
     # For the command line:
     Classes = str | list[str] | list[int]
     ColumnNames = str | list[str]
-    Domains = str | dict[str, Any]
+    Domains = str | dict[str, list[str] | list[float]]
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,7 @@ class Nodes:
         """Refuse another word for names, and private labels or columns without their values."""
         if self.names not in ("auto", "keep", "numbers"):
             raise Refusal(f"names must be 'auto', 'keep' or 'numbers', got {self.names!r}")
-        default = "numbers" if self.value_domains else "keep"
-        if self.names == "auto":
-            object.__setattr__(self, "names", default)  # the class is frozen
+        _ = self.value_domains  # refused before anything is read
         labels = [name for name, policy in self.policies.items() if policy == PRIVATE_LABEL]
         if len(labels) > 1:
             raise Refusal(f"nodes.policy: {' and '.join(labels)} are private labels, expected one")
@@ -93,6 +91,13 @@ class Nodes:
                 "name it (--data.nodes.policy.COLUMN private_label), or leave the classes out: "
                 "those of public labels are read from the column"
             )
+
+    @property
+    def published_names(self) -> Literal["keep", "numbers"]:
+        """How nodes are named, with the meaning of ``auto``."""
+        if self.names != "auto":
+            return self.names
+        return "numbers" if self.value_domains else "keep"
 
     @cached_property
     def policies(self) -> dict[str, Policy]:

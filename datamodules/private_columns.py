@@ -119,7 +119,7 @@ def _read_file(name: str | Path) -> object:
         raise GraphFormatError(
             f"nodes.domains {path}: {reason}\nexpected a YAML file with the values of each private "
             "column, such as\nage: [18, 30, 45, 100]\nregion: [north, south]"
-        ) from error
+        ) from None  # of a file that is missing the command line would say where to write
 
 
 def _domain(column: str, given: object) -> Domain:

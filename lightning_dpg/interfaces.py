@@ -331,6 +331,10 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
         """Take public facts of a data module that has been set up, or refuse it."""
 
     @property
+    def reading_note(self) -> str | None:
+        """Return the sentence at the end of the guarantee on how to read the release, if any."""
+
+    @property
     def pays_rows(self) -> bool:
         """Whether it reads private columns of nodes, and so needs a row budget."""
 

@@ -184,6 +184,10 @@ class PrivateModule(pl.LightningModule):
         """Book a planned read, draw its noise and publish it, see :func:`lightning_dpg.privacy.pay.pay`."""
         return pay(read, value, self.ledger, self.noise, law, also=also)
 
+    def lend_ledger(self, part: "PrivateModule") -> None:
+        """Let a method that is a part of this one pay into this ledger, with this source of noise."""
+        part.ledger, part._noise = self.ledger, self.noise
+
     def unprotected_training(self, why: str) -> LedgerEntry:
         """Build the entry of a training that protects nothing."""
         return self.unprotected("training", "training", why)
@@ -314,6 +318,11 @@ class PrivateModule(pl.LightningModule):
 
     def condition(self) -> str | None:
         """Condition of the guarantee, to follow "if" (public); None if it always holds."""
+        return None
+
+    @property
+    def reading_note(self) -> str | None:
+        """Sentence at the end of the guarantee on how to read the release; None if there is none."""
         return None
 
     def epsilon_in_any_case(self) -> float | None:

@@ -56,7 +56,7 @@ def test_rows_follow_their_nodes_where_these_become_numbers(people):
     assert numbered.node_names == ["0", "1", "2", "3", "4"]
     order = torch.tensor([kept.node_names.index(name) for name in data._key])
     assert numbered.private_columns.values.tolist() == kept.private_columns.values[order].tolist()
-    assert Nodes(attributes=people).names == "keep"
+    assert Nodes(attributes=people).published_names == "keep"
 
 
 def test_a_domain_is_read_from_a_file(people, tmp_path):

@@ -70,7 +70,7 @@ def public_attributes(
         return None
     source = getattr(source, "source", source)  # of a data module
     table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
-    return encode(table, graph.node_names, nodes.policy or {})
+    return encode(table, graph.node_names, nodes.policies)
 
 
 def with_own_attributes(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.f
     excess of links within categories, which is the assortativity coefficient times its largest value;
     and the rest. The last two are shrunk against noise after James and Stein,
     :math:`(1 - \sigma^2 / r^2)_+` for a part of length r with noise of variance :math:`\sigma^2`.
+    Entries of categories that are too rare to stand out from the noise are taken to be chance.
     Negative numbers then become 0, but all links within categories keep their sum, as do the others.
     At last, rows and columns are scaled to the totals of the graph.
 
@@ -61,17 +62,21 @@ def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.f
     size = len(totals)
     lower, diagonal = np.tril(np.ones((size, size), dtype=bool)), np.eye(size, dtype=bool)
     unit = _unit(noisy, totals.sum() / 2)
-    ends, scale = unit * _ends(noisy.counts), unit * noisy.scale
+    scale, independent = unit * noisy.scale, _chance(totals)
+    # No more than all ends of the rarer category can be in a cell: below the noise, that says more.
+    is_rare = np.minimum.outer(totals, totals) < math.sqrt(2) * scale
+    ends = np.where(is_rare, independent, unit * _ends(noisy.counts))
     sums = np.maximum(ends.sum(axis=1), _LEAST)
-    chance = np.outer(sums, sums) / sums.sum()
+    chance = _chance(sums)
     within = np.diag(sums) - chance
     excess, largest = np.trace(ends - chance), max(np.trace(within), _LEAST)
-    # A sum of K Laplace variates of scale b has variance 2 K b^2; each edge has two ends.
-    shrunk = _shrinkage(float(excess**2), 8 * size * scale**2) * excess
+    # A Laplace variate of scale b has variance 2 b^2; each edge has two ends.
+    on_diagonal, in_all = (int(np.count_nonzero(~is_rare & part)) for part in (diagonal, lower))
+    shrunk = _shrinkage(float(excess**2), 8 * on_diagonal * scale**2) * excess
     model = _links(chance + shrunk / largest * within)
     rest = _links(ends - chance - excess / largest * within)[lower]
     wanted = model.copy()
-    wanted[lower] += _shrinkage(float(rest @ rest), 2 * len(rest) * scale**2) * rest
+    wanted[lower] += _shrinkage(float(rest @ rest), 2 * in_all * scale**2) * rest
     for part in (diagonal, lower & ~diagonal):
         wanted[part] = _nonnegative(wanted[part], float(model[part].sum()))
     return _links(stub_mixing(wanted, totals))
@@ -102,6 +107,11 @@ def mixing_gap(
     return MixingGap(lacking, distance, distance <= negligible)
 
 
+def _chance(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ends of edges between categories that their totals make likely."""
+    return np.asarray(np.outer(totals, totals) / max(float(totals.sum()), _LEAST))
+
+
 def _unit(noisy: NoisyMixing, num_edges: float) -> float:
     """Edges for a weight of 1; very many where noise leaves no positive weight."""
     return num_edges / max(float(np.tril(noisy.counts).sum()), _LEAST)
@@ -109,7 +119,7 @@ def _unit(noisy: NoisyMixing, num_edges: float) -> float:
 
 def _shrinkage(square: float, variance: float) -> float:
     """Factor of a value with noise, by its square and the variance of the noise."""
-    return max(1 - variance / square, 0.0) if square > 0 else 0.0
+    return max(1 - variance / square, 0.0) if square > 0 and math.isfinite(variance) else 0.0
 
 
 def _ends(links: NDArray[np.generic]) -> NDArray[np.float64]:

@@ -65,6 +65,15 @@ def test_a_graph_has_its_rows_as_columns_of_0_and_1(exact):
     assert not torch.equal(graph.x, exact.sample(seed=4).x)
 
 
+def test_rows_are_a_data_frame(exact):
+    people, graph = exact.people(seed=3), exact.sample(seed=3)
+    assert people.columns.tolist() == ["node", "block"]
+    assert people["node"].tolist() == graph.node_names
+    assert people["block"].tolist() == graph.drawn_rows.texts()[0]
+    with pytest.raises(CommandError, match="ErdosRenyi draws no rows"):
+        dpg.fit("karate", "erdos_renyi", epsilon=1.0).people()
+
+
 def plan(edges, rows, **settings):
     columns = {"age": ["a", "b", "other"], "region": ["a", "b", "c", "other"]}
     method = Attributed(20, domains=columns, **settings)

@@ -5,6 +5,7 @@ import sys
 
 NAMES = (
     "assembly",
+    "attributed",
     "attributes",
     "book",
     "book_filters",

@@ -25,6 +25,7 @@ from lightning_dpg.datamodules.node_attributes import (
     own_attributes,
 )
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.private_columns import private_columns_of
 from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import NodeSet, holds_attributes
@@ -35,12 +36,11 @@ from lightning_dpg.graph.attributes import (
     attach,
     attributes_of,
     encode,
-    private_columns,
     share_attributes,
 )
 from lightning_dpg.graph.graph import largest_component
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import Identity, PrivateLabels
+from lightning_dpg.interfaces import Identity, PrivateColumns, PrivateLabels
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "built-in graph",
@@ -78,8 +78,9 @@ class GraphDataModule(pl.LightningDataModule):
     Attributes:
         assumptions: What a guarantee assumes public because of the preparation of the data.
         notes: Lines for the owner that tell nothing of the edges.
-        private_labels: Labels of the nodes that a policy makes private; None without them, and
+        private_columns: Columns of the nodes that a policy makes private; None without them, and
             before the graph is read.
+        private_labels: Labels of the nodes that a policy makes private, likewise.
         summary: One line on what was read, with exact counts and names: for the owner's terminal,
             never for a log, a tracker or a release (private); None before the graph is read.
     """
@@ -104,7 +105,7 @@ class GraphDataModule(pl.LightningDataModule):
         self.num_graphs = num_graphs
         self.nodes = Nodes.of(nodes)
         self.columns = Columns.of(columns)
-        self.private_attributes: list[str] = []
+        self.private_columns: PrivateColumns | None = None
         self._attribute_table: AttributeTable | None = None
         self.private_labels: PrivateLabels | None = None
         self.kind = kind
@@ -133,13 +134,13 @@ class GraphDataModule(pl.LightningDataModule):
         if table is None:
             return identity
         labels = [] if self.private_labels is None else [self.private_labels.column]
-        columns = [*self.private_attributes, *labels]
+        columns = [*self.nodes.value_domains, *labels]
         return identity._replace(rows=rows_of(table, columns, self._whole.node_names))
 
     def _read_graph(self) -> Data:
         self._check_kind()
         nodes = self.nodes
-        table = attribute_table(nodes.attributes, nodes.policy, nodes.column)
+        table = attribute_table(nodes.attributes, nodes.policies, nodes.column)
         sides = given_sides(nodes.left, nodes.right, nodes.ids, nodes.column, nodes.side_column)
         ids = nodes.ids
         if ids is None and table is not None and self.kind != "bipartite":
@@ -162,7 +163,9 @@ class GraphDataModule(pl.LightningDataModule):
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
             )
-        self.assumptions.append(node_set_assumption(graph.num_nodes, reading.node_set, nodes.names))
+        self.assumptions.append(
+            node_set_assumption(graph.num_nodes, reading.node_set, nodes.published_names)
+        )
         if nodes.attributes is not None:
             read = own_attributes(reading, self.kind) if table is None else table
             self._add_attributes(graph, read)
@@ -170,7 +173,7 @@ class GraphDataModule(pl.LightningDataModule):
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        return graph if nodes.names == "keep" else self._numbered(graph)
+        return graph if nodes.published_names == "keep" else self._numbered(graph)
 
     def _check_kind(self) -> None:
         """Refuse settings that contradict the kind of the graph."""
@@ -202,14 +205,16 @@ class GraphDataModule(pl.LightningDataModule):
         return space_of(self.graph)
 
     def _add_attributes(self, graph: Data, read: AttributeTable) -> None:
-        """Give the nodes of a graph their public attributes."""
-        policy = self.nodes.policy or {}
-        self.private_attributes, self._attribute_table = private_columns(read, policy), read
-        attributes = encode(read, graph.node_names, policy)
+        """Give the nodes of a graph their public attributes, and find their private columns."""
+        policy, names = self.nodes.policies, graph.node_names
+        self._attribute_table = read
+        attributes = encode(read, names, policy)
         attach(graph, attributes)
-        self.private_labels = private_labels(read, graph.node_names, policy, self.nodes.classes)
-        self.summary = f"{self.summary}; {described(read, policy, attributes, graph.node_names)}"
-        self.assumptions.append(PUBLIC_ATTRIBUTES)
+        self.private_columns = private_columns_of(read, names, self.nodes.value_domains)
+        self.private_labels = private_labels(read, names, policy, self.nodes.classes)
+        self.summary = f"{self.summary}; {described(read, policy, attributes, names)}"
+        if not attributes.is_empty:
+            self.assumptions.append(PUBLIC_ATTRIBUTES)
 
     def _on_nodes(self, edges: Tensor) -> Data:
         """Build a graph of some of the edges, with all nodes and their public attributes."""
@@ -238,7 +243,10 @@ class GraphDataModule(pl.LightningDataModule):
         attributes, order = attributes_of(graph), torch.tensor(self._numbering)
         if attributes is not None:
             attach(numbered, attributes.of_nodes(order))
-            self.assumptions.append(NAMED_BY_ATTRIBUTES)
+            if not attributes.is_empty:
+                self.assumptions.append(NAMED_BY_ATTRIBUTES)
+        if self.private_columns is not None:
+            self.private_columns = self.private_columns.of_nodes(order)
         if self.private_labels is not None:
             self.private_labels = self.private_labels.of_nodes(order)
         return numbered
@@ -268,7 +276,7 @@ class GraphDataModule(pl.LightningDataModule):
             MisconfigurationException: If the tensors of the checkpoint follow another order.
         """
         numbering = state_dict.get("numbering")
-        then, now = ("keep" if numbering is None else "numbers"), self.nodes.names
+        then, now = ("keep" if numbering is None else "numbers"), self.nodes.published_names
         if then != now and self._graph is not None:
             raise MisconfigurationException(
                 f"the checkpoint was made with names: {then}, and its tensors follow their order\n"

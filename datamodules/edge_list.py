@@ -143,7 +143,7 @@ class EdgeListDataModule(GraphDataModule):
         if stage == "predict":
             return
         if (
-            self.nodes.names == "numbers"
+            self.nodes.published_names == "numbers"
             and self.trainer is not None
             and self.trainer.world_size > 1
         ):
@@ -166,7 +166,7 @@ class EdgeListDataModule(GraphDataModule):
         """Return the training records (private), after ``setup``."""
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
-        private = self.private_attributes, self.private_labels
+        private = self.private_columns, self.private_labels
         return kind(self.train_graph, self.edges, self.assumptions, *private)
 
     def state_dict(self) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class EdgeListDataModule(GraphDataModule):
         held_out = self.val_fraction + self.test_fraction
         if held_out >= 1:
             raise Refusal(f"val_fraction + test_fraction must be below 1, got {held_out}")
-        if self.split is not None and self.nodes.names == "numbers":
+        if self.split is not None and self.nodes.published_names == "numbers":
             raise MisconfigurationException(
                 "split names nodes by their places in the file: set nodes.names to keep"
             )

@@ -1,6 +1,5 @@
 """One graph whose edges are the rows of a table, read and counted where the table is."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,7 +20,7 @@ from lightning_dpg.datamodules.table_statistics import TableStatistics
 from lightning_dpg.graph.attributes import AttributeTable, share_attributes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.interfaces import PrivateLabels
+from lightning_dpg.interfaces import PrivateColumns, PrivateLabels
 
 if TYPE_CHECKING:
     TableSource: TypeAlias = str | Path | Any
@@ -36,7 +35,7 @@ class TableGraph:
         table: The table.
         nodes: A graph without edges, whose nodes have the public attributes of the nodes.
         assumptions: What a guarantee takes as public.
-        private_attributes: Names of attributes of nodes that the owner has marked as private.
+        private_columns: Private columns of the nodes, if there are any.
         private_labels: Labels of the nodes (private), if there are any.
 
     Attributes:
@@ -48,11 +47,11 @@ class TableGraph:
         table: EdgeTable,
         nodes: Data,
         assumptions: list[str],
-        private_attributes: Sequence[str],
+        private_columns: PrivateColumns | None,
         private_labels: PrivateLabels | None,
     ) -> None:
         self._table, self._nodes = table, nodes
-        self.private_attributes = list(private_attributes)
+        self.private_columns = private_columns
         self.private_labels = private_labels
         self.num_nodes = table.num_nodes
         self.node_names = table.node_names
@@ -182,7 +181,7 @@ class EdgeTableDataModule(EdgeListDataModule):
                 "expected ids as a table and its column, such as customers(id)"
             )
         engine, nodes = open_engine(self.source), self.nodes
-        found = attributes_beside(engine, nodes.attributes, nodes.policy, nodes.column)
+        found = attributes_beside(engine, nodes.attributes, nodes.policies, nodes.column)
         self._attributes, ids = found or (None, None)
         table = EdgeTable(engine, self.table, self.columns, self.where, self._ids(ids), self.kind)
         table.check_directions(self.undirected)
@@ -205,7 +204,9 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     def _stays_there(self) -> bool:
         """Return whether the edges may stay in the table."""
-        return self.nodes.names == "keep" and not (self.val_fraction or self.test_fraction)
+        return self.nodes.published_names == "keep" and not (
+            self.val_fraction or self.test_fraction
+        )
 
     @property
     def space(self) -> PairSpace:
@@ -237,7 +238,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         table = self._table
         self.summary = table.summary()
         node_set = table.node_set
-        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, self.nodes.names))
+        self.assumptions.append(
+            node_set_assumption(table.num_nodes, node_set, self.nodes.published_names)
+        )
         self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
         if self._attributes is not None:
             self._add_attributes(self._without_edges, self._attributes)
@@ -253,13 +256,13 @@ class EdgeTableDataModule(EdgeListDataModule):
         table = self._table
         whole = table.space.graph(table.read_edges(), table.node_names)
         self._whole = share_attributes(whole, self._without_edges)
-        return self._whole if self.nodes.names == "keep" else self._numbered(self._whole)
+        return self._whole if self.nodes.published_names == "keep" else self._numbered(self._whole)
 
     @cached_property
     def _table_graph(self) -> TableGraph:
         has_attributes = getattr(self._without_edges, "attribute_names", None)
         kind = AttributedTableGraph if has_attributes else TableGraph
-        private = self.private_attributes, self.private_labels
+        private = self.private_columns, self.private_labels
         return kind(self._table, self._without_edges, self.assumptions, *private)
 
     @property

@@ -11,6 +11,7 @@ from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_tables import Table
 from lightning_dpg.graph.attributes import (
     NOT_PUBLIC,
+    PRIVATE,
     PRIVATE_LABEL,
     AttributeTable,
     NodeAttributes,
@@ -89,14 +90,16 @@ def described(
     attributes: NodeAttributes,
     nodes: Sequence[str],
 ) -> str:
-    """Name the attributes that become public, and a private label, in a line for the owner."""
+    """Name the attributes that become public, and what is private, in a line for the owner."""
     public = [name for name in table.all_names if policy.get(name) not in NOT_PUBLIC]
     more = f" and {len(public) - _MOST_SHOWN:,} more" if len(public) > _MOST_SHOWN else ""
     ids = set(table.ids)
     without = sum(name not in ids for name in nodes)
+    private = [name for name in policy if policy[name] == PRIVATE]
+    shown = f"{', '.join(public[:_MOST_SHOWN])}{more}, as {len(attributes.names):,} numbers"
     return (
-        f"public attributes: {', '.join(public[:_MOST_SHOWN])}{more}, as "
-        f"{len(attributes.names):,} numbers"
+        f"public attributes: {shown if public else 'none'}"
         + "".join(f"; private label: {name}" for name in policy if policy[name] == PRIVATE_LABEL)
+        + (f"; private columns: {', '.join(private)}" if private else "")
         + (f"; {without:,} nodes without a row" if without else "")
     )

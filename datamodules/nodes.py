@@ -2,19 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.node_attributes import AttributeSource
+from lightning_dpg.datamodules.private_columns import Domain, read_domains
 from lightning_dpg.datamodules.private_labels import domain
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.attributes import PRIVATE_LABEL, Policy
+from lightning_dpg.graph.attributes import PRIVATE, PRIVATE_LABEL, Policy
 
 if TYPE_CHECKING:
     Classes: TypeAlias = str | Sequence[object]
+    ColumnNames: TypeAlias = str | Sequence[str]
+    Domains: TypeAlias = str | Mapping[str, Sequence[object]]
 else:
-    Classes = str | list[str] | list[int]  # for the command line
+    # For the command line:
+    Classes = str | list[str] | list[int]
+    ColumnNames = str | list[str]
+    Domains = str | dict[str, list[str] | list[float]]
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,9 @@ class Nodes:
             its database, such as ``customers(id)``, or ``FILE(COLUMN)``.
         column: Column of the table of nodes that holds the ids.
         names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
-            names, and leaves a key file in the run folder.
+            names, and leaves a key file in the run folder; ``keep`` publishes the names. ``auto``
+            keeps them unless columns are private: a drawn row beside a name would be taken for that
+            of its bearer.
         left: Ids of all left nodes of a bipartite graph (public), in a form of ``ids``. By default
             the sides are those of the graph or, of an edge list, of its two columns.
         right: Ids of all right nodes (public).
@@ -40,28 +49,38 @@ class Nodes:
             its database, with the column of ids. By default none are used or published.
         policy: Policy of each attribute by its name. ``public``, the default, finds out whether
             it holds numbers, categories or text; ``number``, ``category``, ``text`` and ``label``
-            (classes) say so; ``drop`` leaves it out; ``private`` refuses methods that cannot
-            protect it; ``private_label`` makes it the classes of the nodes, which methods of classes
-            protect at ``privacy.row_epsilon``. Which nodes have a label stays public.
+            (classes) say so; ``drop`` leaves it out; ``private`` makes it a private column, which
+            :class:`Attributed` protects at ``privacy.row_epsilon``, and other methods refuse;
+            ``private_label`` makes it the classes of the nodes, which methods of classes protect at
+            that budget. Which nodes have a label stays public.
         classes: All classes that the private label can have (public), also as a text with commas.
             They must not be collected from the labels.
+        private_columns: Columns of the table whose policy is ``private``, also as a text with commas.
+        domains: All values of each private column (public) by its name, or a YAML file of them: a
+            list of texts for categories, or of ascending numbers for borders of bins. A number
+            outside of the bins counts in the outer one. All other values are ``other``, which each
+            domain has, and so are empty cells unless a domain names ``missing``. The values must not
+            be collected from the data.
     """
 
     ids: str | Sequence[str] | None = None
     column: str | None = None
-    names: Literal["keep", "numbers"] = "keep"
+    names: Literal["auto", "keep", "numbers"] = "auto"
     left: str | Sequence[str] | None = None
     right: str | Sequence[str] | None = None
     side_column: str | None = None
     attributes: AttributeSource | None = None
     policy: dict[str, Policy] | None = None
     classes: Classes | None = None
+    private_columns: ColumnNames | None = None
+    domains: Domains | None = None
 
     def __post_init__(self) -> None:
-        """Refuse another word for names, and private labels without their classes."""
-        if self.names not in ("keep", "numbers"):
-            raise Refusal(f"names must be 'keep' or 'numbers', got {self.names!r}")
-        labels = [name for name, policy in (self.policy or {}).items() if policy == PRIVATE_LABEL]
+        """Refuse another word for names, and private labels or columns without their values."""
+        if self.names not in ("auto", "keep", "numbers"):
+            raise Refusal(f"names must be 'auto', 'keep' or 'numbers', got {self.names!r}")
+        _ = self.value_domains  # refused before anything is read
+        labels = [name for name, policy in self.policies.items() if policy == PRIVATE_LABEL]
         if len(labels) > 1:
             raise Refusal(f"nodes.policy: {' and '.join(labels)} are private labels, expected one")
         if labels:
@@ -72,6 +91,42 @@ class Nodes:
                 "name it (--data.nodes.policy.COLUMN private_label), or leave the classes out: "
                 "those of public labels are read from the column"
             )
+
+    @property
+    def published_names(self) -> Literal["keep", "numbers"]:
+        """How nodes are named, with the meaning of ``auto``."""
+        if self.names != "auto":
+            return self.names
+        return "numbers" if self.value_domains else "keep"
+
+    @cached_property
+    def policies(self) -> dict[str, Policy]:
+        """Policy of each attribute that has one, private columns included.
+
+        Raises:
+            Refusal: If a private column has another policy as well.
+        """
+        given = self.private_columns or ()
+        listed = given.split(",") if isinstance(given, str) else given
+        columns = [str(name).strip() for name in listed]
+        policies: dict[str, Policy] = dict(self.policy or {})
+        for name in columns:
+            if policies.setdefault(name, "private") != PRIVATE:
+                raise Refusal(
+                    f"nodes.private_columns: {name} has the policy {policies[name]!r}\n"
+                    "name it in one of private_columns and policy"
+                )
+        return policies
+
+    @cached_property
+    def value_domains(self) -> dict[str, Domain]:
+        """Domain of each private column (public).
+
+        Raises:
+            GraphFormatError: If one is missing, of no private column, or of another form.
+        """
+        columns = [name for name, policy in self.policies.items() if policy == PRIVATE]
+        return read_domains(self.domains, columns) if columns or self.domains is not None else {}
 
     @classmethod
     def of(cls, settings: "NodesGiven") -> "Nodes":

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import PrivateLabels
+from lightning_dpg.interfaces import PrivateColumns, PrivateLabels
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
@@ -81,7 +81,7 @@ class OneGraph:
         edges: Its edges, shape ``(M, 2)``, rows that occur once (private): ``i < j``, ordered
             pairs of a directed graph, or left and right node of a bipartite one.
         assumptions: What a guarantee takes as public.
-        private_attributes: Names of attributes of nodes that the owner has marked as private.
+        private_columns: Private columns of the nodes, if there are any.
         private_labels: Labels of the nodes (private), if there are any.
     """
 
@@ -90,10 +90,10 @@ class OneGraph:
         graph: Data,
         edges: Tensor,
         assumptions: list[str],
-        private_attributes: Sequence[str] = (),
+        private_columns: PrivateColumns | None = None,
         private_labels: PrivateLabels | None = None,
     ) -> None:
-        self.private_attributes = list(private_attributes)
+        self.private_columns = private_columns
         self.private_labels = private_labels
         self.graph = graph
         self.edges = edges

@@ -77,15 +77,32 @@ class AttributedGraphRecords(GraphRecords, HoldsClasses, Protocol):
     attribute_names: list[str]
 
 
-@runtime_checkable
-class HoldsPrivateAttributes(Protocol):
-    """Records whose owner has marked attributes of nodes as private.
+class PrivateColumns(NamedTuple):
+    """Columns of nodes that their owner has marked as private, with their public domains.
 
     Attributes:
-        private_attributes: Names of these columns (public); their values are not in the records.
+        domains: Names of all values that a column can have, by the name of the column (public).
+        values: Place of each node's cell in the domain of each column (private), shape ``(N, J)``. A
+            cell that is missing, or none of the domain, has a place of its own among the values.
     """
 
-    private_attributes: list[str]
+    domains: dict[str, list[str]]
+    values: Tensor
+
+    def of_nodes(self, nodes: Tensor) -> PrivateColumns:
+        """Return the rows of some nodes, in their order."""
+        return self._replace(values=self.values[nodes])
+
+
+@runtime_checkable
+class HoldsPrivateColumns(Protocol):
+    """Records of one graph that may have private columns of its nodes.
+
+    Attributes:
+        private_columns: The columns; None if there are none.
+    """
+
+    private_columns: PrivateColumns | None
 
 
 class PrivateLabels(NamedTuple):
@@ -252,11 +269,13 @@ class LearnsRecords(Protocol):
         repeats_edges: Whether it accounts for private edges that occur repeatedly in a set.
         kinds: Kinds of graphs that it learns.
         learns_private_labels: Whether it protects private labels of nodes.
+        learns_private_columns: Whether it protects private columns of nodes.
     """
 
     reads: ClassVar[type]
     repeats_edges: ClassVar[bool]
     learns_private_labels: ClassVar[bool]
+    learns_private_columns: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
 
 
@@ -310,6 +329,10 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
 
     def accept_data(self, data: object) -> None:
         """Take public facts of a data module that has been set up, or refuse it."""
+
+    @property
+    def reading_note(self) -> str | None:
+        """Return the sentence at the end of the guarantee on how to read the release, if any."""
 
     @property
     def pays_rows(self) -> bool:

@@ -43,6 +43,7 @@ from lightning_dpg.privacy import label_reports, label_sampling, mechanisms, mul
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.noise import NoiseSource, secret_generator
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.verify import faults
@@ -281,6 +282,21 @@ LEDGERS["neighbor_votes_node"] = [
 ]
 # Twice the bound on degrees.
 LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
+# A share of .15 for the mixing of the values 0, 1 and other: the noise that it buys is more than a row
+# needs, and what a row saves buys tables. 5 of 6 cells have one of two values.
+ROW_MIXING = (2 * 4 * 1024 + 5) * 0.15 / (2458 + 5)
+LEDGERS["attributed"] = [
+    *(
+        (name, "pure", sensitivity, 0.85 * epsilon, 1)
+        for name, _, sensitivity, epsilon, _ in LEDGERS["bter"]
+    ),
+    ("nodes by private columns and classes of released degrees", "pure", 2, 1 - ROW_MIXING, 1),
+    # 3 * 4 / (4 + 1) in units of 1 / 1024, rounded up.
+    ("weighted edges by the values of their ends", "pure", 2458 + 5, 0.15, 1),
+    ("weighted edges by the values of their ends", "pure", 2 * 4 * 1024 + 5, ROW_MIXING, 1),
+]
+OF_ROWS = {"row_tables", "column_mixing_rows"}
+"""Keys of the reads of private columns."""
 RELATIONS = {
     "node_degrees": "node",
     "ldp_gw": "local_graph",
@@ -345,7 +361,13 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
     "neighbor_votes, private labels": ("neighbor_votes", {}),
     "neighbor_votes_node, private labels": ("neighbor_votes_node", {}),
 }
+CASES |= {
+    f"attributed, {structure}": ("attributed", {"structure": structure})
+    for structure in ("privgraph", "erdos_renyi")  # which selects, and has no degrees
+}
 PRIVATE_LABELS = {case for case in CASES if case.endswith("private labels")}
+PRIVATE_COLUMNS = {case for case, (name, _) in CASES.items() if name == "attributed"}
+PRIVATE_ROWS = sorted(PRIVATE_LABELS | PRIVATE_COLUMNS)
 OTHER_METHODS = {
     "dp_netgan, paper mode": "DPNetGANAsPublished",
     "privcom, paper mode": "PrivComAsPublished",
@@ -418,10 +440,17 @@ core_cases = pytest.mark.parametrize(
 )
 
 
-def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
+def row_epsilon_of(case, epsilon):
+    """Budget of the rows of a case."""
+    if case in PRIVATE_COLUMNS:
+        return epsilon or parsed("attributed")["privacy"]["row_epsilon"]
+    return 2.0 if case in PRIVATE_LABELS else None
+
+
+def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, rows=None, **changes):
     """Fit a case on a graph and give the trainer; ``changes`` are of data and trainer.
 
-    Four steps of each that draws batches: what holds for them holds for more.
+    Rows are private labels, or a private column, if a case has one. Four steps of each that draws batches: what holds for them holds for more.
     """
     config = parsed(CASES[case][0])
     method, arguments = method_of(case)
@@ -438,7 +467,7 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
         callbacks.PrivacyAccountant(
             epsilon or config["privacy"]["epsilon"],
             config["privacy"]["delta"],
-            row_epsilon=2.0 if case in PRIVATE_LABELS else None,
+            row_epsilon=row_epsilon_of(case, epsilon),
         ),
         max_epochs=changes.pop("max_epochs"),
         default_root_dir=changes.pop("folder", None),
@@ -447,11 +476,14 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, **changes):
     data = getattr(datamodules, config["data"]["class_path"])
     if "nodes" in config["data"]["init_args"]:
         graph.x = WORDS
-        if issubclass(method, methods.NodeClassifier):
-            graph.y = torch.arange(N) % 2
+        if issubclass(method, methods.NodeClassifier | methods.Attributed):
+            graph.y = torch.arange(N) % 2 if rows is None else rows
     if case in PRIVATE_LABELS:
         labels = {"policy": {"y": "private_label"}, "classes": "0,1"}
         changes["nodes"] = config["data"]["init_args"]["nodes"] | labels
+    if case in PRIVATE_COLUMNS:
+        column = {"private_columns": "y", "domains": {"y": ["0", "1"]}, "names": "keep"}
+        changes["nodes"] = {"attributes": "from_graph"} | column
     data = data(**config["data"]["init_args"] | {"name": graph} | changes)
     if case in SETS:
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
@@ -515,12 +547,14 @@ class Transcript:
         self.second.append(record)
         return known[3]
 
-    def moved(self):
-        """Distance between the two values of each call, and the sensitivity it declares."""
+    def moved(self, relation):
+        """Distance between the two values of each call, and its sensitivity under a relation."""
         assert len(self.first) == len(self.second) > 0
         distances, declared = defaultdict(float), {}
         for (call, kind, terms, ours), (*_, theirs) in zip(self.first, self.second, strict=True):
-            declared[call] = terms["sensitivity"]
+            declared[call] = terms.get("by_relation", {relation: terms["sensitivity"]}).get(
+                relation, 0
+            )
             if kind == "randomized_response":
                 distances[call] += len(set(ours.tolist()) ^ set(theirs.tolist()))
             elif kind == "multi_bit":
@@ -543,6 +577,7 @@ class Transcript:
                 law, "kind", None
             )  # a guard has none: its flips are those of the first run
             public = {"sensitivity": read.sensitivity, "read": read.to_dict()}
+            public["by_relation"] = {each.relation: each.sensitivity for each in (read, *also)}
             if kind is not None:
                 public |= law.public
             if isinstance(value, torch.Tensor) and kind not in (None, "choose_in_turns"):
@@ -728,10 +763,61 @@ def test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(
                     norm = {"max_grad_norm": 0.1} if case in SETS else {}
                     options = known(case, num_edges=20, **norm) | own_steps | {"sample_rate": 1.0}
                 fit(case, graph, noise_seed=1, options=options, **steps)
-            for distance, sensitivity in transcript.moved():
+            for distance, sensitivity in transcript.moved(method_of(case)[0].relation):
                 assert distance <= sensitivity * (1 + 1e-5)
                 moves |= distance > 0
     assert moves
+
+
+@pytest.mark.parametrize("case", PRIVATE_ROWS)
+def test_one_row_moves_what_mechanisms_are_given_by_their_sensitivity(case, monkeypatch):
+    graph, rows = random_graph(20, 0), torch.arange(N) % 2
+    hub = int(torch.bincount(graph.edge_index[0]).argmax())
+    moves = False
+    for value in (1 - int(rows[hub]), 7):  # another value, and one that is not in the domain
+        other = rows.clone()
+        other[hub] = value
+        with monkeypatch.context() as patch:
+            transcript = Transcript(patch)
+            fit(case, graph, noise_seed=1, rows=rows)
+            transcript.start_second()
+            fit(case, graph, noise_seed=1, rows=other)
+            for distance, sensitivity in transcript.moved(Relation.ATTRIBUTES):
+                assert distance <= sensitivity
+                moves |= distance > 0
+    assert moves
+
+
+def test_mixing_that_only_edges_pay_for_is_found(monkeypatch):
+    honest = methods.Attributed.pay
+
+    def cheap(method, read, value, law=None, *, also=()):
+        return honest(method, read, value, law)
+
+    monkeypatch.setattr(methods.Attributed, "pay", cheap)
+    with pytest.raises(AssertionError, match="<="):
+        test_one_row_moves_what_mechanisms_are_given_by_their_sensitivity("attributed", monkeypatch)
+    with pytest.raises(ValueError, match="is longer than"):
+        test_ledger_of_a_run_is_the_list_written_by_hand("attributed")
+
+
+def test_a_domain_that_is_read_from_the_data_is_found(monkeypatch, tmp_path):
+    honest = datamodules.base.private_columns_of
+
+    def values_that_occur(table, nodes, domains):
+        columns = honest(table, nodes, domains)
+        names = [columns.domains["y"][value] for value in columns.values.unique().tolist()]
+        return columns._replace(domains={"y": names})
+
+    monkeypatch.setattr(datamodules.base, "private_columns_of", values_that_occur)
+    with pytest.raises(AssertionError):
+        test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(
+            "attributed", monkeypatch, tmp_path
+        )
+
+
+ROW_TABLES = (torch.arange(N) % 2, torch.tensor([5, 0] + [1] * (N - 2)))
+"""Quite different labels, of which the second has one that is none of the classes."""
 
 
 def dense_eigsh(operator, k, **options):
@@ -768,12 +854,14 @@ def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkey
         writer = callbacks.ReleaseWriter(num_graphs=2)
         changes = {"folder": folder} | ({} if case in SETS else {"val_fraction": val_fraction})
         graph = from_networkx(nx.gnm_random_graph(N, size, seed=seed))
-        fit(case, graph, extra=[state, writer], noise_seed=1, **changes)
+        rows = ROW_TABLES[seed] if case in PRIVATE_ROWS else None
+        fit(case, graph, extra=[state, writer], noise_seed=1, rows=rows, **changes)
         files = {path.name: path.read_bytes() for path in (folder / NOT_PRIVATE).iterdir()}
         ends.append(state.known | files)
     assert len(transcript.first) == len(transcript.second)
     num_files = 6 if case in LEARNERS else 11
     num_files += (folder / NOT_PRIVATE / "node_attributes.npz").is_file()
+    num_files += 2 * (case in PRIVATE_COLUMNS)  # a table of each graph
     assert len(ends[0]) == 5 + num_files
     different = [name for name in ends[0] if ends[0][name] != ends[1][name]]
     assert not different
@@ -844,6 +932,9 @@ class Guard(pl.Callback):
         for graph in graphs:
             graph.edge_index = graph.edge_index.as_subclass(Secret)
         data.edges = data.edges.as_subclass(Secret)
+        columns = getattr(data, "private_columns", None)
+        if columns is not None:
+            data.private_columns = columns._replace(values=columns.values.as_subclass(Secret))
         for owner, name in (
             (pl_module, "on_fit_start"),
             (pl_module, "training_step"),
@@ -967,7 +1058,8 @@ def test_ledger_of_a_run_is_the_list_written_by_hand(name):
             case amount:
                 expected = amount
         assert booked[-1] == (*by_hand[:3], pytest.approx(expected, rel=1e-3), by_hand[4])
-        assert entry.relation == RELATIONS.get(name, "edge")
+        relation = "attributes" if entry.key in OF_ROWS else RELATIONS.get(name, "edge")
+        assert entry.relation == relation
         assert entry.event.total_delta == (
             budget["delta"] if entry.event.mechanism == "approximate" else 0
         )
@@ -1054,11 +1146,12 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
         assert ledger.epsilon(delta) <= epsilon * (1 + 1e-9)
     else:
         assert {entry.event.mechanism for entry in ledger.entries} == {"pure"}
-        costs = [entry.event.pure_epsilon * entry.steps for entry in ledger.entries]
         # A guard of 8 that is within the budget is all that a run pays for.
         spent = min(epsilon, 8.0) if case == "block_sampler" else epsilon
-        assert math.fsum(costs) == pytest.approx(spent, rel=1e-9)
-        assert max(accumulate(costs)) <= epsilon * (1 + 1e-12)
+        for relation in ledger.relations:  # a case with rows has an equal budget for them
+            costs = [entry.event.pure_epsilon * entry.steps for entry in ledger.of(relation)]
+            assert math.fsum(costs) == pytest.approx(spent, rel=1e-9)
+            assert max(accumulate(costs)) <= epsilon * (1 + 1e-12)
 
 
 @core_cases

@@ -24,8 +24,9 @@ Policy = Literal[
 """What may happen to a column: ``public`` finds its kind, the next four set it."""
 
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+PRIVATE = "private"
 PRIVATE_LABEL = "private_label"
-NOT_PUBLIC = frozenset({"drop", "private", PRIVATE_LABEL})
+NOT_PUBLIC = frozenset({"drop", PRIVATE, PRIVATE_LABEL})
 """Policies of columns whose values are no attributes of the nodes."""
 LABELS = "y"
 """Column of whole numbers that holds classes unless a policy says otherwise, as in PyG."""
@@ -95,6 +96,11 @@ class NodeAttributes(NamedTuple):
     names: list[str]
     y: Tensor | None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no column and no class."""
+        return not self.names and self.y is None
+
     def of_nodes(self, nodes: Tensor) -> "NodeAttributes":
         """Return the rows of some nodes, in their order."""
         return NodeAttributes(self.x[nodes], self.names, None if self.y is None else self.y[nodes])
@@ -141,11 +147,6 @@ def share_attributes(graph: Data, source: Data) -> Data:
     if attributes is not None:
         attach(graph, attributes)
     return graph
-
-
-def private_columns(table: AttributeTable, policies: Mapping[str, str]) -> list[str]:
-    """Return the columns that are private by a policy."""
-    return [name for name in table.all_names if policies.get(name) == "private"]
 
 
 def encode(
@@ -195,7 +196,8 @@ def encode(
             f"{table.origin}: classes of a public column and a private label\nleave one of them out, "
             f"such as {policy_option(LABELS, 'drop')}"
         )
-    if not (names or labels is not None or has_private_label or private_columns(table, policies)):
+    is_private = has_private_label or PRIVATE in policies.values()
+    if not (names or labels is not None or is_private):
         raise GraphFormatError(
             f"{table.origin}: no public attribute is left\n"
             f"its columns are {_shown(table.all_names)}"
@@ -237,11 +239,9 @@ def _in_order(
 
 def cells_of(table: AttributeTable, column: str, nodes: Sequence[str]) -> list[str | None]:
     """Return a column of a table in the order of the nodes, as text; None where a cell is missing."""
-    if column in table.columns:
-        cells = [None if _is_absent(cell) else _text(cell) for cell in table.columns[column]]
-    else:
-        assert column == LABELS and table.labels is not None  # by the check of policies
-        cells = [None if label < 0 else str(label) for label in table.labels.tolist()]
+    cells = [None if _is_absent(cell) else _text(cell) for cell in table.cells(column)]
+    if column == LABELS and column not in table.columns:  # classes of a graph, -1 for none
+        cells = [None if cell is not None and cell.startswith("-") else cell for cell in cells]
     return [cells[row] if row >= 0 else None for row in _rows_of(table, nodes).tolist()]
 
 
@@ -259,11 +259,17 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
                 f"nodes.policy: {name} is {policy!r}\nexpected one of {', '.join(POLICIES)}"
             )
         if name not in names:
+            setting, way = "nodes.policy", ""
+            if policy == PRIVATE:
+                setting, way = (
+                    "nodes.private_columns",
+                    "\nname its private columns: --data.nodes.private_columns NAME,NAME",
+                )
             raise GraphFormatError(
-                f"nodes.policy: {table.origin} has no column {name!r}\n"
-                f"its columns are {_shown(table.all_names)}"
+                f"{setting}: {table.origin} has no column {name!r}\n"
+                f"its columns are {_shown(table.all_names)}{way}"
             )
-        made_as = {"number", "public", "drop", "private"}
+        made_as = {"number", "public", "drop", PRIVATE}
         made_as |= {"label", PRIVATE_LABEL} if name == LABELS else set()
         if name not in table.columns and policy not in made_as:
             raise GraphFormatError(
@@ -365,7 +371,7 @@ def _categories(cells: Sequence[object]) -> tuple[list[str], NDArray[np.int64]]:
 
 def _text(cell: object) -> str:
     """Return a cell as a category: columns of whole numbers with a gap hold them as floats."""
-    if isinstance(cell, float) and cell.is_integer():
+    if isinstance(cell, float | np.floating) and cell.is_integer():
         return str(int(cell))
     return str(cell).strip()
 

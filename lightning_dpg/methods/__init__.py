@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lightning_dpg.methods.single_graph.attribute_encoder.node_attribute_moments import (
         NodeAttributeMoments as NodeAttributeMoments,
     )
+    from lightning_dpg.methods.single_graph.attributed.method import Attributed as Attributed
     from lightning_dpg.methods.single_graph.base import OneShotSynthesizer as OneShotSynthesizer
     from lightning_dpg.methods.single_graph.bter import BTER as BTER
     from lightning_dpg.methods.single_graph.chung_lu import ChungLu as ChungLu

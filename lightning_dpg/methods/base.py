@@ -49,6 +49,8 @@ class PrivateModule(pl.LightningModule):
         kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
         learns_private_labels: Whether the method protects private labels of nodes; others refuse
             data that have them.
+        learns_private_columns: Whether the method protects private columns of nodes; others refuse
+            data that have them.
         curve_names: Names of the curves of training, for :meth:`log_curve`.
         constraints: Constraints of single settings, beside those of the base classes. The choices
             of an argument that is a ``Literal`` need no constraint.
@@ -59,6 +61,7 @@ class PrivateModule(pl.LightningModule):
     repeats_edges: ClassVar[bool] = False
     is_inductive: ClassVar[bool] = False
     learns_private_labels: ClassVar[bool] = False
+    learns_private_columns: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True
@@ -180,6 +183,10 @@ class PrivateModule(pl.LightningModule):
     ) -> Tensor:
         """Book a planned read, draw its noise and publish it, see :func:`lightning_dpg.privacy.pay.pay`."""
         return pay(read, value, self.ledger, self.noise, law, also=also)
+
+    def lend_ledger(self, part: "PrivateModule") -> None:
+        """Let a method that is a part of this one pay into this ledger, with this source of noise."""
+        part.ledger, part._noise = self.ledger, self.noise
 
     def unprotected_training(self, why: str) -> LedgerEntry:
         """Build the entry of a training that protects nothing."""
@@ -311,6 +318,11 @@ class PrivateModule(pl.LightningModule):
 
     def condition(self) -> str | None:
         """Condition of the guarantee, to follow "if" (public); None if it always holds."""
+        return None
+
+    @property
+    def reading_note(self) -> str | None:
+        """Sentence at the end of the guarantee on how to read the release; None if there is none."""
         return None
 
     def epsilon_in_any_case(self) -> float | None:

@@ -9,7 +9,7 @@ from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     GraphRecords,
     GraphSetRecords,
-    HoldsPrivateAttributes,
+    HoldsPrivateColumns,
     HoldsPrivateLabels,
     KeepsBudget,
     KindOfRecords,
@@ -72,11 +72,12 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
     """
     name = method.__name__
     records = served_records(name, method.reads, data)
-    if isinstance(records, HoldsPrivateAttributes) and records.private_attributes:
-        column = records.private_attributes[0]
+    columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
+    if columns is not None and not method.learns_private_columns:
+        column = next(iter(columns.domains))
         raise MisconfigurationException(
-            f"node attribute {column!r} is private, and {name} protects edges only\n"
-            f"leave it out of the run: {policy_option(column, 'drop')}"
+            f"the column {column!r} is private, and {name} does not protect columns\n"
+            f"take Attributed, or leave it out of the run: {policy_option(column, 'drop')}"
         )
     labels = records.private_labels if isinstance(records, HoldsPrivateLabels) else None
     if labels is not None and not method.learns_private_labels:
@@ -91,6 +92,12 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             f"{name} learns {' and '.join(sorted(method.kinds))} graphs, and this one is {kind}\n"
             f"for {kind} graphs take {KIND_METHODS[kind]}\n"
             f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
+        )
+    if columns is None and method.learns_private_columns:
+        raise MisconfigurationException(
+            f"{name} learns private columns of nodes, and the data have none\n"
+            "name them: --attributes people.csv --data.nodes.private_columns age,region "
+            "--data.nodes.domains domains.yaml\nor take the method of its structure alone, such as BTER"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not method.repeats_edges:

@@ -11,6 +11,8 @@ from torch_geometric.data import Data
 
 from lightning_dpg.formats.io import write_blocks, write_graph
 from lightning_dpg.formats.parquet import INSTALL, has_parquet
+from lightning_dpg.formats.row_tables import write_rows
+from lightning_dpg.graph.drawn_rows import rows_of
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import PublishesGraphs
@@ -78,11 +80,18 @@ def write_graphs(
 def write_graph_files(
     graph: Data, folder: Path, seed: int, formats: Sequence[Format] | None = None
 ) -> list[Path]:
-    """Write a graph in each format, by default in those of its size; return the file names."""
+    """Write a graph in each format, by default in those of its size; return the file names.
+
+    Drawn rows of its nodes are a table beside it.
+    """
     chosen = formats_of_size(num_edges(graph)) if formats is None else formats
     paths = [folder / f"synthetic-{seed}.{suffix}" for suffix in chosen]
     for path in paths:
         write_graph(graph, path)
+    rows = rows_of(graph)
+    if rows is not None:
+        paths.append(folder / f"people-{seed}.csv")
+        write_rows(rows, graph.node_names, paths[-1])
     return paths
 
 

@@ -90,7 +90,8 @@ def privacy_statement(module: Released) -> dict[str, Any]:
         "accountant": main.accountant,
         **({"beside": [_plain(each) for each in others]} if others else {}),
         "steps": ledger.steps,
-        "guarantee": _sentence(ledger, proved, reasons, claimed, condition),
+        "guarantee": _sentence(ledger, proved, reasons, claimed, condition)
+        + ("" if module.reading_note is None else f" {module.reading_note}"),
         "assumptions": [*module.assumptions, *_by_refusal(ledger.budget)],
         "entries": [_entry(entry) for entry in ledger.entries],
         "noise_source": "os" if module.noise.is_secret and _is_noised(ledger) else "none",

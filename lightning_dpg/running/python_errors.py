@@ -20,6 +20,11 @@ _OPTIONS: tuple[tuple[str, str], ...] = (
         'labels="COLUMN", classes=["A", "B"]',
     ),
     (r"--data\.nodes\.classes a,b,c", 'classes=["a", "b", "c"]'),
+    (
+        r"--attributes people\.csv --data\.nodes\.private_columns \S+ --data\.nodes\.domains \S+",
+        'nodes=Nodes(attributes="people.csv", private_columns=["age", "region"], domains={...})',
+    ),
+    (r"--data\.nodes\.private_columns NAME,NAME", "nodes=Nodes(private_columns=[...])"),
     (r"--data\.nodes\.policy\.(\w+) (\w+)", r'nodes=Nodes(policy={"\1": "\2"})'),
     (r"--data\.nodes\.policy '({.*})'", r"nodes=Nodes(policy=\1)"),
     (r"--attributes ([\w.]+)", rf'attributes="\1" {_READ}'),

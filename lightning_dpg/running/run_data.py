@@ -44,8 +44,7 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
         if not isinstance(module, EdgeListDataModule):
             raise CommandError(f"{config}: its data are a set of graphs, expected one graph")
         key = config.with_name(KEY)
-        nodes = arguments.get("nodes") or {}
-        if nodes.get("names") == "numbers" and key.is_file():
+        if module.nodes.published_names == "numbers" and key.is_file():
             _number(module, section, key)
         if module.private_labels is not None:
             module.graph.y = module.private_labels.class_numbers()

@@ -106,10 +106,11 @@ def test_attributes_of_a_data_set(data_root):
         assert records.graph.y.tolist() == archive["labels"][order].tolist()
 
 
-def test_private_attributes_are_refused_by_methods_that_cannot_protect_them(people):
-    data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people, policy={"age": "private"}))
+def test_private_columns_are_refused_by_methods_that_cannot_protect_them(people):
+    private = {"policy": {"age": "private"}, "domains": {"age": [18, 30, 60]}}
+    data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people, **private))
     data.setup("fit")
-    assert data.records.private_attributes == ["age"]
+    assert list(data.records.private_columns.domains) == ["age"]
     assert not isinstance(data.records, AttributedGraphRecords)  # none is left
     with pytest.raises(
         MisconfigurationException, match=r"'age' is private, and ChungLu(.|\n)*drop"
@@ -145,11 +146,14 @@ def test_canaries_of_an_audit_leave_the_attributes(people):
 
 
 def test_errors_of_python_name_its_arguments(people):
-    for policy, message in (
-        ({"age": "private"}, r'nodes=Nodes\(policy=\{"age": "drop"\}\)$'),
-        ({"age": "number", "y y": "drop"}, "has no column 'y y'"),
+    for settings, message in (
+        (
+            {"policy": {"age": "private"}, "domains": {"age": [18, 30, 60]}},
+            r'nodes=Nodes\(policy=\{"age": "drop"\}\)$',
+        ),
+        ({"policy": {"age": "number", "y y": "drop"}}, "has no column 'y y'"),
     ):
-        data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people, policy=policy))
+        data = EdgeListDataModule(EDGES, nodes=Nodes(attributes=people, **settings))
         with pytest.raises(CommandError, match=message):
             dpg.fit(data, "chung_lu", epsilon=1.0)
 

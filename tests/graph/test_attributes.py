@@ -16,7 +16,7 @@ from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.conversion import read_networkx, read_pyg
 from lightning_dpg.formats.io import read, write_graph
 from lightning_dpg.graph.attribute_arrays import read_stored
-from lightning_dpg.graph.attributes import AttributeTable, attach, encode, private_columns
+from lightning_dpg.graph.attributes import AttributeTable, attach, encode
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.node_names import GraphFormatError
 
@@ -42,7 +42,6 @@ def columns(attributes):
 def test_numbers_categories_and_missing_cells(people):
     policy = {"bio": "drop", "income": "private"}
     table = read_attributes(people)
-    assert private_columns(table, policy) == ["income"]
     # Rows follow the nodes: d first, z without a row, c missing its branch.
     assert columns(encode(table, ["d", "z", "b", "c"], policy)) == {
         "age": [51, 0, 0, 40],

@@ -19,7 +19,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.interfaces import GraphSetRecords, PrivateColumns
 from lightning_dpg.methods import (
     GraphFeatureRelease,
     NodeClassifier,
@@ -42,12 +42,14 @@ RICH = "small world"  # beside the extremes, a graph with something to learn
 GRAPHS = EXTREMES | {RICH: nx.connected_watts_strogatz_graph(12, 4, 0.3, seed=0)}
 SYNTHESIZERS = [name for name, method in METHODS.items() if issubclass(method, Synthesizer)]
 LEARNERS = [name for name, method in METHODS.items() if issubclass(method, GraphFeatureRelease)]
-# Shares of what other shares leave: with these they may add up to 1.
-OF_THE_REST = {"value_share"}
+# Shares of what other shares leave, or of another budget: with these they may add up to 1.
+OF_THE_REST = {"value_share", "table_share"}
 
 
 class AnyGraph(EdgeListDataModule):
     """Serves graphs that a file may not hold, but that are left when edges are held out."""
+
+    has_private_columns = False
 
     def _read_graph(self) -> Data:
         return make_graph(edges_of(self.source), len(self.source))
@@ -60,6 +62,10 @@ class AnyGraph(EdgeListDataModule):
         records.attributes = torch.rand(records.num_nodes, 3, generator=source)
         records.attribute_names = ["a", "b", "c"]
         records.graph.y = torch.arange(records.num_nodes) % 2  # of methods that learn classes
+        if self.has_private_columns:
+            rows = torch.arange(2 * records.num_nodes).view(-1, 2) % 3
+            domains = {"region": ["north", "south", "other"], "age": ["0 to 9", "9 to 99", "other"]}
+            records.private_columns = PrivateColumns(domains, rows)
         return records
 
 
@@ -111,11 +117,13 @@ def fitted(name: str, graph: str | None, epsilon: float) -> PrivateModule | str:
         if graph is None
         else AnyGraph(GRAPHS[graph], steps_per_epoch=2)
     )
-    method = None
+    method, rows = None, None
+    if METHODS[name].learns_private_columns:
+        data.has_private_columns, rows = True, epsilon
     try:
         method = made(name, settings)
         method._noise = NoiseSource(unsafe_seed=0)
-        trainer = quiet_trainer(PrivacyAccountant(epsilon, DELTA))
+        trainer = quiet_trainer(PrivacyAccountant(epsilon, DELTA, row_epsilon=rows))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of advice
             trainer.fit(method, data)

@@ -44,11 +44,16 @@ from lightning_dpg.privacy.sensitivity.node_groups import (
     node_partition_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.node_labels import label_utility_sensitivity
+from lightning_dpg.privacy.sensitivity.normalized_mixing import (
+    mixing_edge_sensitivity,
+    mixing_row_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.pooled_statistics import (
     pooled_component_sensitivity,
     pooled_degree_sensitivity,
     pooled_triangle_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.private_rows import row_table_sensitivity
 from lightning_dpg.privacy.sensitivity.projected_degrees import (
     projected_degree_sensitivity,
     projected_edge_count_sensitivity,
@@ -73,6 +78,8 @@ __all__ = [
     "label_utility_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
+    "mixing_edge_sensitivity",
+    "mixing_row_sensitivity",
     "node_edge_count_sensitivity",
     "node_label_utility_sensitivity",
     "node_moment_sensitivity",
@@ -87,6 +94,7 @@ __all__ = [
     "projected_edge_count_sensitivity",
     "projected_histogram_sensitivity",
     "reported_label_sensitivity",
+    "row_table_sensitivity",
     "vote_moment_sensitivity",
     "vote_sensitivity",
     "wedge_sensitivity",

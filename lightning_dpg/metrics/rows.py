@@ -1,0 +1,158 @@
+"""Quality of synthetic graphs whose nodes have rows of categories.
+
+Figures compare edges of shape ``(M, 2)``, each undirected edge once, and the category of each node in
+each of J columns, shape ``(N, J)``. Nodes of the two graphs need not be the same.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.stats.contingency import association
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, roc_auc_score
+
+_STEPS = 1000
+
+
+def mixing_shares(
+    edges: NDArray[np.int64], categories: NDArray[np.int64], size: int
+) -> NDArray[np.float64]:
+    """Return the share of ends of edges between each pair of categories, which sum to 1.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``.
+        categories: Category of each node, integers from 0 below K, shape ``(N,)``.
+        size: Number of categories K.
+
+    Returns:
+        Symmetric matrix of shape ``(K, K)``; nan without an edge.
+    """
+    first, second = categories[edges].T
+    cells = np.concatenate([first * size + second, second * size + first])
+    counts = np.bincount(cells, minlength=size**2).reshape(size, size)
+    return np.divide(counts, len(cells), out=np.full((size, size), math.nan), where=len(cells) > 0)
+
+
+def categorical_assortativity(edges: NDArray[np.int64], categories: NDArray[np.int64]) -> float:
+    r"""Return Newman's coefficient :math:`(\sum_a e_{aa} - \sum_a e_a^2) / (1 - \sum_a e_a^2)`.
+
+    Here :math:`e_{ab}` are the :func:`mixing_shares` and :math:`e_a` their sums. It is 1 where all
+    edges are within categories and 0 where chance links nodes; nan where one category has all edges.
+
+    * Newman, "Mixing patterns in networks", 2003.
+    """
+    shares = mixing_shares(edges, categories, int(categories.max(initial=0)) + 1)
+    chance = float((shares.sum(axis=0) ** 2).sum())
+    return (float(np.trace(shares)) - chance) / (1 - chance) if chance < 1 else math.nan
+
+
+def homophily(edges: NDArray[np.int64], categories: NDArray[np.int64]) -> float:
+    """Return the share of edges within a category; nan without an edge."""
+    first, second = categories[edges].T
+    return float((first == second).mean()) if len(edges) else math.nan
+
+
+def pair_association(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return Cramer's V of each pair of columns, from 0 to 1: shape ``(J, J)``.
+
+    It is nan where a column has one category only.
+    """
+    count = rows.shape[1]
+    found = np.full((count, count), math.nan)
+    for one, other in combinations(range(count), 2):
+        places = [np.unique(rows[:, column], return_inverse=True)[1] for column in (one, other)]
+        table = np.zeros([place.max() + 1 for place in places], dtype=np.int64)
+        np.add.at(table, tuple(places), 1)
+        if min(table.shape) > 1:
+            found[one, other] = found[other, one] = association(table, method="cramer")
+    return found
+
+
+def total_variation(
+    first: NDArray[np.int64], second: NDArray[np.int64], sizes: Sequence[int], columns: int
+) -> float:
+    """Return the total variation distance of the tables by some columns, mean over all choices.
+
+    Args:
+        first: Rows of shape ``(N, J)``.
+        second: Rows of shape ``(N', J)``.
+        sizes: Number of categories of each column.
+        columns: Number of columns of a table; 1 compares each column by itself.
+    """
+    distances = []
+    for chosen in combinations(range(len(sizes)), columns):
+        shape = [sizes[column] for column in chosen]
+        one, other = (
+            np.bincount(
+                np.ravel_multi_index(tuple(rows[:, chosen].T), shape), minlength=math.prod(shape)
+            )
+            / len(rows)
+            for rows in (first, second)
+        )
+        distances.append(np.abs(one - other).sum() / 2)
+    return float(np.mean(distances)) if distances else math.nan
+
+
+def degree_by_category(
+    edges: NDArray[np.int64], categories: NDArray[np.int64], size: int
+) -> NDArray[np.float64]:
+    """Return the mean degree of the nodes of each category, nan for one without nodes: ``(K,)``."""
+    degrees = np.bincount(edges.ravel(), minlength=len(categories))
+    nodes = np.bincount(categories, minlength=size)
+    sums = np.bincount(categories, degrees, minlength=size)
+    return np.divide(sums, nodes, out=np.full(size, math.nan), where=nodes > 0)
+
+
+def prediction_score(
+    train: tuple[NDArray[np.int64], NDArray[np.int64]],
+    test: tuple[NDArray[np.int64], NDArray[np.int64]],
+    sizes: Sequence[int],
+    column: int,
+) -> float:
+    """Predict a column on one graph by a logistic regression that learned from another.
+
+    The regression sees the share of each category among the neighbors of a node, the other columns
+    of the node, and the logarithm of its degree plus 1.
+
+    Args:
+        train: Edges ``(M, 2)`` and rows ``(N, J)`` to learn from.
+        test: Edges and rows to predict.
+        sizes: Number of categories of each column.
+        column: The column that is predicted.
+
+    Returns:
+        The area under the ROC curve where the tested column has two categories, else the macro F1
+        score of its categories; chance where there is one category to learn from.
+    """
+    known, wanted = train[1][:, column], test[1][:, column]
+    present = np.unique(wanted)
+    seen = np.isin(known, present)
+    features = _features(*train, sizes, column)[seen]
+    if len(np.unique(known[seen])) < 2:
+        return 0.5 if len(present) == 2 else float(f1_score(wanted, 0 * wanted, average="macro"))
+    model = LogisticRegression(max_iter=_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(features, known[seen])
+    tested = _features(*test, sizes, column)
+    if len(present) == 2:
+        return float(roc_auc_score(wanted, model.decision_function(tested)))
+    return float(f1_score(wanted, model.predict(tested), labels=present, average="macro"))
+
+
+def _features(
+    edges: NDArray[np.int64], rows: NDArray[np.int64], sizes: Sequence[int], column: int
+) -> NDArray[np.float64]:
+    num_nodes = len(rows)
+    linked = coo_array((np.ones(len(edges)), edges.T), shape=(num_nodes, num_nodes)).tocsr()
+    degrees = np.bincount(edges.ravel(), minlength=num_nodes)
+    values = np.eye(sizes[column])[rows[:, column]]
+    around = (linked @ values + linked.T @ values) / np.maximum(degrees, 1)[:, None]
+    others = [np.eye(size)[rows[:, place]] for place, size in enumerate(sizes) if place != column]
+    return np.concatenate([around, *others, np.log1p(degrees)[:, None]], axis=1)

@@ -1,0 +1,131 @@
+"""Normalized mixing moves within its bounds, for all neighbors of small graphs and all their rows."""
+
+import itertools
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import pytest
+
+from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.exact_mixing import (
+    MIXING_UNIT,
+    check_mixing,
+    exact_mixing,
+    mixing_matrices,
+)
+from lightning_dpg.privacy.sensitivity import mixing_edge_sensitivity, mixing_row_sensitivity
+
+
+def counted(edges, rows, sizes, max_weight):
+    edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    degrees = np.bincount(edges.ravel(), minlength=len(rows))
+    return exact_mixing(edges, degrees, np.array(rows), sizes, max_weight)
+
+
+def exactly(edges, rows, sizes, max_weight):
+    """The sums of weights as fractions, cell by cell."""
+    degrees = np.bincount(np.array(edges, dtype=int).ravel(), minlength=len(rows)).tolist()
+    cells = []
+    for column, size in enumerate(sizes):
+        pairs = {(a, b): Fraction(0) for a in range(size) for b in range(a + 1)}
+        for u, v in edges:
+            a, b = sorted((rows[u][column], rows[v][column]), reverse=True)
+            pairs[a, b] += min(Fraction(1), Fraction(max_weight, max(degrees[u], degrees[v])))
+        cells += pairs.values()
+    return cells
+
+
+def graphs(num_nodes):
+    pairs = list(itertools.combinations(range(num_nodes), 2))
+    for present in itertools.product([False, True], repeat=len(pairs)):
+        yield frozenset(itertools.compress(pairs, present))
+
+
+def tables(num_nodes, sizes):
+    values = list(itertools.product(*map(range, sizes)))
+    return itertools.product(values, repeat=num_nodes)
+
+
+def distance(one, other):
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "sizes", "max_weight"), [(4, (2,), 1), (4, (3,), 2), (3, (2, 2), 1)]
+)
+def test_all_graphs_and_rows_move_within_the_bounds(num_nodes, sizes, max_weight):
+    found = {
+        (edges, rows): counted(sorted(edges), rows, sizes, max_weight).tolist()
+        for edges in graphs(num_nodes)
+        for rows in tables(num_nodes, sizes)
+    }
+    by_edge, by_row = 0, 0
+    for (edges, rows), cells in found.items():
+        assert cells == [
+            floor(MIXING_UNIT * cell) for cell in exactly(sorted(edges), rows, sizes, max_weight)
+        ]
+        for edge in edges:
+            by_edge = max(by_edge, distance(cells, found[edges - {edge}, rows]))
+        for value in itertools.product(*map(range, sizes)):
+            others = found[edges, (value, *rows[1:])]  # of any node: all graphs are here
+            by_row = max(by_row, distance(cells, others))
+    assert 0 < by_edge <= mixing_edge_sensitivity(max_weight, sizes, MIXING_UNIT)
+    assert 0 < by_row <= mixing_row_sensitivity(max_weight, sizes, MIXING_UNIT)
+
+
+def two_stars(leaves):
+    """Two nodes with as many neighbors each, and without an edge between them."""
+    return [(u, 2 + u * leaves + leaf) for u in (0, 1) for leaf in range(leaves)]
+
+
+@pytest.mark.parametrize("max_weight", [1, 2, 4])
+def test_the_bounds_are_attained_but_for_rounding(max_weight):
+    edges = two_stars(max_weight)
+    rows = [(0,), (1,)] + [(2,)] * 2 * max_weight
+    before, after = (counted(each, rows, (3,), max_weight) for each in (edges, [*edges, (0, 1)]))
+    bound = mixing_edge_sensitivity(max_weight, (3,), MIXING_UNIT)
+    assert bound - 6 <= distance(before, after) <= bound
+    assert bound == -(-3 * max_weight * MIXING_UNIT // (max_weight + 1)) + 5
+    moved = counted(edges, [(1,), *rows[1:]], (3,), max_weight)
+    assert distance(before, moved) == 2 * max_weight * MIXING_UNIT
+    assert mixing_row_sensitivity(max_weight, (3,), MIXING_UNIT) == distance(before, moved) + 5
+
+
+def rounded_edge_by_edge(edges, rows, sizes, max_weight):
+    """What must not be released: the weight of each edge is rounded before they are added."""
+    degrees = np.bincount(edges.ravel(), minlength=len(rows))
+    weights = np.minimum(1, max_weight / degrees[edges].max(axis=1))
+    return np.array([np.rint(weights * MIXING_UNIT).sum()])
+
+
+def test_weights_that_are_rounded_before_they_are_added_are_found_out():
+    """All edges of a hub cross a step together when it gets one more."""
+    bound = mixing_edge_sensitivity(4, (1,), MIXING_UNIT)
+    before = np.array([(0, leaf) for leaf in range(1, 8192)])
+    after = np.concatenate([before, [[0, 8192]]])
+    rows = np.zeros((8193, 1), dtype=np.int64)
+    wrong = [rounded_edge_by_edge(edges, rows, (1,), 4) for edges in (before, after)]
+    assert distance(*wrong) > 3 * bound
+    right = [counted(edges, rows, (1,), 4) for edges in (before, after)]
+    assert distance(*right) <= bound
+
+
+def test_sums_over_a_large_graph_are_rounded_once():
+    rng = np.random.default_rng(0)
+    ends = rng.zipf(1.5, (4000, 2)) % 300
+    edges = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
+    rows = rng.integers(0, (5, 2), (300, 2))
+    cells = counted(edges, rows, (5, 2), 3)
+    wanted = exactly(edges.tolist(), rows.tolist(), (5, 2), 3)
+    assert cells.tolist() == [floor(MIXING_UNIT * cell) for cell in wanted]
+    first, second = mixing_matrices(cells / MIXING_UNIT, (5, 2))
+    assert first[4, 2] == cells[12] / MIXING_UNIT
+    assert second.tolist()[1] == (cells[16:] / MIXING_UNIT).tolist()
+
+
+def test_sizes_beyond_the_proof_are_refused():
+    with pytest.raises(Refusal, match="16,777,216 nodes"):
+        check_mixing(2**24, (2,))
+    with pytest.raises(Refusal, match="fewer columns, or fewer"):
+        check_mixing(9, (64,) * 16)

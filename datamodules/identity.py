@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.attributes import AttributeTable
+from lightning_dpg.graph.attributes import AttributeTable, cells_of
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import Identity
 
@@ -25,7 +25,7 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
 
 
 def rows_of(table: AttributeTable, columns: Collection[str], nodes: Collection[str]) -> bytes:
-    """Return the canonical content of private columns of nodes: equal in any order of both.
+    """Return the canonical content of private columns of nodes: equal in any order and form of both.
 
     Args:
         table: Attributes of nodes, with rows of other nodes as well.
@@ -37,9 +37,9 @@ def rows_of(table: AttributeTable, columns: Collection[str], nodes: Collection[s
     """
     if not columns:
         return b""
-    names, known = sorted(columns), set(nodes)
-    cells = zip(table.ids, *(map(str, table.cells(name)) for name in names), strict=True)
-    return json.dumps([names, *sorted(row for row in cells if row[0] in known)]).encode()
+    names, known = sorted(columns), sorted(set(table.ids).intersection(nodes))
+    cells = zip(known, *(cells_of(table, name, known) for name in names), strict=True)
+    return json.dumps([names, *cells]).encode()
 
 
 def _is_numbered(graph: Data) -> bool:

@@ -29,10 +29,12 @@ from torch_geometric.data import Data
 
 from lightning_dpg import methods
 from lightning_dpg.classes import is_abstract
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import (
+    Attributed,
     GraphFeatureRelease,
     GraphSetSynthesizer,
     NodeClassifier,
@@ -118,6 +120,8 @@ def picture(method: type[PrivateModule]) -> Figure:
         return _feature_picture(settings)
     if issubclass(method, NodeClassifier):
         return _class_picture(settings)
+    if issubclass(method, Attributed):
+        return _row_picture(settings)
     return _graph_picture(settings)
 
 
@@ -149,6 +153,30 @@ def _graph_picture(settings: dict[str, Any]) -> Figure:
         axes.set_xlim(-1.12, 1.12)
         axes.set_ylim(-1.12, 1.12)
     _title(left, f"original: {source}", _sizes(real))
+    budget = budget_text(settings, method)
+    _title(right, f"drawn by {type(method).__name__}, {budget}, seed {_SEED}", _sizes(drawn))
+    return figure
+
+
+def _row_picture(settings: dict[str, Any]) -> Figure:
+    """An original graph and a drawn one, each in its layout and in the colors of its private column."""
+    arguments = settings["data"]["init_args"]
+    data = EdgeListDataModule(**arguments | {"nodes": arguments["nodes"] | {"names": "keep"}})
+    data.setup("fit")
+    columns, method = data.records.private_columns, fitted(settings)
+    assert columns is not None
+    drawn = method.sample(torch.Generator().manual_seed(_SEED))
+    (name,), palette = columns.domains, colormaps["tab10"]
+    figure, (left, right) = _panels()
+    for axes, graph, rows in (
+        (left, data.graph, columns.values.numpy()),
+        (right, drawn, drawn.drawn_rows.values),
+    ):
+        colors = [to_hex(palette(value)) for value in rows[:, 0].tolist()]
+        _draw(axes, _layout(_networkx(graph)), undirected_edges(graph).numpy(), colors)
+        axes.set_xlim(-1.12, 1.12)
+        axes.set_ylim(-1.12, 1.12)
+    _title(left, f"original: {arguments['name']}, private column {name!r}", _sizes(data.graph))
     budget = budget_text(settings, method)
     _title(right, f"drawn by {type(method).__name__}, {budget}, seed {_SEED}", _sizes(drawn))
     return figure

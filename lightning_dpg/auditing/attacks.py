@@ -155,8 +155,8 @@ def attack_published(
                 "attack compares classes with public attributes of the nodes, which it does not find\n"
                 "give data that hold them, and a configuration with nodes: {attributes: from_graph}"
             )
-        if release is not None and view.predictions is not None and release.method.pays_rows:
-            settings = None  # files of parts of the graph would hold no private labels
+        if release is not None and release.method.pays_rows:
+            settings = None  # files of parts of the graph would hold no private columns
         values = attack_graph(graph, view, settings, attributes)
     return AttackReport({"graph": name_of_graph(real, data_class)._asdict(), **values})
 

@@ -16,7 +16,7 @@ from lightning_dpg.auditing.canaries import (
     spread_non_edges,
 )
 from lightning_dpg.auditing.scores.black_box import black_box_score
-from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.auditing.scores.observation import Observation, scored_part
 from lightning_dpg.auditing.scores.white_box import white_box_score
 from lightning_dpg.auditing.worst_cases import make_twins, plant_stars, star_of
 from lightning_dpg.classes import find_class
@@ -117,7 +117,7 @@ class WhiteBoxAttacker:
         """Score a noisy value that is released under ``key``."""
         entry = self._method.ledger.last_entry(key)
         others = self._earlier, self._data, self._pairs, self._known_graph
-        score = white_box_score(Observation(self._method, entry, noisy, *others))
+        score = white_box_score(Observation(scored_part(self._method), entry, noisy, *others))
         self.scores[key] = self.scores.get(key, 0) + score.detach().double().cpu()
         self._earlier[key] = noisy
 
@@ -189,7 +189,8 @@ def audited_fit(
     if view == "white_box":
         return attackers[0].outcome(inserted, delta, epsilon)
     with torch.no_grad():
-        scores = black_box_score(method.eval(), data, pairs, known_graph).double().cpu()
+        part = scored_part(method.eval())
+        scores = black_box_score(part, data, pairs, known_graph).double().cpu()
     claim = Claim(epsilon, largest_share(method.ledger))
     together = CanaryScores("all reads together", claim, scores)
     return Outcome(statement["method"], delta, inserted, together, {})

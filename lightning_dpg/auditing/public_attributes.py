@@ -70,7 +70,8 @@ def public_attributes(
         return None
     source = getattr(source, "source", source)  # of a data module
     table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
-    return encode(table, graph.node_names, nodes.policies)
+    found = encode(table, graph.node_names, nodes.policies)
+    return None if found.is_empty else found  # where all columns are private
 
 
 def with_own_attributes(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -259,9 +259,15 @@ def _check_policies(table: AttributeTable, policies: Mapping[str, str]) -> None:
                 f"nodes.policy: {name} is {policy!r}\nexpected one of {', '.join(POLICIES)}"
             )
         if name not in names:
+            setting, way = "nodes.policy", ""
+            if policy == PRIVATE:
+                setting, way = (
+                    "nodes.private_columns",
+                    "\nname its private columns: --data.nodes.private_columns NAME,NAME",
+                )
             raise GraphFormatError(
-                f"nodes.policy: {table.origin} has no column {name!r}\n"
-                f"its columns are {_shown(table.all_names)}"
+                f"{setting}: {table.origin} has no column {name!r}\n"
+                f"its columns are {_shown(table.all_names)}{way}"
             )
         made_as = {"number", "public", "drop", PRIVATE}
         made_as |= {"label", PRIVATE_LABEL} if name == LABELS else set()

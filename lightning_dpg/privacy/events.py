@@ -37,8 +37,9 @@ class Relation(StrEnum):
     """The graph of one client is exchanged for any other."""
     ATTRIBUTES = "attributes"
     """The private columns of one node, such as its label or age, are exchanged for any other values
-    of their public domains. All edges stay. It is public which nodes have values. This relation
-    stands beside that of a method, with a budget of its own."""
+    of their public domains. All edges stay. A missing value is one of the domain, but for labels it is
+    public which nodes have one. This relation stands beside that of a method, with a budget of its
+    own."""
 
     @classmethod
     def _missing_(cls, value: object) -> Never:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.private_columns import read_domains
 from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import HoldsPrivateColumns
@@ -148,6 +148,29 @@ def test_the_budget_book_sees_private_cells(people, tmp_path):
     shuffled = tmp_path / "shuffled.csv"
     header, *rows = PEOPLE.splitlines()
     shuffled.write_text("\n".join([header, *reversed(rows)]))
-    found = [columns_of(path).identity().rows for path in (people, other, shuffled)]
+    frame = pd.read_csv(people)  # whose ages are floats, because one is missing
+    found = [columns_of(given).identity().rows for given in (people, other, shuffled, frame)]
     assert found[0] != found[1]
-    assert found[0] == found[2]
+    assert found[0] == found[2] == found[3]
+
+
+def test_a_database_serves_the_same_rows(people, tmp_path):
+    pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "crm.duckdb")) as connection:
+        connection.execute("CREATE TABLE calls (source TEXT, target TEXT)")
+        connection.executemany("INSERT INTO calls VALUES (?, ?)", EDGES)
+        rows = f"read_csv('{people}', header = true, all_varchar = true)"
+        connection.execute(f"CREATE TABLE people AS SELECT * FROM {rows}")
+    kept = columns_of(people)
+    nodes = {"private_columns": "age,region", "domains": DOMAINS, "names": "keep"}
+    ids = ["a", "b", "c", "d", "e"]
+    data = EdgeTableDataModule(
+        f"duckdb:///{tmp_path}/crm.duckdb",
+        table="calls",
+        undirected=True,
+        nodes=Nodes(ids, attributes="people(id)", **nodes),
+    )
+    data.setup("fit")
+    assert torch.equal(data.records.private_columns.values, kept.records.private_columns.values)
+    assert data.identity().rows == kept.identity().rows

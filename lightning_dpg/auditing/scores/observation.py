@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.methods.single_graph.attributed.method import Attributed
 from lightning_dpg.privacy.events import LedgerEntry
+
+
+def scored_part(method: Any) -> Any:
+    """Return the part of a method whose released tensors the scores know: that of the edges."""
+    return method.structure if isinstance(method, Attributed) else method
 
 
 class Observation(NamedTuple):

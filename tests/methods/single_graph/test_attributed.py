@@ -174,3 +174,27 @@ def test_two_files_become_a_verified_release(tmp_path, monkeypatch, capsys):
     assert all(read.nodes[row["node"]].get(f"town={row['town']}", 0.0) == 1.0 for row in people)
     assert main(["generate", "run", "--num-graphs", "1", "--out", "more"]) == 0
     assert list((tmp_path / "more").glob("people-*.csv"))
+
+
+@pytest.mark.slow
+def test_audits_and_attacks_read_its_structure(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "--config", "attributed", "--out", "run"]) == 0
+    assert main(["attack", "run"]) == 0
+    assert "fitted without the targets" not in capsys.readouterr().out
+    for view in ("black_box", "white_box"):
+        options = ["--config", "attributed", "--canaries", "20", "--view", view, "--no-book"]
+        assert main(["audit", *options, "--out", view]) == 0
+        assert "not refuted" in capsys.readouterr().out
+    assert main(["evaluate", "run"]) == 0
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["fit", "--config", "attributed", "--out", "run"]) == 0
+    (checkpoint,) = tmp_path.glob("run/checkpoints/*.ckpt")
+    options = ["--config", "attributed", "--ckpt_path", str(checkpoint), "--out", "again"]
+    assert main(["fit", *options]) == 0
+    before, after = (dpg.open_release(tmp_path / name).sample(0) for name in ("run", "again"))
+    assert torch.equal(before.x, after.x) and torch.equal(before.edge_index, after.edge_index)

@@ -49,7 +49,9 @@ def main(args: list[str]) -> None:
             for name in options.methods
             for epsilon in options.epsilons
         ]
-        for row in evaluate_nodes(options.graph, data.graph, graphs, [seed]).rows:
+        for row in evaluate_nodes(
+            options.graph, data.graph, graphs, num_seeds=1, first_seed=seed
+        ).rows:
             print(
                 f"seed {seed}",
                 row.graph,

@@ -6,13 +6,13 @@ each graph and split to ``measured/cells.csv``. Noise comes from the operating s
 """
 
 import argparse
-import csv
 import math
 import statistics
 import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,18 +20,24 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from benchmarks.scores_file import ScoresFile, interval_of, mean_of
 from lightning_dpg import methods
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.evaluation.node_controls import PublicNodes, rewired
-from lightning_dpg.evaluation.paired import paired_difference
-from lightning_dpg.graph.node_splits import Split, split_nodes
-from lightning_dpg.methods.node_classes.base import NodeClassifier
-from lightning_dpg.metrics.node_classification import (
-    NETWORKS,
-    ensemble,
-    node_log_probabilities,
-    node_scores,
+from lightning_dpg.evaluation.node_classification import NamedGraph, public_nodes
+from lightning_dpg.evaluation.node_controls import (
+    DEGREES_ALONE,
+    REAL_GRAPH,
+    SELF_TRAINING,
+    Drawn,
+    PublicNodes,
+    controls,
+    rewired,
 )
+from lightning_dpg.evaluation.node_predictions import predicted
+from lightning_dpg.evaluation.paired import paired_difference
+from lightning_dpg.graph.node_splits import split_nodes
+from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.metrics.node_classification import NETWORKS, node_scores
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.running.fit import fit_method
 
@@ -52,7 +58,7 @@ FIRST_SEEDS = {"cora_ml": 10}
 FIELDS = ("graph", "split", "seed", "row", "score", "value", "seconds")
 COLUMNS = {"accuracy": "accuracy", "student": "student", "macro_f1": "macro F1"}
 """Scores, and the names of their columns in the table."""
-READS_REAL = ("degrees alone", "real graph")
+READS_REAL = (DEGREES_ALONE, REAL_GRAPH)
 """Rows without protection, which are no controls."""
 
 
@@ -71,20 +77,20 @@ class Run:
     ) -> None:
         self.data, self.public, self.seed, self.fraction = data, public, seed, fraction
         self.real: Data = data.graph
-        self.classes = public.classes
-        self.split: Split = split_nodes(self.classes, seed, fraction)
-        self.logs: dict[tuple[str, str], Tensor] = {}
+        split = split_nodes(public.classes, seed, fraction)
+        self.drawn = Drawn(split, seed, public.known(split.train))
 
     def rows(self, graph: str, names: Sequence[str], delta: float) -> Iterator[Measured]:
         """Yield all rows, with what they cost still to be spent."""
+        for (place, network), predict in controls(self.public, self.drawn).items():
+            name = network if network == SELF_TRAINING else f"{place}, {network}"
+            yield Measured(name, partial(self.of_control, predict))
         for network in NETWORKS:
-            for place in ("no graph", "similarity graph"):
-                yield Measured(f"{place}, {network}", self.of_network(place, network))
-            yield Measured(f"ensemble of both, {network}", self.of_ensemble(network))
-        yield Measured("self-training", self.of_self_training)
-        for network in NETWORKS:
-            for place in READS_REAL:
-                yield Measured(f"{place}, {network}", self.of_network(place, network))
+            for place, build in (
+                (DEGREES_ALONE, self.degrees_alone),
+                (REAL_GRAPH, lambda: self.real),
+            ):
+                yield Measured(f"{place}, {network}", partial(self.of_network, network, build))
         for row in names:
             name, settings, epsilons = METHODS[row]
             if name == "NodeNeighborVotes":
@@ -98,20 +104,14 @@ class Run:
             alone = self.of_graph(name, settings, self.degrees_alone, largest, delta)
             yield Measured(f"{row} at {largest:g}, degrees alone", alone)
 
-    def of_network(self, place: str, network: str) -> Callable[[], dict[str, float]]:
-        """Scores of a network that is trained on the graph of a place."""
-        return lambda: self.compared(self.log_probabilities(place, network))
+    def of_control(self, predict: Callable[[], list[Tensor]]) -> dict[str, float]:
+        """Scores of a control."""
+        return self.compared(predict()[0])
 
-    def of_ensemble(self, network: str) -> Callable[[], dict[str, float]]:
-        """Scores of the geometric mean of the networks without a graph and on similar nodes."""
-        places = ("no graph", "similarity graph")
-        return lambda: self.compared(
-            ensemble([self.log_probabilities(place, network) for place in places])
-        )
-
-    def of_self_training(self) -> dict[str, float]:
-        """Scores of the public beliefs, without an edge."""
-        return self.compared(self.public.self_trained(self.split))
+    def of_network(self, network: str, build: Callable[[], Data]) -> dict[str, float]:
+        """Scores of a network that is trained on a graph without protection."""
+        (logs,) = self.public.trained(network, [build()], self.drawn)
+        return self.compared(logs)
 
     def of_graph(
         self,
@@ -125,7 +125,7 @@ class Run:
 
         def measure() -> dict[str, float]:
             method: NodeClassifier = getattr(methods, name)(**settings)
-            self.public.learn(method, graph(), self.split.train, epsilon, delta)
+            self.public.learn(method, graph(), self.drawn.split.train, epsilon, delta)
             return self.predicted(method)
 
         return measure
@@ -143,36 +143,22 @@ class Run:
             own = {"split_seed": self.seed, "train_fraction": self.fraction}
             method: NodeClassifier = getattr(methods, name)(**settings, **own)
             fit_method(method, self.data, epsilon, delta)
-            assert torch.equal(method.known_nodes, self.split.train.sort().values)
+            assert torch.equal(method.known_nodes, self.drawn.split.train.sort().values)
             return self.predicted(method)
 
         return measure
 
-    def log_probabilities(self, place: str, network: str) -> Tensor:
-        """Predictions of a network, which is trained once."""
-        if (place, network) not in self.logs:
-            graph = {
-                "no graph": lambda: self.public.no_graph,
-                "similarity graph": lambda: self.public.similarity_graph,
-                "degrees alone": self.degrees_alone,
-                "real graph": lambda: self.real,
-            }[place]()
-            (self.logs[place, network],) = node_log_probabilities(
-                network, [graph], self.public.scaled, self.classes, self.split, self.seed
-            )
-        return self.logs[place, network]
-
     def predicted(self, method: NodeClassifier) -> dict[str, float]:
         """Scores of the released posteriors, and of the student from attributes alone."""
-        test = self.split.test
-        with torch.no_grad():
-            student = method.eval().predict_proba(self.public.attributes[test])
-        found = self.compared(method.node_posteriors()[test].log())
-        return found | {"student": self.compared(student.log())["accuracy"]}
+        logs = predicted(method, self.public.attributes, method.classes).logs
+        posteriors, student = (
+            self.compared(logs[part][self.drawn.split.test]) for part in ("posteriors", "student")
+        )
+        return posteriors | {"student": student["accuracy"]}
 
     def compared(self, log_probabilities: Tensor) -> dict[str, float]:
         """Scores of predictions of the test nodes, in percent."""
-        scores = node_scores(log_probabilities, self.classes[self.split.test])
+        scores = node_scores(log_probabilities, self.public.classes[self.drawn.split.test])
         return {
             "accuracy": 100 * scores.node_accuracy,
             "macro_f1": 100 * scores.node_macro_f1,
@@ -191,14 +177,6 @@ def share_components() -> None:
         rows.load_state_dict(found[key])
 
     AttributeRows.fit = fit_once  # type: ignore[method-assign]
-
-
-def read(file: Path) -> list[dict[str, str]]:
-    """Read the scores of earlier calls; a line that was cut off is left out."""
-    if not file.exists():
-        return []
-    with file.open(newline="") as lines:
-        return [line for line in csv.DictReader(lines) if line["seconds"]]
 
 
 def main(args: list[str]) -> None:
@@ -222,32 +200,24 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     torch.set_num_threads(1)
     share_components()
-    options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / "scores.csv"
+    file = ScoresFile(options.out, FIELDS)
     for graph in options.graph:
         measure(graph, options, file)
-    with (options.out / "cells.csv").open("w", newline="", encoding="utf-8") as stream:
-        lines = csv.writer(stream, lineterminator="\n")
-        lines.writerow(["table", "row", "column", "value", "deviation", "runs", "seeds", "note"])
-        lines.writerows(cells(read(file)))
-    print((options.out / "cells.csv").read_text())
+    file.write_cells(cells(file.lines()))
 
 
-def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
+def measure(graph: str, options: argparse.Namespace, file: ScoresFile) -> None:
     """Append the scores of a graph that the file lacks."""
     nodes = Nodes(attributes="from_graph")
     data = EdgeListDataModule(graph, undirected=True, nodes=nodes)
     data.setup("fit")
-    real = data.graph
     delta = options.delta or (1e-5 if data.num_edges < 100_000 else 1e-6)
-    classes = torch.full_like(real.y, -1)
-    classes[real.y >= 0] = real.y[real.y >= 0].unique(return_inverse=True)[1]
-    public = PublicNodes(real.x, classes, data.num_edges)
+    public = PublicNodes(public_nodes(NamedGraph(graph, data.graph, "")), data.num_edges)
     first = FIRST_SEEDS.get(graph, 0) if options.first_seed is None else options.first_seed
     for seed in range(first, first + options.seeds):
         for split in options.splits:
             run = Run(data, public, seed, SPLITS[split])
-            known = {(row["graph"], row["split"], row["seed"], row["row"]) for row in read(file)}
+            known = {(row["graph"], row["split"], row["seed"], row["row"]) for row in file.lines()}
             for row in run.rows(graph, options.methods, delta):
                 place = (graph, split, str(seed), row.name)
                 if place in known:
@@ -255,21 +225,13 @@ def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
                 start = time.process_time()
                 scores = row.scores()
                 seconds = f"{time.process_time() - start:.2f}"
-                append(file, [[*place, name, f"{scores[name]:.4f}", seconds] for name in scores])
+                file.append([*place, name, f"{scores[name]:.4f}", seconds] for name in scores)
                 print(
                     *place,
                     *(f"{name} {value:.1f}" for name, value in scores.items()),
                     seconds,
                     flush=True,
                 )
-
-
-def append(file: Path, rows: Sequence[Sequence[Any]]) -> None:
-    """Append lines at once, so that a call that is cut off leaves whole rows."""
-    is_new = not file.exists()
-    with file.open("a", newline="") as stream:
-        lines = csv.writer(stream, lineterminator="\n")
-        lines.writerows([FIELDS, *rows] if is_new else rows)
 
 
 def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
@@ -303,7 +265,7 @@ def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
                         table,
                         row,
                         column,
-                        *summary([*values[score].values()]),
+                        *mean_of([*values[score].values()]),
                         *origin(values[score]),
                     ]
             for score, column in (("accuracy", "to control"), ("student", "student to control")):
@@ -312,14 +274,11 @@ def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
                     ours, theirs = (
                         [own[seed] for seed in common] for own in (values[score], controls[best])
                     )
-                    found = paired_difference(ours, theirs)
-                    width = "" if math.isnan(found.half_width) else f"{found.half_width:.1f}"
                     yield [
                         table,
                         row,
                         column,
-                        f"{found.mean:+.1f}",
-                        width,
+                        *interval_of(paired_difference(ours, theirs)),
                         *origin(dict.fromkeys(common)),
                         f"difference from {name}",
                     ]
@@ -328,12 +287,6 @@ def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
 def is_control(row: str) -> bool:
     """Return whether a row reads no private edge."""
     return " at " not in row and row.split(",")[0] not in READS_REAL
-
-
-def summary(values: Sequence[float]) -> tuple[str, str]:
-    """Mean and standard deviation."""
-    deviation = f"{statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.1f}", deviation
 
 
 def origin(seeds: dict[str, Any]) -> tuple[int, str]:

@@ -6,22 +6,21 @@
 """
 
 import argparse
-import csv
 import math
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import torch
-from torch import Tensor
 
+from benchmarks.scores_file import ScoresFile, interval_of, mean_of
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+from lightning_dpg.evaluation.node_classification import NamedGraph, public_nodes
+from lightning_dpg.evaluation.node_controls import PublicNodes
 from lightning_dpg.evaluation.paired import paired_difference
 from lightning_dpg.graph.node_splits import split_at_random
 from lightning_dpg.interfaces import PrivateLabels
 from lightning_dpg.methods import NeighborVotes, NodeClassifier, NodeNeighborVotes
-from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.nn.class_student import known_student
 from lightning_dpg.running.fit import fit_method
 
@@ -53,13 +52,16 @@ class Setting(NamedTuple):
     train_fraction: float = 0.75
 
 
-def private_label_scores(data: EdgeListDataModule, setting: Setting, seed: int) -> dict[str, float]:
+def private_label_scores(
+    data: EdgeListDataModule, public: PublicNodes, setting: Setting, seed: int
+) -> dict[str, float]:
     """Share of right classes of the test nodes by each row of :data:`ROWS`.
 
     The controls learn from the reports of the fit, so that they differ from it by the edges alone.
 
     Args:
         data: Graph with attributes and private labels, set up.
+        public: Its nodes.
         setting: Method and budgets.
         seed: Public seed of the split; the noise is secret.
     """
@@ -72,31 +74,17 @@ def private_label_scores(data: EdgeListDataModule, setting: Setting, seed: int) 
     test = split_at_random(
         torch.nonzero(labels.values >= 0)[:, 0], seed, setting.train_fraction
     ).test
-    attributes: Tensor = data.records.graph.x
-    control = VoteMoment(64)
-    control.features.fit(attributes)
-    rows, evidence = control.rows(attributes), method.evidence()
+    evidence = method.evidence()
     beliefs = {
-        "attributes": known_student(rows, evidence)(rows),
-        "self-training": control.public_beliefs(rows, evidence),
+        "attributes": known_student(public.rows, evidence)(public.rows),
+        "self-training": public.self_trained(evidence),
         "posteriors": method.node_posteriors(),
-        "student": method.predict_proba(attributes),
+        "student": method.predict_proba(public.attributes),
     }
     return {
         name: float((found.argmax(1) == labels.values)[test].double().mean())
         for name, found in beliefs.items()
     }
-
-
-def read(file: Path) -> dict[Place, float]:
-    """Read the scores of earlier calls."""
-    if not file.exists():
-        return {}
-    with file.open(newline="") as lines:
-        return {
-            (line["row_epsilon"], line["row"], int(line["seed"])): float(line["accuracy"])
-            for line in csv.DictReader(lines)
-        }
 
 
 def cells(scores: dict[Place, float], title: str) -> Iterator[list[str]]:
@@ -106,13 +94,11 @@ def cells(scores: dict[Place, float], title: str) -> Iterator[list[str]]:
         values = {row: [scores[budget, row, seed] for seed in seeds] for row in ROWS}
         ends = [str(len(seeds)), " ".join(map(str, seeds))]
         for row, found in values.items():
-            spread = f"{statistics.stdev(found):.1f}" if len(found) > 1 else ""
-            yield [title, row, budget, f"{statistics.fmean(found):.1f}", spread, *ends, ""]
+            yield [title, row, budget, *mean_of(found), *ends, ""]
         for row in ROWS[2:]:
-            mean, width = paired_difference(values[row], values["self-training"])
-            spread = "" if math.isnan(width) else f"{width:.1f}"
+            found = paired_difference(values[row], values["self-training"])
             name, note = f"{row} to self-training", "±: half of the 95 % interval of pairs"
-            yield [title, name, budget, f"{mean:.1f}", spread, *ends, note]
+            yield [title, name, budget, *interval_of(found), *ends, note]
 
 
 def main(args: list[str]) -> None:
@@ -134,34 +120,33 @@ def main(args: list[str]) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[10, 11, 12])
     options = parser.parse_args(args)
     torch.set_num_threads(1)
-    public = EdgeListDataModule(
-        options.graph, undirected=True, nodes=Nodes(attributes="from_graph")
-    )
-    public.setup("fit")
-    classes = [str(number) for number in public.graph.y.unique().tolist() if number >= 0]
+    given = EdgeListDataModule(options.graph, undirected=True, nodes=Nodes(attributes="from_graph"))
+    given.setup("fit")
+    nodes = public_nodes(NamedGraph(options.graph, given.graph, ""))
+    public = PublicNodes(nodes, given.num_edges)
     data = EdgeListDataModule(
         options.graph,
         undirected=True,
-        nodes=Nodes(attributes="from_graph", policy={"y": "private_label"}, classes=classes),
+        nodes=Nodes(
+            attributes="from_graph", policy={"y": "private_label"}, classes=nodes.values.tolist()
+        ),
     )
     data.setup("fit")
-    options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / "scores.csv"
+    file = ScoresFile(options.out, ("row_epsilon", "row", "seed", "accuracy"))
     for row_epsilon in options.row_epsilons:
         budget = "public" if math.isinf(row_epsilon) else f"{row_epsilon:g}"
         setting = Setting(METHODS[options.method], options.epsilon, row_epsilon)
         for seed in options.seeds:
-            if (budget, ROWS[-1], seed) in read(file):
-                continue
-            found = private_label_scores(data, setting, seed)
-            is_new = not file.exists()
-            with file.open("a", newline="", encoding="utf-8") as stream:
-                lines = csv.writer(stream, lineterminator="\n")
-                lines.writerows([["row_epsilon", "row", "seed", "accuracy"]] * is_new)
-                lines.writerows([budget, row, seed, 100 * each] for row, each in found.items())
-    with (options.out / "cells.csv").open("w", newline="", encoding="utf-8") as stream:
-        lines = csv.writer(stream, lineterminator="\n")
-        lines.writerow(["table", "row", "column", "value", "deviation", "runs", "seeds", "note"])
-        title = f"{options.graph}, {options.method} at {options.epsilon:g}, private labels"
-        lines.writerows(cells(read(file), title))
-    print((options.out / "cells.csv").read_text())
+            if (budget, ROWS[-1], seed) not in places_of(file):
+                found = private_label_scores(data, public, setting, seed)
+                file.append([budget, row, seed, 100 * each] for row, each in found.items())
+    title = f"{options.graph}, {options.method} at {options.epsilon:g}, private labels"
+    file.write_cells(cells(places_of(file), title))
+
+
+def places_of(file: ScoresFile) -> dict[Place, float]:
+    """Return the scores of this and of earlier calls."""
+    return {
+        (line["row_epsilon"], line["row"], int(line["seed"])): float(line["accuracy"])
+        for line in file.lines()
+    }

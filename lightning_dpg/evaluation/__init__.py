@@ -1,1 +1,1 @@
-"""Synthetic graphs beside the real one: queries, networks on nodes, and a page."""
+"""Releases beside the real graph: queries, classes of nodes, and pages."""

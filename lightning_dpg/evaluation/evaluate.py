@@ -3,19 +3,22 @@
 import json
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from torch_geometric.data import Data
 
 from lightning_dpg.budget_book import log_reading
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.baselines import BASELINES, QUICK, Baselines, epsilon_of
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
-from lightning_dpg.evaluation.node_classification import NamedGraph, NodeEvaluation, evaluate_nodes
+from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
+from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
+from lightning_dpg.evaluation.node_predictions import NamedPredictions
 from lightning_dpg.evaluation.page import page, summary
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.pair_space import (
@@ -25,6 +28,7 @@ from lightning_dpg.graph.pair_space import (
     space_of,
     without_directions,
 )
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
@@ -36,13 +40,17 @@ from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import (
     FEATURES,
 )
-from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_folder
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_data import data_of_run
 from lightning_dpg.tables import as_csv, as_data_frame, as_json
 
+_PREDICTS = (
+    "its method predicts classes of nodes, and draws no graph\n"
+    "score the classes: leave the task out, or give --task node-classification"
+)
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
 
@@ -178,6 +186,10 @@ def _plain(answer: Answer) -> dict[str, float | str | None]:
     return {key: value for key, value in answer.for_json().items() if key != "note" or value}
 
 
+Task: TypeAlias = Literal["queries", "node_classification"]
+"""What an evaluation measures."""
+
+
 @overload
 def evaluate(
     real: Any,
@@ -185,9 +197,25 @@ def evaluate(
     *,
     undirected: bool = ...,
     kind: Kind | None = ...,
+    task: None = ...,
     book: str | None = ...,
     baselines: bool = ...,
-    task: Literal["queries"] = ...,
+    labels: str | None = ...,
+    num_seeds: int | None = ...,
+    train_fraction: float | None = ...,
+) -> Evaluation | Any: ...
+
+
+@overload
+def evaluate(
+    real: Any,
+    synthetic: Any = ...,
+    *,
+    undirected: bool = ...,
+    kind: Kind | None = ...,
+    task: Literal["queries"],
+    book: str | None = ...,
+    baselines: bool = ...,
 ) -> Evaluation: ...
 
 
@@ -198,9 +226,11 @@ def evaluate(
     *,
     undirected: bool = ...,
     kind: Kind | None = ...,
-    book: str | None = ...,
-    baselines: bool = ...,
     task: Literal["node_classification"],
+    book: str | None = ...,
+    labels: str | None = ...,
+    num_seeds: int | None = ...,
+    train_fraction: float | None = ...,
 ) -> NodeEvaluation: ...
 
 
@@ -210,11 +240,14 @@ def evaluate(
     *,
     undirected: bool = False,
     kind: Kind | None = None,
-    task: Literal["queries", "node_classification"] = "queries",
+    task: Task | None = None,
     book: str | None = None,
     baselines: bool = True,
-) -> Evaluation | NodeEvaluation:
-    """Compare synthetic graphs with the real graph. Reads the private graph: nothing is private.
+    labels: str | None = None,
+    num_seeds: int | None = None,
+    train_fraction: float | None = None,
+) -> Any:
+    """Compare releases with the real graph. Reads the private graph: nothing is private.
 
     A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
 
@@ -223,24 +256,34 @@ def evaluate(
             of a run, whose config.yaml says where its graph is.
         synthetic: A graph, an open release, the folder of a release or of a run, or a list of
             these. Of a folder all released graphs are taken, of an open release the graph of
-            seed 0.
+            seed 0. Releases of classes of nodes predict, and have no graphs.
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``; by
             default that of the first release, or ``undirected``. The queries beyond those of the
             kind look at directed graphs without their directions.
         task: ``queries``, or ``node_classification``: a GCN and an SGC predict classes of nodes from
-            the public attributes and classes of the first synthetic graph and from the edges of
-            each graph, see :class:`lightning_dpg.evaluation.node_classification.NodeEvaluation`.
+            attributes and classes, and from the edges of each graph, and releases of classes of
+            nodes predict themselves. See
+            :class:`lightning_dpg.evaluation.node_evaluation.NodeEvaluation`. By default it is
+            ``node_classification`` if such a release is given.
         book: URL of the budget book that logs the evaluation if it knows the real graph; by default
             that of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         baselines: Whether to say which purposes a release serves, beside ``ErdosRenyi`` and
             ``ChungLu`` at its epsilon. They are fitted to the real graph for this measurement, about
             doubling its time. A release without an epsilon for one edge, and a graph without a
             statement, are not judged.
+        labels: Attribute of the nodes of the real graph that holds their classes, as in the fit of a
+            release; by default ``y`` of whole numbers. Data modules and synthetic graphs name their
+            own.
+        num_seeds: Number of public seeds of node classification, each with a split of its own; 5 by
+            default. The methods of releases of classes are fitted again for the further seeds.
+        train_fraction: Share of the nodes of each class for training in node classification, such as
+            .75, unless a release has a split; by default 20 nodes of each class, and .75 of all nodes
+            if their labels are private.
 
     Returns:
-        The answers to all queries, or the scores of the networks; ``str(evaluation)`` is a text for
-        people.
+        :class:`Evaluation` with the answers to all queries, or ``NodeEvaluation`` with the scores of
+        predictions; ``str(evaluation)`` is a text for people.
 
     Raises:
         CommandError: If a graph is not readable, or if a release holds no graph, or no attributes
@@ -257,11 +300,66 @@ def evaluate(
     with readable_errors():
         if synthetic is None:
             real, synthetic = data_of_run(real), real
-        if task == "node_classification":
-            return evaluate_classes(real, synthetic, undirected=undirected, kind=kind, book=book)
-        return evaluate_graphs(
-            real, synthetic, undirected=undirected, kind=kind, book=book, baselines=baselines
+        return evaluate_releases(
+            real,
+            synthetic,
+            undirected=undirected,
+            kind=kind,
+            task=task,
+            book=book,
+            baselines=baselines,
+            labels=labels,
+            num_seeds=num_seeds,
+            train_fraction=train_fraction,
         )
+
+
+def evaluate_releases(
+    real: Any,
+    synthetic: Any,
+    *,
+    undirected: bool = False,
+    kind: Kind | None = None,
+    task: Task | None = None,
+    book: str | None = None,
+    baselines: bool = True,
+    labels: str | None = None,
+    num_seeds: int | None = None,
+    train_fraction: float | None = None,
+) -> Evaluation | NodeEvaluation:
+    """Do what :func:`evaluate` does, with the errors of the command line."""
+    graphs, predictions = list[tuple[Any, str]](), list[NamedPredictions]()
+    for number, source in enumerate(_sources(synthetic)):
+        release = _predicting(source)
+        if release is None:
+            graphs.append((source, f"synthetic-{number}"))
+        else:
+            predictions.append(NamedPredictions(_name_of(release, source, predictions), release))
+    if task is None:
+        task = "node_classification" if predictions else "queries"
+    if task == "node_classification":
+        return _evaluate_classes(
+            real,
+            graphs,
+            predictions,
+            undirected=undirected,
+            kind=kind,
+            book=book,
+            labels=labels,
+            num_seeds=num_seeds,
+            train_fraction=train_fraction,
+        )
+    if predictions:
+        raise CommandError(f"{predictions[0].name}: {_PREDICTS}")
+    given = {"labels": labels, "num_seeds": num_seeds, "train_fraction": train_fraction}
+    if names := [name for name, value in given.items() if value is not None]:
+        raise CommandError(
+            f"evaluate: {names[0]} is a setting of node classification\n"
+            "ask for it: --task node-classification, in Python task='node_classification'"
+        )
+    return evaluate_graphs(
+        real, synthetic, undirected=undirected, kind=kind, book=book, baselines=baselines
+    )
 
 
 def evaluate_graphs(
@@ -278,7 +376,7 @@ def evaluate_graphs(
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
-    graphs = _all_graphs(synthetic, undirected, kind)
+    graphs = _all_graphs(_sources(synthetic), undirected, kind)
     profile = queries.profile(without_directions(original))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(_opened)  # for all graphs of a folder
@@ -295,39 +393,91 @@ def evaluate_graphs(
     return Evaluation(_name(real, "real"), profile, tuple(measured))
 
 
-def evaluate_classes(
+def _evaluate_classes(
     real: Any,
-    synthetic: Any,
+    graphs: Sequence[tuple[Any, str]],
+    predictions: Sequence[NamedPredictions],
     *,
-    undirected: bool = False,
-    kind: Kind | None = None,
-    book: str | None = None,
+    undirected: bool,
+    kind: Kind | None,
+    book: str | None,
+    labels: str | None,
+    num_seeds: int | None,
+    train_fraction: float | None,
 ) -> NodeEvaluation:
-    """Do what :func:`evaluate` does for node classification, with the errors of the command line."""
-    kind = kind or _kind_of(synthetic, undirected)
+    """Score predictions of classes by releases, and by networks on graphs with their names."""
+    kind = kind or _kind_of([source for source, _ in graphs], undirected)
     if kind != "undirected":
         raise CommandError(
             f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
             "leave kind out, and drop the directions of directed graphs: --undirected"
         )
-    original = load(real, undirected)
+    if num_seeds is not None and num_seeds < 1:
+        raise CommandError(f"evaluate: the number of seeds must be 1 or more, got {num_seeds}")
+    if train_fraction is not None and not 0 < train_fraction < 1:
+        raise CommandError(
+            f"evaluate: train_fraction must be between 0 and 1, got {train_fraction:g}"
+        )
+    if labels is not None and (graphs or isinstance(real, EdgeListDataModule)):
+        raise CommandError(
+            f"labels {labels}: the classes are those of the "
+            + ("first synthetic graph" if graphs else "data module")
+            + "\nleave labels out"
+        )
+    original = load(real, undirected, attributes=not graphs, labels=labels)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
-    graphs = _all_graphs(synthetic, undirected, kind, attributes=True)
-    return evaluate_nodes(_name(real, "real"), original, graphs)
+    if isinstance(real, EdgeListDataModule) and real.private_labels is not None:
+        original = original.clone()  # the true labels are for this measurement only
+        original.y = real.private_labels.class_numbers()
+    drawn = [
+        graph
+        for source, name in graphs
+        for graph in _graphs(source, name, undirected, kind, attributes=True)
+    ]
+    return evaluate_nodes(
+        _name(real, "real"),
+        original,
+        drawn,
+        predictions,
+        num_seeds=num_seeds,
+        train_fraction=train_fraction,
+    )
 
 
-def _all_graphs(
-    synthetic: Any, undirected: bool, kind: Kind, *, attributes: bool = False
-) -> list[NamedGraph]:
-    """Read all synthetic graphs."""
+def _name_of(release: Release, source: Any, others: Sequence[NamedPredictions]) -> str:
+    """Name a release by its folder, or by its method and epsilon."""
+    epsilon = float(release.statement["epsilon"])
+    name = _name(source, f"{type(release.method).__name__} at {epsilon:g}")
+    same = sum(one.name.split(" (")[0] == name for one in others)
+    return f"{name} ({same + 1})" if same else name
+
+
+def _sources(synthetic: Any) -> list[Any]:
+    """Return the graphs and releases that were given."""
     sources = synthetic if _holds_several(synthetic) else [synthetic]
     if not sources:
         raise CommandError("evaluate: no synthetic graph is given")
+    return sources
+
+
+def _all_graphs(sources: Iterable[Any], undirected: bool, kind: Kind) -> list[NamedGraph]:
+    """Read all synthetic graphs."""
     return [
         graph
         for number, source in enumerate(sources)
-        for graph in _graphs(source, f"synthetic-{number}", undirected, kind, attributes)
+        for graph in _graphs(source, f"synthetic-{number}", undirected, kind, attributes=False)
     ]
+
+
+def _predicting(source: Any) -> Release | None:
+    """Return the open release of a source that predicts classes; None if it draws graphs."""
+    if isinstance(source, Release):
+        return source if isinstance(source.method, NodeClassifier) else None
+    folder = release_folder(source) if isinstance(source, (str, Path)) else None
+    if folder is None or not (folder / LEARNER).is_file():
+        return None
+    release = open_release(folder)
+    return release if isinstance(release.method, NodeClassifier) else None
 
 
 def _kind_of(synthetic: Any, undirected: bool) -> Kind:

@@ -1,6 +1,9 @@
-"""Controls of node classification: what attributes and public classes predict without an edge."""
+"""Controls of node classification: what attributes and known classes predict without an edge."""
 
 import math
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,52 +17,92 @@ from lightning_dpg.graph.node_splits import Split
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.node_classification import scaled
-from lightning_dpg.nn.class_evidence import known_classes
+from lightning_dpg.metrics.node_classification import (
+    NETWORKS,
+    ensemble,
+    node_log_probabilities,
+    scaled,
+)
+from lightning_dpg.nn.class_evidence import ClassEvidence, known_classes
 from lightning_dpg.running.fit import fit_method
 
+NO_GRAPH, SIMILARITY_GRAPH = "no graph", "similarity graph"
+BOTH, SELF_TRAINING = "ensemble of both", "self-training"
+DEGREES_ALONE, REAL_GRAPH = "degrees alone", "real graph"
+
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
+
+
+class Drawn(NamedTuple):
+    """One split of the nodes, and what all rows of a table learn from."""
+
+    split: Split
+    seed: int
+    """Public seed of the networks."""
+    evidence: ClassEvidence
+    """Classes of the training nodes, or reports of their private labels."""
+
+
+class ClassifiedNodes(NamedTuple):
+    """Nodes of a table, with their attributes and true classes."""
+
+    source: str
+    """Name of the graph that has them."""
+    names: Sequence[str]
+    attributes: Tensor
+    """Attributes of shape ``(N, F)``."""
+    classes: Tensor
+    """Class of each node from 0 to C - 1, shape ``(N,)``, -1 where there is none."""
+    values: Tensor
+    """Number of each class in the data, ascending, shape ``(C,)``."""
 
 
 class PublicNodes:
     """Attributes and classes of nodes, and graphs that are computed from attributes alone.
 
     Args:
-        attributes: Attributes of shape ``(N, F)``.
-        classes: Class of each node from 0 on, shape ``(N,)``, -1 where there is none.
+        nodes: The nodes.
         num_edges: Number of edges of the similarity graph.
 
     Attributes:
+        rows: Principal components of the attributes, shape ``(N, r)``.
         scaled: Attributes for networks, see :func:`scaled`.
         no_graph: The nodes without edges.
         similarity_graph: Nearest neighbors by principal components of the attributes.
     """
 
-    def __init__(self, attributes: Tensor, classes: Tensor, num_edges: int) -> None:
-        self.attributes, self.classes = attributes, classes
+    def __init__(self, nodes: ClassifiedNodes, num_edges: int) -> None:
+        attributes = nodes.attributes
+        self.attributes, self.classes = attributes, nodes.classes
+        self.num_classes = len(nodes.values)
         self.scaled = scaled(attributes)
         self._moments = VoteMoment(_RANK)
         self._moments.features.fit(attributes)
-        self._rows = self._moments.rows(attributes)
+        self.rows = self._moments.rows(attributes)
         self.no_graph = make_graph(torch.empty(0, 2), len(attributes))
-        similar = nearest_neighbor_edges(self._rows.float(), num_edges)
+        similar = nearest_neighbor_edges(self.rows.float(), num_edges)
         self.similarity_graph = make_graph(similar, len(attributes))
 
-    def self_trained(self, split: Split) -> Tensor:
-        """Log probabilities of the test nodes by self-training, which reads no edge.
+    def known(self, nodes: Tensor) -> ClassEvidence:
+        """Return the classes of some nodes as what is known of them."""
+        return known_classes(nodes, self.classes[nodes], self.num_classes)
+
+    def self_trained(self, evidence: ClassEvidence) -> Tensor:
+        """Probabilities of classes by self-training, which reads no edge, shape ``(N, C)``.
 
         They are the public beliefs with which :class:`NeighborVotes` starts.
 
         Args:
-            split: Training and test nodes.
-
-        Returns:
-            Log probabilities of shape ``(T, C)``.
+            evidence: What is known of classes.
         """
-        places, count = self.classes[split.train], int(self.classes.max()) + 1
-        known = known_classes(split.train, places, count)
-        beliefs = self._moments.public_beliefs(self._rows, known)
-        return beliefs[split.test].log()
+        return self._moments.public_beliefs(self.rows, evidence)
+
+    def trained(self, network: str, graphs: Sequence[Data], drawn: Drawn) -> list[Tensor]:
+        """Train a network on the first graph; see :func:`node_log_probabilities`."""
+        _, validation, test = drawn.split
+        return node_log_probabilities(
+            network, graphs, self.scaled, drawn.evidence, self.known(validation), test, drawn.seed
+        )
 
     def learn(
         self,
@@ -68,6 +111,7 @@ class PublicNodes:
         known: Tensor,
         epsilon: float = math.inf,
         delta: float = 0.0,
+        row_epsilon: float | None = None,
     ) -> None:
         """Fit a method to another graph of the nodes, without noise unless there is a budget.
 
@@ -77,13 +121,54 @@ class PublicNodes:
             known: Nodes whose classes it learns from, shape ``(K,)``.
             epsilon: Epsilon of the budget.
             delta: Delta of the budget.
+            row_epsilon: Epsilon of reports of these classes, which are then private labels.
         """
         given = graph.clone()
         given.x, given.y = self.attributes, torch.full_like(self.classes, -1)
         given.y[known] = self.classes[known]
         given.attribute_names = [f"attribute {n}" for n in range(self.attributes.shape[1])]
-        data = EdgeListDataModule(given, nodes=Nodes(attributes="from_graph"))
-        fit_method(method, data, epsilon, delta)
+        nodes = Nodes(attributes="from_graph")
+        if row_epsilon is not None:
+            labels = [*map(str, range(self.num_classes))]
+            nodes = Nodes(attributes="from_graph", policy={"y": "private_label"}, classes=labels)
+        fit_method(method, EdgeListDataModule(given, nodes=nodes), epsilon, delta, row_epsilon)
+
+
+def controls(
+    public: PublicNodes, drawn: Drawn, others: Sequence[Data] = ()
+) -> dict[tuple[str, str], Callable[[], list[Tensor]]]:
+    """Functions that predict the classes of the test nodes, by graph and network.
+
+    They read no edge of the real graph. A function trains when it is called, and a network is
+    trained once.
+
+    Args:
+        public: The nodes.
+        drawn: Split and known classes.
+        others: Graphs whose edges networks use after the training as well.
+
+    Returns:
+        Functions of no argument. They return log probabilities of shape ``(T, C)``, first with the
+        edges of the training, then, of networks, with those of each other graph.
+    """
+    graphs = {NO_GRAPH: public.no_graph, SIMILARITY_GRAPH: public.similarity_graph}
+
+    @cache
+    def alone(place: str, network: str) -> list[Tensor]:
+        return public.trained(network, [graphs[place], *others], drawn)
+
+    def both(network: str) -> list[Tensor]:
+        pairs = zip(*(alone(place, network) for place in graphs), strict=True)
+        return [ensemble(pair) for pair in pairs]
+
+    def self_training() -> list[Tensor]:
+        return [public.self_trained(drawn.evidence)[drawn.split.test].log()]
+
+    return {
+        **{(place, name): partial(alone, place, name) for place in graphs for name in NETWORKS},
+        **{(BOTH, name): partial(both, name) for name in NETWORKS},
+        (NO_GRAPH, SELF_TRAINING): self_training,
+    }
 
 
 def rewired(real: Data, seed: int) -> Data:

@@ -33,14 +33,28 @@ def split_nodes(classes: Tensor, seed: int, train_fraction: float | None = None)
         train_fraction: Share of the nodes of each class for training, at least one node; two fifths
             of the others are for validation, and the rest for the test: .75 makes 75, 10 and 15 %.
     """
-    order = torch.randperm(len(classes), generator=torch.Generator().manual_seed(seed))
-    order = order[classes[order] >= 0]
+    order = _shuffled(classes, seed)
     parts = [order[classes[order] == label] for label in torch.unique(classes[order])]
     if train_fraction is None:
         counts = [max(1, min(_PER_CLASS, len(part) // 3)) for part in parts]
     else:
         counts = [max(1, round(train_fraction * len(part))) for part in parts]
     train = torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
+    return split_others(classes, train, seed, train_fraction)
+
+
+def split_others(
+    classes: Tensor, train: Tensor, seed: int, train_fraction: float | None = None
+) -> Split:
+    """Split the nodes that are not for training as :func:`split_nodes` does.
+
+    Args:
+        classes: Class of each node, shape ``(N,)``, -1 where there is none.
+        train: Nodes for training, shape ``(K,)``.
+        seed: Public seed.
+        train_fraction: Where it is given, all other nodes are for validation or for the test.
+    """
+    order = _shuffled(classes, seed)
     others = order[~torch.isin(order, train)]
     if train_fraction is not None:
         return _split_rest(train, others)
@@ -66,3 +80,9 @@ def _split_rest(train: Tensor, others: Tensor) -> Split:
     """Divide the nodes that are not for training."""
     count = round(_VALIDATION_SHARE * len(others))
     return Split(train, others[:count], others[count:])
+
+
+def _shuffled(classes: Tensor, seed: int) -> Tensor:
+    """Nodes that have a class, in the order of a public coin."""
+    order = torch.randperm(len(classes), generator=torch.Generator().manual_seed(seed))
+    return order[classes[order] >= 0]

@@ -7,7 +7,7 @@ training nodes only. All settings are those of the authors of the networks; noth
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -20,9 +20,12 @@ from torch_geometric.data import Data
 from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.graph.node_splits import Split
 
 _HIDDEN = 16
+
+Facts: TypeAlias = tuple[Tensor, Tensor]
+"""What is known of the classes of nodes: their numbers, shape ``(K,)``, and the log probability of what
+is known of a node, given each class, shape ``(K, C)``; see :class:`ClassEvidence`."""
 
 
 class SparseRows:
@@ -162,11 +165,12 @@ def node_log_probabilities(
     name: str,
     graphs: Sequence[Data],
     attributes: SparseRows,
-    classes: Tensor,
-    split: Split,
+    known: Facts,
+    validation: Facts,
+    test: Tensor,
     seed: int,
 ) -> list[Tensor]:
-    """Train a network on one graph, and predict the classes of the test nodes.
+    """Train a network on one graph, and predict the classes of other nodes.
 
     The training and the choice of the step use the edges of the first graph only, because a user of a
     release has no others.
@@ -176,25 +180,28 @@ def node_log_probabilities(
         graphs: Graph of the training on N nodes, and other graphs on these nodes, whose edges are
             used after the training.
         attributes: Attributes from :func:`scaled`, shape ``(N, F)``.
-        classes: Class of each node from 0 on, shape ``(N,)``, -1 where there is none.
-        split: Training, validation and test nodes; no class of a test node is read.
+        known: What is known of the classes of the training nodes: the network learns its likelihood.
+        validation: What is known of the classes of other nodes, which choose the step. A small graph
+            may have none, and then the training nodes choose.
+        test: Nodes whose classes are predicted, shape ``(T,)``.
         seed: Public seed of the initial weights and of the dropout.
 
     Returns:
         Log probabilities of the classes of the test nodes with the edges of each graph, shape
         ``(T, C)``.
     """
-    network, num_classes = NETWORKS[name], int(classes.max()) + 1
+    network, num_classes = NETWORKS[name], known[1].shape[1]
+    chooses = validation if len(validation[0]) else known
     # PyTorch warns unless the checks of sparse matrices are turned on or off.
     unchecked = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=[]), unchecked, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         torch.manual_seed(seed)
         models = [network.build(attributes, one_hop(graph), num_classes) for graph in graphs]
-        _train(models[0], network, classes, split)
+        _train(models[0], network, known, chooses)
         for other in models[1:]:
             other.load_state_dict(models[0].state_dict())
-        return [F.log_softmax(_logits(model, split.test), 1) for model in models]
+        return [F.log_softmax(_logits(model, test), 1) for model in models]
 
 
 def node_scores(
@@ -244,23 +251,27 @@ def scaled(attributes: Tensor) -> SparseRows:
     return SparseRows(csr_array(F.normalize(rows, p=1).numpy()))
 
 
-def _train(model: nn.Module, network: Network, classes: Tensor, split: Split) -> None:
-    """Train, and keep the weights of the step with the smallest loss on the validation nodes."""
+def _train(model: nn.Module, network: Network, known: Facts, chooses: Facts) -> None:
+    """Train, and keep the weights of the step that explains the second facts best."""
     optimizer = Adam(model.parameters(), lr=network.lr, weight_decay=network.weight_decay)
-    # A small graph may have no validation nodes, and then chooses by the training nodes.
-    nodes = split.validation if len(split.validation) else split.train
     smallest, best = float("inf"), model.state_dict()
     for _ in range(network.steps):
         model.train()
-        loss = F.cross_entropy(model(split.train), classes[split.train])
+        loss = _loss(model(known[0]), known)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
-        validation_loss = float(F.cross_entropy(_logits(model, nodes), classes[nodes]))
+        validation_loss = float(_loss(_logits(model, chooses[0]), chooses))
         if validation_loss < smallest:
             smallest = validation_loss
             best = {key: value.clone() for key, value in model.state_dict().items()}
     model.load_state_dict(best)
+
+
+def _loss(logits: Tensor, facts: Facts) -> Tensor:
+    """Mean negative log likelihood of facts; of known classes it is the cross entropy."""
+    logs = F.log_softmax(logits, 1) + facts[1].to(logits.dtype)
+    return -torch.logsumexp(logs, 1).mean()
 
 
 def _logits(model: nn.Module, nodes: Tensor) -> Tensor:

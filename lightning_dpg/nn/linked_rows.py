@@ -13,7 +13,7 @@ _TINY = 1e-9
 _BISECTIONS = 80
 
 
-def link_metric(moment: Tensor, rows: Tensor, noise: float) -> Tensor:
+def link_metric(moment: Tensor, rows: Tensor, noise: float, degree: float = 0.0) -> Tensor:
     r"""Linear map that shortens rows in directions which links do not follow, shape ``(r, r)``.
 
     A direction is multiplied by the root of its correlation. An entry of the correlations has noise of
@@ -22,17 +22,23 @@ def link_metric(moment: Tensor, rows: Tensor, noise: float) -> Tensor:
     Bayes). What noise can hide of a correlation, the root of r times the mean posterior variance, is
     added to all of them: with noise alone, all directions count the same.
 
+    Chance is noise, too. Links between ends that were drawn independently give an entry beside the
+    diagonal the variance :math:`d / (4 N)`, with d the mean degree, and one on the diagonal twice as
+    much.
+
     Args:
         moment: Released symmetric moment S, shape ``(r, r)``.
         rows: Public rows of all nodes, shape ``(N, r)``.
         noise: Standard deviation of the noise on the diagonal of S; beside it, it is smaller by the
             root of 2.
+        degree: Released mean degree; 0 takes the links as given, and not as drawn.
     """
     values, vectors = torch.linalg.eigh(rows.T @ rows)
     values = values.clamp(min=_TINY * float(values.max().clamp(min=1.0)))
     scales = values.outer(values).sqrt()
     entries = vectors.T @ moment @ vectors / scales
-    variances = (noise / scales) ** 2 / 2 * (1 + torch.eye(len(values), dtype=values.dtype))
+    variances = (noise / scales) ** 2 + degree / (2 * max(len(rows), 1))
+    variances = variances / 2 * (1 + torch.eye(len(values), dtype=values.dtype))
     true = _true_variance(entries, variances)
     shrinkage = true / (true + variances).clamp(min=torch.finfo(values.dtype).tiny)
     found, directions = torch.linalg.eigh(entries * shrinkage)

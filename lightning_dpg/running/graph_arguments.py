@@ -70,6 +70,7 @@ def load(
     kind: str = "undirected",
     *,
     attributes: bool = False,
+    labels: str | None = None,
     nodes: list[str] | None = None,
 ) -> Data:
     """Load a graph by its name or from a file, or take an object.
@@ -80,6 +81,7 @@ def load(
         kind: Kind as which to read it: ``undirected``, ``directed`` or ``bipartite``.
         attributes: Whether to read its attributes of nodes as ``x``, ``y`` and ``attribute_names``,
             where there are any.
+        labels: Attribute that holds the classes; by default ``y`` of whole numbers.
         nodes: Names of all nodes, by default those of the source.
 
     Raises:
@@ -92,7 +94,8 @@ def load(
         graph = in_kind(reading, kind).graph
         table = reading.attributes() if attributes else None
         if table is not None:
-            attach(graph, encode(table, graph.node_names, {}))
+            policies = {} if labels is None else {labels: "label"}
+            attach(graph, encode(table, graph.node_names, policies))
         return graph
     except GraphFormatError as error:
         raise CommandError(str(error)) from error

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from lightning_dpg.main import OWN_COMMANDS, main
+from lightning_dpg.metrics.node_classification import NETWORKS
 from lightning_dpg.outcome import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "programs.md").read_text(encoding="utf-8")
 EXAMPLES = {
-    each["command"]: each
+    each["command"] + each.get("task", ""): each
     for each in map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
 }
 BUDGET = (
@@ -61,7 +62,7 @@ def said(place, monkeypatch, capsys):
 def check(found, name):
     """An object has the keys of the example in the documentation."""
     assert found["command"] == name
-    assert list(found) == list(EXAMPLES[name]), name
+    assert list(found) == list(EXAMPLES[name + found.get("task", "")]), name
 
 
 RELEASE = "runs/chung_lu/version_0"
@@ -85,6 +86,21 @@ def test_each_command_prints_one_object(said, words):
     found = said(*words)
     check(found, words[0])
     assert all(Path(path).is_file() for path in found.get("files", ()))
+
+
+def test_predictions_of_classes_are_an_object_of_rows(said, monkeypatch):
+    for name, network in NETWORKS.items():
+        monkeypatch.setitem(NETWORKS, name, network._replace(steps=2))
+    graph = "planted_classes"
+    found = said("evaluate", graph, graph, "--task", "node-classification", "--num-seeds", "2")
+    check(found, "evaluate")
+    (example,) = EXAMPLES["evaluatenode_classification"]["rows"]
+    for row in found["rows"]:
+        assert list(row) == list(example)
+        for query, score in example["scores"].items():
+            assert list(row["scores"][query]) == list(score)
+    compared = found["rows"][-1]["scores"]["node_accuracy"]["to_best_control"]
+    assert list(compared) == list(example["scores"]["node_accuracy"]["to_best_control"])
 
 
 def test_a_fit_prints_one_object(said, capsys):

@@ -16,6 +16,7 @@ from lightning_dpg.metrics.node_classification import (
     one_hop,
     scaled,
 )
+from lightning_dpg.nn.class_evidence import ClassEvidence, known_classes
 
 
 @pytest.fixture
@@ -35,9 +36,14 @@ def few_steps(monkeypatch):
         monkeypatch.setitem(NETWORKS, name, network._replace(steps=60))
 
 
+def log_probabilities(name, graphs, rows, classes, split, seed):
+    train, validation = (known_classes(part, classes[part], 2) for part in split[:2])
+    return node_log_probabilities(name, graphs, rows, train, validation, split.test, seed)
+
+
 def scores(name, graph, real, rows, classes, seed=0):
     split = split_nodes(classes, seed)
-    own, on_real = node_log_probabilities(name, [graph, real], rows, classes, split, seed)
+    own, on_real = log_probabilities(name, [graph, real], rows, classes, split, seed)
     return node_scores(own, classes[split.test], on_real)
 
 
@@ -103,17 +109,32 @@ def test_simple_graph_convolution_learns_as_a_logistic_regression(planted):
     assert found.node_accuracy == pytest.approx(expected, abs=0.1)
 
 
-def test_training_reads_no_class_of_the_test_and_no_real_edge(planted):
+def test_training_reads_no_edge_of_another_graph(planted):
     real, attributes, classes = planted
     rows, split = scaled(attributes), split_nodes(classes, 0)
-    hidden = classes.clone()
-    hidden[split.test] = 1 - hidden[split.test]
     empty = make_graph(torch.empty(0, 2), 240)
     found = [
-        node_log_probabilities("SGC", [real, other], rows, given, split, 0)[0]
-        for given, other in ((classes, real), (hidden, empty))
+        log_probabilities("SGC", [real, other], rows, classes, split, 0)[0]
+        for other in (real, empty)
     ]
     assert torch.equal(*found)
+
+
+def test_reports_are_learned_by_their_likelihood(planted):
+    """A quarter of the classes is reported as the other one, and a report is known to be so often wrong."""
+    real, attributes, classes = planted
+    nodes = torch.arange(240)
+    reports = torch.where(torch.isin(nodes % 8, torch.tensor([0, 1])), 1 - classes, classes)
+    likely = torch.tensor([[3 / 4, 1 / 4], [1 / 4, 3 / 4]]).double().log()[reports]
+    found, believed = (
+        node_log_probabilities(
+            *("GCN", [real], scaled(attributes), known, known.some(nodes < 0), nodes, 0)
+        )[0].exp()
+        for known in (ClassEvidence(nodes, likely), known_classes(nodes, reports, 2))
+    )
+    assert (found.argmax(1) == classes).double().mean() > 0.9
+    # What is learned is the class, and not how often it is reported.
+    assert found.amax(1).mean() > believed.amax(1).mean() + 0.05
 
 
 def test_an_ensemble_is_the_geometric_mean():

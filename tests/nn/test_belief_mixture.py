@@ -8,7 +8,7 @@ import torch
 from scipy.stats import lognorm, multivariate_normal
 
 from lightning_dpg.nn import belief_mixture
-from lightning_dpg.nn.belief_mixture import Votes, _step, degree_law, fuse
+from lightning_dpg.nn.belief_mixture import Votes, _step, agreement, degree_law, fuse
 from lightning_dpg.nn.class_evidence import known_classes
 
 CLASSES, SIZE = 3, 2
@@ -85,3 +85,45 @@ def test_few_known_classes_tell_what_each_class_links_to(shift):
     assert right > 0.9
     assert several.log_likelihood >= one.log_likelihood
     torch.testing.assert_close(one.posteriors.sum(1), torch.ones(300, dtype=torch.double))
+
+
+def test_agreement_is_what_loops_over_nodes_and_classes_find():
+    source = np.random.default_rng(0)
+    prior = source.dirichlet([1, 2, 3], 6)
+    likelihood = source.uniform(0.1, 1, (6, CLASSES))
+    posteriors = prior * likelihood / (prior * likelihood).sum(1, keepdims=True)
+    logs = np.log(prior)
+    logs[2] = [0, -np.inf, -np.inf]  # a known class
+    free = [node for node in range(6) if node != 2]
+    mean = [sum(prior[i][y] for i in free) / 5 for y in range(CLASSES)]
+    gain = most = 0.0
+    for node in free:
+        alone = [mean[y] * likelihood[node][y] for y in range(CLASSES)]
+        for other in range(CLASSES):
+            reported = [
+                sum(prior[i][y] * prior[i][other] for i in free) / (5 * mean[y])
+                for y in range(CLASSES)
+            ]
+            predicted = sum(a * r for a, r in zip(alone, reported, strict=True)) / sum(alone)
+            gain += prior[node][other] * math.log(predicted / mean[other])
+            most += sum(
+                prior[node][y] * r * math.log(r / mean[other]) for y, r in enumerate(reported)
+            )
+    found = agreement(torch.from_numpy(posteriors), torch.from_numpy(logs))
+    assert found == pytest.approx((gain, most), rel=1e-9)
+
+
+def test_votes_that_have_nothing_to_do_with_the_prior_are_left_out():
+    """The votes have clear groups, which are the classes of the first prior only."""
+    votes, classes = drawn(600, 1.0)
+    source = torch.Generator().manual_seed(0)
+    for labels, is_used in (
+        (classes, True),
+        (classes[torch.randperm(600, generator=source)], False),
+    ):
+        sure = 2.0 * torch.nn.functional.one_hot(labels, CLASSES).double()
+        log_prior = torch.log_softmax(sure + torch.randn(600, CLASSES, generator=source), 1)
+        found = fuse(Votes([votes], 1.0), log_prior, 6.0).posteriors
+        assert torch.allclose(found, log_prior.exp()) is not is_used
+        if is_used:
+            assert (found.argmax(1) == classes).double().mean() > 0.95

@@ -28,6 +28,23 @@ def test_noise_alone_and_no_edges_change_no_distance():
         torch.testing.assert_close(metric @ metric.T, torch.eye(3, dtype=torch.double))
 
 
+def test_links_by_chance_change_distances_less_than_links_of_alike_ends():
+    """Ends are drawn independently, or next to each other in one direction; the noise is none."""
+    source = np.random.default_rng(0)
+    rows = torch.from_numpy(source.normal(size=(2000, 8)) / 8**0.5)
+    order = np.argsort(rows[:, 0].numpy())
+    by_chance = source.integers(2000, size=(2, 8000))
+    places = source.integers(1990, size=8000)
+    alike = np.stack([order[places], order[places + source.integers(1, 10, 8000)]])
+    ratios = []
+    for first, second in (by_chance, alike):
+        product = rows[first].T @ rows[second]
+        lengths = torch.linalg.svdvals(link_metric((product + product.T) / 2, rows, 0.0, 8.0))
+        ratios.append(float(lengths[1] / lengths[0]))
+    assert ratios[0] > 0.95
+    assert ratios[1] < 0.5
+
+
 def test_the_variance_of_entries_has_the_largest_likelihood():
     source = np.random.default_rng(1)
     variances = source.uniform(0.1, 3, 400)

@@ -47,7 +47,8 @@ class NeighborVotes(NodeClassifier):
        :func:`lightning_dpg.nn.belief_mixture.fuse`. The student learns the result.
 
     The mixture learns which beliefs the neighbors of each class have. They need not be of the same
-    class.
+    class. Votes that do not agree with the student at all are left out: links then say nothing of
+    classes, and a mixture would find groups of other origin.
 
     When to use:
         For classes of nodes, if attributes of all nodes and classes of some are public. Compare it
@@ -157,19 +158,19 @@ class NeighborVotes(NodeClassifier):
         """Release the number of edges, the moments and the votes; fuse them."""
         noisy = self.pay(reads["num_edges"], torch.tensor(source.num_edges()))
         self.num_edges = noisy.clamp(0, self.space.num_pairs)
+        degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
         evidence = self.evidence()
         self.moments.features.fit(attributes)
         rows = self.moments.rows(attributes)
         read = reads["attribute_moment"]
         linked = self.pay(read, as_vector(rows.T @ source.neighbor_sums(rows) / 2))
-        self.moments.follow_links(as_matrix(linked), read.scale, attributes)
+        self.moments.follow_links(as_matrix(linked), read.scale, attributes, degree)
         rows = self.moments.rows(attributes)
         self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
         read = reads["vote_moment"]
         moment = self.pay(read, rows.T @ source.neighbor_sums(self.summed))
-        posteriors = self.moments.learn(moment, read.scale, rows, evidence)
+        posteriors = self.moments.learn(moment, read.scale, rows, evidence, degree)
         log_prior = evidence.added_to(self.moments.log_prior(rows))
-        degree = 2 * float(self.num_edges) / max(self.num_nodes, 1)
 
         def fused(tables: list[Tensor], noise: float) -> Tensor:
             votes, starts = Votes(tables, noise), self.hparams["restarts"]

@@ -45,15 +45,18 @@ class VoteMoment(nn.Module):
             rows = normalize(rows @ self.metric)
         return rows / rows.norm(dim=1, keepdim=True).clamp(min=1.0)
 
-    def follow_links(self, moment: Tensor, noise: float, attributes: Tensor) -> None:
+    def follow_links(
+        self, moment: Tensor, noise: float, attributes: Tensor, degree: float = 0.0
+    ) -> None:
         """Let rows be close where nodes link; rows from before this call are no longer valid.
 
         Args:
             moment: Released symmetric moment of the rows over edges, shape ``(r, r)``.
             noise: Standard deviation of the noise on its diagonal.
             attributes: Attributes of all nodes, shape ``(N, F)``.
+            degree: Released mean degree; 0 takes the links as given, and not as drawn.
         """
-        self.metric = link_metric(moment, self.rows(attributes), noise)
+        self.metric = link_metric(moment, self.rows(attributes), noise, degree)
 
     def public_beliefs(self, rows: Tensor, evidence: ClassEvidence) -> Tensor:
         """Probabilities of classes before any vote, shape ``(N, C)``.
@@ -65,7 +68,14 @@ class VoteMoment(nn.Module):
         self.student = self_trained(rows, evidence, confidence(rows, evidence))
         return _beliefs(self.student(rows), evidence)
 
-    def learn(self, moment: Tensor, noise: float, rows: Tensor, evidence: ClassEvidence) -> Tensor:
+    def learn(
+        self,
+        moment: Tensor,
+        noise: float,
+        rows: Tensor,
+        evidence: ClassEvidence,
+        degree: float = 0.0,
+    ) -> Tensor:
         """Learn from the released moment, which reads no edge.
 
         Args:
@@ -73,6 +83,7 @@ class VoteMoment(nn.Module):
             noise: Standard deviation of the noise of a number in it.
             rows: Rows of all nodes, shape ``(N, r)``.
             evidence: What is known of classes (public or released).
+            degree: Released mean degree; 0 takes the links as given, and not as drawn.
 
         Returns:
             Probabilities of the classes of all nodes, shape ``(N, C)``.
@@ -80,7 +91,7 @@ class VoteMoment(nn.Module):
         factor, public = float(self.student.factor), self.student(rows)
         # The targets are as sure as the mean of an unsure student and of a public one of this factor.
         factor = 2 * factor / (1 + factor)
-        self.moment, self.expected = moment, expected_votes(moment, rows, noise)
+        self.moment, self.expected = moment, expected_votes(moment, rows, noise, degree)
         self.student = self_trained(self._both(rows), evidence, factor, public)
         return _beliefs(self.log_prior(rows), evidence)
 
@@ -116,18 +127,25 @@ def belief_rows(beliefs: Tensor) -> Tensor:
     return normalize((beliefs - 1 / count) @ basis)
 
 
-def expected_votes(moment: Tensor, rows: Tensor, noise: float) -> Tensor:
+def expected_votes(moment: Tensor, rows: Tensor, noise: float, degree: float = 0.0) -> Tensor:
     r"""Coefficients of a ridge regression of votes on rows, from their noisy moment, shape ``(r, k)``.
 
     They are :math:`(Z^T Z + \lambda I)^{-1} M`. The noise is known and the rows are public, so that
     Stein's unbiased estimate of the risk chooses the ridge. The expected votes are scaled to a root
     mean square length of the share of their squares that is not noise: a student then gives less
-    weight to a moment that is mostly noise.
+    weight to a moment that is mostly noise. Chance is noise, too: the votes of d drawn neighbors have
+    the variance d / k beside what a row expects of them.
+
+    Args:
+        moment: Noisy moment M of rows and votes, shape ``(r, k)``.
+        rows: Rows of all nodes, shape ``(N, r)``.
+        noise: Standard deviation of the noise of a number in the moment.
+        degree: Released mean degree d; 0 takes the links as given, and not as drawn.
     """
     values, vectors = torch.linalg.eigh(rows.T @ rows)
     values = values.clamp(min=_TINY * float(values.max().clamp(min=1.0)))
     turned = vectors.T @ moment
-    errors = noise**2 / values * moment.shape[1]
+    errors = noise**2 / values * moment.shape[1] + degree
     squares = turned.square().sum(1) / values
 
     def risk(ridge: float) -> float:

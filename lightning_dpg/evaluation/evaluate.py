@@ -56,8 +56,7 @@ from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_fold
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
-from lightning_dpg.running.run_config import config_beside
-from lightning_dpg.running.run_data import data_of_run
+from lightning_dpg.running.run_data import data_of_rows, data_of_run
 from lightning_dpg.tables import as_csv, as_data_frame, as_json
 
 _PREDICTS = (
@@ -407,7 +406,7 @@ def evaluate_graphs(
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = _all_graphs(_sources(synthetic), undirected, kind)
     profile = queries.profile(without_directions(original))
-    real_rows = cache(lambda release: _real_rows(real, release))
+    real_rows = cache(lambda release: data_of_rows(real, release))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(_opened)  # for all graphs of a folder
     measured = []
@@ -439,17 +438,6 @@ def _drawn_rows(
             domains = release.method.hparams["domains"]
             rows = read_rows(path, graph.graph.node_names, domains)
     return None if rows is None else GraphRows(undirected_edges(graph.graph).numpy(), rows.values)
-
-
-def _real_rows(real: Any, release: Release | Path) -> EdgeListDataModule | None:
-    """Return the data module of the private columns: the given one, or that of the run of a release."""
-    if isinstance(real, EdgeListDataModule) and real.private_columns is not None:
-        return real
-    folder = release if isinstance(release, Path) else release.folder
-    try:
-        return data_of_run(folder) if folder is not None and config_beside(folder) else None
-    except CommandError:  # of data in Python, or of files that are elsewhere
-        return None
 
 
 def _figures(

@@ -7,6 +7,9 @@ from lightning_dpg.errors import CommandError
 View = Literal["black_box", "white_box"]
 """Whether the attacker has the release alone, or each noisy value of the run as well."""
 
+RelationOfAudit = Literal["edge", "attributes"]
+"""What a canary is: edges, as the relation of the method says, or a row of private columns."""
+
 
 def check_arguments(
     *, canaries: int | None, runs: int | None, view: str, confidence: float, mark: str = ""

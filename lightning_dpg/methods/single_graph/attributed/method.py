@@ -321,6 +321,10 @@ class Attributed(OneShotSynthesizer):
         found: NDArray[np.int64] = degrees.cpu().numpy()
         return found
 
+    def released_groups(self) -> NDArray[np.int64]:
+        """Return the group of the released degree of each node, in which tables count it, ``(N,)``."""
+        return self.groups(self._released_degrees())
+
     def groups(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the group of the class of each degree, the largest released class for larger ones.
 

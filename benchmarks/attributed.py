@@ -191,6 +191,8 @@ def main(args: list[str]) -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[*EPSILONS])
     parser.add_argument("--rows", nargs="+", help="rows to measure; all by default")
     parser.add_argument("--structure", default="bter", help="method of the edges (bter)")
+    parser.add_argument("--table-share", type=float, help="that of the method by default")
+    parser.add_argument("--structure-share", type=float, help="that of the method by default")
     options = parser.parse_args(args)
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -207,8 +209,13 @@ def main(args: list[str]) -> None:
 def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
     """Append the scores of a graph that the file lacks."""
     real = load(graph)
-    settings = {"structure": options.structure}
-    name = graph if options.structure == "bter" else f"{graph}, {options.structure}"
+    given = {
+        "structure": None if options.structure == "bter" else options.structure,
+        "table_share": options.table_share,
+        "structure_share": options.structure_share,
+    }
+    settings = {key: value for key, value in given.items() if value is not None}
+    name = ", ".join([graph, *(f"{key} {value}" for key, value in settings.items())])
     known = {(row["graph"], row["row"], row["epsilon"], row["seed"]) for row in read(file)}
     if (name, "real", "inf", "0") not in known:
         scores = compared(real, Drawn(real.edges, real.rows, real.edges))

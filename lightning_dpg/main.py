@@ -17,6 +17,7 @@ from lightning_dpg.commands import (
     audit,
     card,
     compare,
+    describe_domain,
     evaluate,
     generate,
     list_,
@@ -46,6 +47,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
     "audit": partial(call, audit.audit),
     "attack": partial(call, attack.attack),
     "plan": partial(call, plan.plan),
+    "describe-domain": partial(call, describe_domain.describe_domain),
     "budget": budget_book.run_command,
     "list": partial(call, list_.list_),
 }
@@ -72,6 +74,7 @@ beside them:
   plan      noise, steps, epsilon and delta of a run, before any data are touched
   budget    what a data set has spent over all its releases, and what is left
   list      methods by tier, the recommended ones by goal; with --all configurations and data sets
+  describe-domain   a file for the values of private columns, which you fill in
 
 options:
   --version, --help

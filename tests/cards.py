@@ -41,10 +41,10 @@ def statement(relation="edge", epsilon=1.0, delta=0.0, entries=None, **changes):
     return values | changes
 
 
-def with_rows(relation="edge", **changes):
+def with_rows(relation="edge", key="rows", **changes):
     """A statement as of a method that reads private columns too."""
     record = "private columns of one node"
-    read = entry(relation="attributes", key="rows", record=record, epsilon=0.5)
+    read = entry(relation="attributes", key=key, record=record, epsilon=0.5)
     further = {"relation": "attributes", "epsilon": 0.5, "delta": 0.0, "record": record}
     values = statement(relation, **changes)
     values["beside"] = [further | {"accountant": "sum of pure epsilons", "reads": 1}]

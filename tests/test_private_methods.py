@@ -292,8 +292,14 @@ LEDGERS["attributed"] = [
     ),
     ("nodes by private columns and classes of released degrees", "pure", 2, 1 - ROW_MIXING, 1),
     # 3 * 4 / (4 + 1) in units of 1 / 1024, rounded up.
-    ("weighted edges by the values of their ends", "pure", 2458 + 5, 0.15, 1),
-    ("weighted edges by the values of their ends", "pure", 2 * 4 * 1024 + 5, ROW_MIXING, 1),
+    ("weights of edges by the values of their ends, in 1/1024", "pure", 2458 + 5, 0.15, 1),
+    (
+        "weights of edges by the values of their ends, in 1/1024",
+        "pure",
+        2 * 4 * 1024 + 5,
+        ROW_MIXING,
+        1,
+    ),
 ]
 OF_ROWS = {"row_tables", "column_mixing_rows"}
 """Keys of the reads of private columns."""

@@ -153,7 +153,7 @@ def test_files_exist(text):
 
 
 def test_commands_exist():
-    named = [re.search(r"-m lightning_dpg (\w+)", line) for _, line in command_lines()]
+    named = [re.search(r"-m lightning_dpg ([\w-]+)", line) for _, line in command_lines()]
     used = {match[1] for match in named if match}
     assert used <= {*LIGHTNING_COMMANDS, *OWN_COMMANDS}
     assert {"fit", *OWN_COMMANDS} <= used

@@ -123,13 +123,18 @@ def parse(
     Raises:
         CommandError: If a word is no option, or if a value has another type.
     """
-    parser = Parser(prog=f"lightning_dpg {function.__name__.rstrip('_')}", epilog=epilog)
+    parser = Parser(prog=f"lightning_dpg {_name(function)}", epilog=epilog)
     add_arguments(parser, function)
     options, words = parser.parse_known_args(args)
     parameters = inspect.signature(function).parameters.values()
     if words and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
         parser.error(f"unrecognized arguments: {words[0]}")
     return words, in_groups(function, vars(options))
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Return the name of a command, whose function may need another letter for it."""
+    return function.__name__.rstrip("_").replace("_", "-")
 
 
 def in_groups(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ _ROUNDS = 200
 _PATIENCE = 10  # rounds in a row without a swap
 _STEP = 0.2  # of the squared distance to the targets, what the swaps of a round may gain
 _CHOICE = 3  # times as many swaps to choose from
+_BLOCKED = 0.02  # share of the gaining swaps that are possible, below which edges are loosened
 _TRIANGLE_ROUNDS = 30
 _CLOSE = 0.01  # share of the triangles that is not worth another swap
 
@@ -41,6 +42,7 @@ def rewire(
         Different edges of shape ``(M, 2)``, rows ``i < j``, in no order; each node keeps its degree.
     """
     edges, num_nodes, idle = edges.copy(), len(rows), 0
+    kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
     wanted = triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
     for _ in range(_ROUNDS):
         gap = mixing_gap(edges, rows, mixing)
@@ -50,8 +52,13 @@ def rewire(
         pairs = _paired(rng.permutation(np.flatnonzero(worth < 0)))
         new = _swapped(edges[pairs], rng.random(len(pairs)) < 0.5)
         gains = _worth(new, rows, gap.lacking).sum(axis=1) - worth[pairs].sum(axis=1)
-        moves = np.flatnonzero(gains > 0)
-        moves = moves[_are_simple(new[moves], edges, num_nodes)]
+        gaining = np.flatnonzero(gains > 0)
+        moves = gaining[_are_simple(new[gaining], edges, num_nodes)]
+        if len(moves) < _BLOCKED * len(gaining):
+            # Edges that exist are in the way, as between hubs: link their ends to other nodes.
+            edges = _loosened(edges, worth < 0, kinds, rng)
+            triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
+            continue
         few = np.searchsorted(np.cumsum(gains[moves]), _CHOICE * _STEP * gap.distance)
         moves = moves[: 1 + few]
         closed = _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
@@ -65,38 +72,58 @@ def rewire(
         edges[pairs[moves]] = new[moves]
         triangles += closed[: len(moves)].sum()
         idle = 0 if len(moves) else idle + 1
-    return _with_triangles(edges, rows, wanted, rng)
+    return _with_triangles(edges, kinds, wanted, rng)
 
 
 def _with_triangles(
-    edges: NDArray[np.int64], rows: NDArray[np.int64], wanted: float, rng: np.random.Generator
+    edges: NDArray[np.int64], kinds: NDArray[np.int64], wanted: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Swap ends with equal rows, which keeps all mixing, until a graph has wanted triangles."""
-    num_nodes = len(rows)
-    kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    num_nodes = len(kinds)
     for _ in range(_TRIANGLE_ROUNDS):
         triangles = CommonNeighbors(edges, num_nodes).count(edges)
         lacking = wanted - triangles.sum() / 3
         if abs(lacking) <= _CLOSE * wanted:
             break
-        turned = rng.random(len(edges)) < 0.5
-        kind = kinds[np.where(turned, edges[:, 0], edges[:, 1])]
-        pairs = _paired(np.argsort(kind + rng.random(len(edges))))
-        has_triangles = (triangles[pairs] > 0).any(axis=1)
-        pairs = pairs[(kind[pairs[:, 0]] == kind[pairs[:, 1]]) & (has_triangles == (lacking < 0))]
-        pairs = rng.permutation(pairs)
+        pairs, new = _equal_swaps(edges, kinds, rng)
+        is_useful = (triangles[pairs] > 0).any(axis=1) == (lacking < 0)
+        pairs, new = pairs[is_useful], new[is_useful]
         if lacking < 0:
             few = np.searchsorted(np.cumsum(triangles[pairs].sum(axis=1)), -_CHOICE * lacking)
-            pairs = pairs[: 1 + few]
-        new = _swapped(edges[pairs], turned[pairs[:, 0]] != turned[pairs[:, 1]])
+            pairs, new = pairs[: 1 + few], new[: 1 + few]
         moves = np.flatnonzero(_are_simple(new, edges, num_nodes))
         closed = np.sign(lacking) * _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
-        order = np.argsort(-closed, kind="stable")
-        order = order[: np.count_nonzero(closed > 0)]
+        order = np.argsort(-closed, kind="stable")[: np.count_nonzero(closed > 0)]
         order = order[: np.searchsorted(np.cumsum(closed[order]), abs(lacking) * 2 / 3)]
-        moves = moves[order]
-        edges[pairs[moves]] = new[moves]
+        edges[pairs[moves[order]]] = new[moves[order]]
     return edges
+
+
+def _loosened(
+    edges: NDArray[np.int64],
+    is_surplus: NDArray[np.bool_],
+    kinds: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Swap ends with equal rows between edges of which there are too many and others."""
+    edges = edges.copy()
+    pairs, new = _equal_swaps(edges, kinds, rng)
+    differs = is_surplus[pairs[:, 0]] != is_surplus[pairs[:, 1]]
+    pairs, new = pairs[differs], new[differs]
+    moves = _are_simple(new, edges, len(kinds))
+    edges[pairs[moves]] = new[moves]
+    return edges
+
+
+def _equal_swaps(
+    edges: NDArray[np.int64], kinds: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pair edges at random by an end with equal rows: pairs ``(P, 2)`` and swaps ``(P, 2, 2)``."""
+    turned = rng.random(len(edges)) < 0.5
+    kind = kinds[np.where(turned, edges[:, 0], edges[:, 1])]
+    pairs = _paired(np.argsort(kind + rng.random(len(edges))))
+    pairs = rng.permutation(pairs[kind[pairs[:, 0]] == kind[pairs[:, 1]]])
+    return pairs, _swapped(edges[pairs], turned[pairs[:, 0]] != turned[pairs[:, 1]])
 
 
 def _paired(places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lightning_dpg.graph.stubs import stub_mixing
 
 _LEAST = 1e-9
+_STANDS_OUT = 3  # scales of noise, which is exceeded in one of twenty entries
 _CLOSE = 0.1  # share of the noise of the targets that is not worth another swap
 
 
@@ -62,9 +63,9 @@ def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.f
     size = len(totals)
     lower, diagonal = np.tril(np.ones((size, size), dtype=bool)), np.eye(size, dtype=bool)
     unit = _unit(noisy, totals.sum() / 2)
-    scale, independent = unit * noisy.scale, _chance(totals)
+    scale, independent = unit * noisy.scale, _chance(totals.astype(np.float64))
     # No more than all ends of the rarer category can be in a cell: below the noise, that says more.
-    is_rare = np.minimum.outer(totals, totals) < math.sqrt(2) * scale
+    is_rare = np.minimum.outer(totals, totals) < _STANDS_OUT * scale
     ends = np.where(is_rare, independent, unit * _ends(noisy.counts))
     sums = np.maximum(ends.sum(axis=1), _LEAST)
     chance = _chance(sums)
@@ -114,7 +115,7 @@ def _chance(totals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _unit(noisy: NoisyMixing, num_edges: float) -> float:
     """Edges for a weight of 1; very many where noise leaves no positive weight."""
-    return num_edges / max(float(np.tril(noisy.counts).sum()), _LEAST)
+    return float(num_edges) / max(float(np.tril(noisy.counts).sum()), _LEAST)
 
 
 def _shrinkage(square: float, variance: float) -> float:

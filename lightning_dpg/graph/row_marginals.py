@@ -14,7 +14,7 @@ MOST_CELLS = 1_000_000
 _STEPS = 2000
 _TOLERANCE = 1e-4  # relative decrease of the misfit over a stretch of steps, at which a fit ends
 _STRETCH = 50
-_LEAST_SCALE = 1e-6  # of exact marginals beside each other
+_LEAST_RATE = 1e-6
 _SMALLEST = 1e-300
 
 
@@ -56,7 +56,8 @@ def fit_joint(marginals: Sequence[Marginal], sizes: Sequence[int]) -> NDArray[np
     It minimizes :math:`\sum_m \lVert n P_m - y_m \rVert^2 / b_m^2` over distributions P, from the
     uniform one on, where :math:`y_m` are counts with noise of scale :math:`b_m`. Of all
     distributions with the marginals that it finds, it is the one of the largest entropy. Each step
-    ends with a scaling to the exact marginals.
+    ends with a scaling to the exact marginals. Tables of two columns are shrunk first, see
+    :func:`toward_independence`.
 
     Args:
         marginals: The marginals (noisy or public).
@@ -74,7 +75,7 @@ def fit_joint(marginals: Sequence[Marginal], sizes: Sequence[int]) -> NDArray[np
     """
     check_cells(sizes)
     exact = [marginal for marginal in marginals if marginal.scale == 0]
-    noisy = [marginal for marginal in marginals if 0 < marginal.scale < math.inf]
+    noisy = [toward_independence(each) for each in marginals if 0 < each.scale < math.inf]
     joint = _scaled(np.full(sizes, 1 / math.prod(sizes)), exact, sweeps=1 if noisy else _STEPS)
     if not noisy:
         return joint
@@ -93,7 +94,7 @@ def fit_joint(marginals: Sequence[Marginal], sizes: Sequence[int]) -> NDArray[np
         differences_then, misfit_then = _misfit(proposed, noisy, wanted, weights)
         if misfit_then > misfit:
             rate /= 2
-            if rate < _LEAST_SCALE:
+            if rate < _LEAST_RATE:
                 break
             continue
         joint, differences, misfit, rate = proposed, differences_then, misfit_then, 1.25 * rate
@@ -101,6 +102,26 @@ def fit_joint(marginals: Sequence[Marginal], sizes: Sequence[int]) -> NDArray[np
         if len(misfits) > _STRETCH and misfit > (1 - _TOLERANCE) * misfits[-_STRETCH]:
             break
     return joint
+
+
+def toward_independence(marginal: Marginal) -> Marginal:
+    r"""Shrink the association of two columns against noise after James and Stein.
+
+    What differs from independent columns is multiplied by :math:`(1 - \sigma^2 / r^2)_+`, where r is
+    its length and :math:`\sigma^2` the variance of the noise in it. Sums of rows and columns stay.
+
+    Args:
+        marginal: A marginal; one of another number of columns is returned as it is.
+    """
+    if len(marginal.axes) != 2:
+        return marginal
+    rows, columns = (np.maximum(marginal.counts.sum(axis=axis), 0) for axis in (1, 0))
+    independent = np.outer(rows, columns) / max(float(marginal.counts.sum()), 1)
+    rest = marginal.counts - independent
+    variance = 2 * marginal.scale**2 * (len(rows) - 1) * (len(columns) - 1)
+    square = float((rest**2).sum())
+    kept = max(1 - variance / square, 0) if square > 0 else 0
+    return marginal._replace(counts=independent + kept * rest)
 
 
 def draw_rows(

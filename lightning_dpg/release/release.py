@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import LABELS, attributes_of
+from lightning_dpg.graph.drawn_rows import rows_of
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.node_classes.base import NodeClassifier
@@ -30,6 +31,7 @@ from lightning_dpg.release.writer import (
     write_folder,
 )
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT
+from lightning_dpg.tables import as_data_frame
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure
@@ -140,6 +142,26 @@ class Release:
         names = np.array(sample.node_names, dtype=object)
         graph.add_edges_from(names[space.edges(sample).numpy()].tolist())
         return graph
+
+    def people(self, seed: int = 0) -> Any:
+        """Draw the rows of the nodes of a synthetic graph, which are not those of their bearers.
+
+        Args:
+            seed: Public seed, as for :meth:`sample`.
+
+        Returns:
+            A DataFrame of pandas with a row per node: ``node``, its name in the graph of this seed, and
+            its drawn value of each private column.
+
+        Raises:
+            CommandError: If the release has no rows, or if pandas is not installed.
+        """
+        sample = self.sample(seed)
+        rows = rows_of(sample)
+        if rows is None:
+            raise CommandError(f"{self._name} draws no rows: it has learned no private columns")
+        cells = zip(sample.node_names, *rows.texts(), strict=True)
+        return as_data_frame(["node", *rows.domains], cells)
 
     def plot(self, seed: int = 0) -> "Figure":
         """Draw a synthetic graph, and plot its degrees; nothing else is read.

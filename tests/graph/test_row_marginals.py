@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.stats import chisquare
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.row_marginals import Marginal, draw_rows, fit_joint
+from lightning_dpg.graph.row_marginals import Marginal, draw_rows, fit_joint, toward_independence
 
 
 def counts_of(shape, seed=0, total=1000):
@@ -15,7 +15,7 @@ def counts_of(shape, seed=0, total=1000):
     )
 
 
-@pytest.mark.parametrize("scale", [0.0, 2.0])
+@pytest.mark.parametrize("scale", [0.0, 0.01])
 def test_a_chain_of_consistent_marginals_has_the_closed_form(scale):
     joint = counts_of((3, 4, 2)).reshape(3, 4, 2).astype(float)
     first, second = joint.sum(axis=2), joint.sum(axis=0)
@@ -39,6 +39,7 @@ def test_noisy_marginals_are_fitted_by_weighted_least_squares():
         terms = zip(parts, noisy, scales, strict=True)
         return sum((((part - counts) / b) ** 2).sum() for part, counts, b in terms)
 
+    noisy[0] = toward_independence(Marginal((0, 1), noisy[0], 10.0)).counts
     best = minimize(
         misfit,
         np.full(6, 1 / 6),
@@ -48,6 +49,16 @@ def test_noisy_marginals_are_fitted_by_weighted_least_squares():
     )
     found = fit_joint(list(map(Marginal, axes, noisy, scales)), (3, 2))
     assert misfit(found.ravel()) <= best.fun * 1.001
+
+
+def test_association_below_the_noise_is_left_out_and_strong_one_stays():
+    table = np.array([[60.0, 40, 20], [30, 40, 10]])
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    weak, strong = (toward_independence(Marginal((0, 1), table, b)).counts for b in (30.0, 0.5))
+    assert np.allclose(weak, np.outer(rows, columns) / 200)
+    assert np.allclose(strong.sum(axis=1), rows) and np.allclose(strong.sum(axis=0), columns)
+    square = ((table - weak) ** 2).sum()
+    assert np.allclose(strong - weak, (1 - 2 * 0.5**2 * 2 / square) * (table - weak))
 
 
 def test_an_exact_marginal_holds_beside_noise():

@@ -11,6 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.datamodules.batches import AllRecords
+from lightning_dpg.interfaces import PrivateColumns
 from lightning_dpg.methods import BTER, ChungLu, DPNetGAN, ErdosRenyiSet
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from tests.attributed import AttributedDataModule
@@ -104,8 +105,12 @@ def test_a_method_of_one_release_takes_the_number_of_nodes_from_the_data(name):
     for fitted in (method, known):
         epsilon = 20.0 if fitted.adds_noise else math.inf
         needs_delta = fitted.delta_setting() or not fitted.is_pure
-        accountant = PrivacyAccountant(epsilon, 1e-4 if needs_delta else 0.0)
+        rows = epsilon if fitted.pays_rows else None
+        accountant = PrivacyAccountant(epsilon, 1e-4 if needs_delta else 0.0, row_epsilon=rows)
         data = AttributedDataModule(GRAPH, torch.eye(N))  # most methods do not read attributes
+        if fitted.learns_private_columns:
+            values = torch.arange(N)[:, None] % 2
+            data.private_columns = PrivateColumns({"region": ["north", "other"]}, values)
         quiet_trainer(accountant).fit(fitted, data)
     assert dict(method.hparams) == dict(known.hparams)
     assert [entry.name for entry in method.ledger.entries] == [

@@ -78,6 +78,7 @@ def write_cards_of_all_kinds(folder):
     for relation in ("node", "edges_of_node", "local_graph"):
         card_of(with_rows(relation))
     card_of(with_rows())
+    assert "Which nodes have values" in card_of(with_rows(key="label_reports"))
     card_of(with_rows(epsilon=20.0, delta=1e-5))
     for accountant in (PURE, APPROXIMATE, "PLD", "PRV", "GDP", "RDP", "a sum of our own"):
         card_of(statement(accountant=accountant))

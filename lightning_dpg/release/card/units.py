@@ -4,6 +4,7 @@ from typing import Any
 
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.label_reports import LABEL_REPORTS
 from lightning_dpg.privacy.meaning import (
     epsilon_by_edges,
     group_budget,
@@ -109,6 +110,7 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
     with_rows = [joint_budget(fifty, each.budget) for each in others] if is_edge else []
     is_graph = (is_edge or is_node or is_several) and not facts.is_set
     has_names = publishes_names(statement, facts)
+    has_labels = any(entry.get("key") == LABEL_REPORTS for entry in statement["entries"])
     attributes = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
     return chosen(
         "not_protected",
@@ -120,7 +122,8 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
             "group_unproved": fifty.delta >= 1,
             "with_rows": with_rows and with_rows[0].delta < 1,
             "with_rows_unproved": with_rows and with_rows[0].delta >= 1,
-            "domains": others,
+            "domains": others and not has_labels,
+            "labels": has_labels,
             "both_directions": is_edge and kind_of(statement) == "directed",
             "graphs": (is_edge or is_node) and facts.is_set,
             "names": is_graph and has_names,

@@ -9,14 +9,17 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import Attributed
 from lightning_dpg.methods.single_graph.attributed.method import DRAWN_ROWS
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
+from tests.training import quiet_trainer
 
 BLOCK = {"attributes": "from_graph", "private_columns": "block", "domains": {"block": list("0123")}}
 
@@ -65,6 +68,15 @@ def test_a_graph_has_its_rows_as_columns_of_0_and_1(exact):
     assert not torch.equal(graph.x, exact.sample(seed=4).x)
 
 
+def test_rows_are_a_data_frame(exact):
+    people, graph = exact.people(seed=3), exact.sample(seed=3)
+    assert people.columns.tolist() == ["node", "block"]
+    assert people["node"].tolist() == graph.node_names
+    assert people["block"].tolist() == graph.drawn_rows.texts()[0]
+    with pytest.raises(CommandError, match="ErdosRenyi draws no rows"):
+        dpg.fit("karate", "erdos_renyi", epsilon=1.0).people()
+
+
 def plan(edges, rows, **settings):
     columns = {"age": ["a", "b", "other"], "region": ["a", "b", "c", "other"]}
     method = Attributed(20, domains=columns, **settings)
@@ -102,6 +114,25 @@ def test_one_budget_may_be_infinite():
     found, _ = plan(math.inf, 1.0)
     assert found["column_mixing_rows"].event.pure_epsilon == 0.5
     assert math.isfinite(found["column_mixing"].event.pure_epsilon)
+
+
+def test_each_read_gets_the_noise_that_both_relations_need():
+    """2,080 cells of mixing, and 64 of the table, around exact counts."""
+    values = [f"club {number}" for number in range(62)] + ["Mr. Hi"]
+    private = {"private_columns": "club", "domains": {"club": values}, "names": "keep"}
+    data = EdgeListDataModule("karate", nodes=Nodes(attributes="from_graph", **private))
+    method, noisy = Attributed(structure="erdos_renyi"), {}
+    method.ledger.observer = lambda key, value: noisy.setdefault(key, value)
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 0.0, row_epsilon=2.0))
+    trainer.fit(method, data)
+    rows = data.records.private_columns.values.numpy()
+    degrees = np.bincount(data.edges.flatten().numpy())
+    exact = exact_mixing(data.edges.numpy(), degrees, rows, (64,), 4)
+    scale = (2458 + 127) / 0.15  # which edges need, more than what rows need at 2
+    assert np.abs(noisy["column_mixing"].numpy() - exact).mean() == pytest.approx(scale, rel=0.1)
+    left = 2.0 - (2 * 4 * 1024 + 127) / scale
+    counts = np.bincount(rows[:, 0], minlength=64)
+    assert np.abs(noisy["row_tables"].numpy() - counts).mean() == pytest.approx(2 / left, rel=0.5)
 
 
 def refused(data, **settings):

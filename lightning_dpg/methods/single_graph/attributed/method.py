@@ -258,7 +258,7 @@ class Attributed(OneShotSynthesizer):
         is_edge = relation is Relation.EDGE
         return LedgerEntry.proved(
             "column_mixing" if is_edge else "column_mixing_rows",
-            "weighted edges by the values of their ends",
+            f"weights of edges by the values of their ends, in 1/{MIXING_UNIT}",
             Pure(costs.edges if is_edge else costs.rows),
             _PROOFS[relation],
             self.hparams["max_weight"],

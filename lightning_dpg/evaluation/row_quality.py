@@ -31,7 +31,7 @@ EXPLANATION = (
     "marginal: total variation distance; association: Cramer's V of two columns; degree: mean of the nodes",
     "of a value; prediction, on the real graph: AUC of a column of two values, else macro F1.",
     "independent: the synthetic rows in a random order on the same edges; noise: what the noise of the",
-    "release shows of no association in 95 of 100 releases. '<' marks a real one that is not above it.",
+    "released numbers makes of no association, in 95 of 100. '<' marks a real one that is not above it.",
 )
 """Sentences below a table."""
 _SEED = 0

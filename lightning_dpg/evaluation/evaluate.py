@@ -278,6 +278,9 @@ def evaluate(
     """Compare releases with the real graph. Reads the private graph: nothing is private.
 
     A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
+    A release with drawn rows is also compared by its private columns, see
+    :func:`lightning_dpg.evaluation.row_quality.row_figures`, if ``real`` is the data module of the fit
+    or its run says where they are.
 
     Args:
         real: The real graph, also as :func:`lightning_dpg.read` returns it; or, alone, the folder

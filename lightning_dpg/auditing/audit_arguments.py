@@ -12,7 +12,13 @@ RelationOfAudit = Literal["edge", "attributes"]
 
 
 def check_arguments(
-    *, canaries: int | None, runs: int | None, view: str, confidence: float, mark: str = ""
+    *,
+    canaries: int | None,
+    runs: int | None,
+    view: str,
+    relation: str | None,
+    confidence: float,
+    mark: str = "",
 ) -> None:
     """Refuse arguments of an audit whose check needs no data.
 
@@ -20,6 +26,7 @@ def check_arguments(
         canaries: Number of canaries of each fit.
         runs: Number of fits.
         view: View of the attacker.
+        relation: Relation of the canaries; None for edges.
         confidence: Probability with which all bounds hold together.
         mark: Characters before the names of arguments in messages, such as ``--``.
 
@@ -36,3 +43,6 @@ def check_arguments(
         raise CommandError(f"{mark}confidence must be between 0 and 1, got {confidence:g}")
     if view not in get_args(View):
         raise CommandError(f"{mark}view must be {' or '.join(get_args(View))}, got {view!r}")
+    if relation is not None and relation not in get_args(RelationOfAudit):
+        known = " or ".join(get_args(RelationOfAudit))
+        raise CommandError(f"{mark}relation must be {known}, got {relation!r}")

@@ -32,6 +32,7 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.running.data_argument import ReadData
 from lightning_dpg.running.fit import fit_without_release
 
+_LEAST_SCALE = 1e-6  # of a read without noise
 _TABLES, _MIXING = "row_tables", "column_mixing"
 _BOOKED = {_TABLES: _TABLES, _MIXING: "column_mixing_rows"}
 """Key of the entry of rows, by that under which a noisy value is published."""
@@ -73,7 +74,8 @@ class RowAttacker:
             rows[node] = second
             changes.append(csr_array((self._count(key, rows) - before)[None]))
         surplus = noisy.cpu().numpy() - before
-        rates = np.full(len(before), 1 / self._method.ledger.last_entry(key).scale)
+        scale = max(self._method.ledger.last_entry(key).scale, _LEAST_SCALE)
+        rates = np.full(len(before), 1 / scale)
         found = table_scores(surplus, csr_array(vstack(changes)), rates)
         self.scores[_BOOKED[key]] = torch.from_numpy(found)
 

@@ -137,7 +137,9 @@ def audit_settings(
     Raises:
         CommandError: If an argument is refused.
     """
-    check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence)
+    check_arguments(
+        canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence
+    )
     name, privacy = settings["model"]["class_path"].rpartition(".")[2], settings["privacy"]
     contents = _contents(settings, read)
     log_reading("audit", [name], [float(privacy["epsilon"])], contents, book or privacy.get("book"))

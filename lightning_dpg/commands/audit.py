@@ -68,7 +68,9 @@ def audit(
     Example:
         python -m lightning_dpg audit calls.csv --epsilon 1 --method chung_lu --canaries 200
     """
-    check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence, mark="--")
+    check_arguments(
+        canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence, mark="--"
+    )
     if out is not None and out.exists() and not out.is_dir():
         raise CommandError(f"--out {out}: not a folder")
     # Start-up time: only the commands that fit need the parser's library.

@@ -41,11 +41,11 @@ from lightning_dpg.metrics.rows import (
 GRAPHS = ("CORA-ML", "polblogs", "PubMed", "twitch-engb")
 ENGB = {
     "days": [0, 365, 730, 1095, 1460, 1825, 10_000],
-    "views": [0, 100, 1_000, 10_000, 100_000, 1_000_000, 1_000_000_000],
+    "views": [0, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000_000],
     "mature": ["False", "True"],
     "partner": ["False", "True"],
 }
-"""Bins and categories of the table of Twitch, from public knowledge: years, and powers of ten."""
+"""Bins and categories of the table of Twitch, from public knowledge: years, and half decades."""
 TASKS = {"twitch-engb": 2}
 """Column that a classifier predicts; the first one on other graphs."""
 FIRST_SEEDS = {"CORA-ML": 3}

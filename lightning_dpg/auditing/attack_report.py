@@ -90,9 +90,38 @@ def _lines(report: dict[str, Any]) -> list[str]:
         "  Accuracy over as many pairs without a link; chance is .5. The first line is what the",
         "  structure of the rest gives away of a link that nobody has seen.",
         "",
+        *_row_lines(report),
         _NOT_PRIVATE,
     ]
     return text
+
+
+def _row_lines(report: dict[str, Any]) -> list[str]:
+    """Format guesses of private rows, if there are any."""
+    guesses = report.get("row_guesses")
+    if guesses is None:
+        return []
+    if not guesses:
+        return [
+            "rows: not guessed, since the real private columns are not given",
+            "  attack RUN reads those of the fit; in Python give its data module",
+            "",
+        ]
+    width = max(31, *(len(row["column"]) + 2 for row in guesses))
+    lines = [
+        f"rows: private columns of all {report['nodes']} nodes, guessed by what is known of them"
+    ]
+    for row in guesses:
+        verdict = "better than the prior" if row["better"] else "no better than the prior"
+        right = f"{_interval(row['release'])}   [{_share(row['prior'])}]   {verdict}"
+        lines.append(f"{row['column']:<{width}}{row['knowledge']:<14}{right}")
+    return [
+        *lines,
+        "  In brackets the prior: everybody has the most frequent value of the release. The row beside a",
+        "  name was drawn for its degree. Neighbors: all edges and the rows of all others are known; that",
+        "  linked nodes are alike is learned from all, and says much even of a node that is not in the data.",
+        "",
+    ]
 
 
 def _beyond_lines(report: dict[str, Any]) -> list[str]:

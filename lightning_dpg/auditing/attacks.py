@@ -34,6 +34,7 @@ from lightning_dpg.auditing.public_attributes import (
     with_own_attributes,
 )
 from lightning_dpg.auditing.reidentification import reidentify
+from lightning_dpg.auditing.row_guesses import guess_rows
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.loading import known_graphs
@@ -43,6 +44,7 @@ from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.single_graph.attributed.method import Attributed
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.release.reader import open_release
@@ -53,7 +55,7 @@ from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_config import config_beside
-from lightning_dpg.running.run_data import data_of_run
+from lightning_dpg.running.run_data import data_of_rows, data_of_run
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 TARGET_SHARE = 0.05
@@ -73,8 +75,9 @@ def attack(
 ) -> AttackReport:
     """Attack a release, and compare with a release that has not seen the targets.
 
-    The attacks are link stealing, re-identification of nodes and link prediction; of a set of graphs
-    link prediction alone, and of a release of classes of nodes link stealing alone. Reads the
+    The attacks are link stealing, re-identification of nodes and link prediction, and of a release with
+    drawn rows also guesses of private rows; of a set of graphs link prediction alone, and of a release
+    of classes of nodes link stealing alone. Reads the
     private graph: the numbers are not private.
 
     Args:
@@ -158,6 +161,10 @@ def attack_published(
         if release is not None and release.method.pays_rows:
             settings = None  # files of parts of the graph would hold no private columns
         values = attack_graph(graph, view, settings, attributes)
+        if release is not None and isinstance(release.method, Attributed):
+            data = data_of_rows(real, release)
+            guesses = [] if data is None else guess_rows(release, data)
+            values |= {"row_guesses": [each.for_json() for each in guesses]}
     return AttackReport({"graph": name_of_graph(real, data_class)._asdict(), **values})
 
 

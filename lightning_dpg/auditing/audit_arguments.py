@@ -7,9 +7,18 @@ from lightning_dpg.errors import CommandError
 View = Literal["black_box", "white_box"]
 """Whether the attacker has the release alone, or each noisy value of the run as well."""
 
+RelationOfAudit = Literal["edge", "attributes"]
+"""What a canary is: edges, as the relation of the method says, or a row of private columns."""
+
 
 def check_arguments(
-    *, canaries: int | None, runs: int | None, view: str, confidence: float, mark: str = ""
+    *,
+    canaries: int | None,
+    runs: int | None,
+    view: str,
+    relation: str | None,
+    confidence: float,
+    mark: str = "",
 ) -> None:
     """Refuse arguments of an audit whose check needs no data.
 
@@ -17,6 +26,7 @@ def check_arguments(
         canaries: Number of canaries of each fit.
         runs: Number of fits.
         view: View of the attacker.
+        relation: Relation of the canaries; None for edges.
         confidence: Probability with which all bounds hold together.
         mark: Characters before the names of arguments in messages, such as ``--``.
 
@@ -33,3 +43,6 @@ def check_arguments(
         raise CommandError(f"{mark}confidence must be between 0 and 1, got {confidence:g}")
     if view not in get_args(View):
         raise CommandError(f"{mark}view must be {' or '.join(get_args(View))}, got {view!r}")
+    if relation is not None and relation not in get_args(RelationOfAudit):
+        known = " or ".join(get_args(RelationOfAudit))
+        raise CommandError(f"{mark}relation must be {known}, got {relation!r}")

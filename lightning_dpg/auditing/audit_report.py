@@ -76,6 +76,7 @@ class Report(NamedTuple):
         unscored: Names of the reads that have no score.
         all_alike: Whether all canaries have the same score.
         graph: Name of the audited graph, and whether it is built in and therefore public.
+        relation: ``edge`` for canaries that are edges, ``attributes`` for rows of private columns.
     """
 
     method: str
@@ -90,6 +91,7 @@ class Report(NamedTuple):
     unscored: list[str]
     all_alike: bool
     graph: GraphName = GraphName("", is_public=False)
+    relation: str = "edge"
 
     @property
     def refuting(self) -> list[Bound]:
@@ -104,6 +106,7 @@ class Report(NamedTuple):
             "method": self.method,
             "graph": self.graph._asdict(),
             "view": self.view,
+            "relation": self.relation,
             "fits": self.fits,
             "canaries": self.canaries,
             "delta": self.delta,
@@ -137,7 +140,8 @@ NOT_PRIVATE = (
 def _lines(report: Report) -> list[str]:
     together = report.together
     each = f" in {report.fits} fits" if report.fits > 1 else ""
-    lines = [f"method: {report.method}, view: {report.view}, canaries: {report.canaries}{each}"]
+    of = " rows of private columns" if report.relation == "attributes" else ""
+    lines = [f"method: {report.method}, view: {report.view}, canaries: {report.canaries}{of}{each}"]
     if report.view == "white_box":
         lines += _scored(report)
     if math.isinf(together.claimed_epsilon):

@@ -1,13 +1,13 @@
 """Audits: fits with canaries, and the resulting empirical lower bounds on epsilon."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from scipy.stats import norm
 
-from lightning_dpg.auditing.audit_arguments import View, check_arguments
+from lightning_dpg.auditing.audit_arguments import RelationOfAudit, View, check_arguments
 from lightning_dpg.auditing.audit_report import AllGuesses, Bound, Report
 from lightning_dpg.auditing.audited_fit import (
     CanaryScores,
@@ -15,6 +15,7 @@ from lightning_dpg.auditing.audited_fit import (
     audited_fit,
     pooled,
 )
+from lightning_dpg.auditing.audited_rows import audited_row_fit
 from lightning_dpg.auditing.bounds import (
     best_threshold,
     epsilon_lower_bound,
@@ -45,8 +46,10 @@ def audit(
     canaries: int | None = None,
     runs: int | None = None,
     view: View = "black_box",
+    relation: RelationOfAudit | None = None,
     confidence: float = 0.95,
     book: str | None = None,
+    row_epsilon: float | None = None,
     **settings: Any,
 ) -> Report:
     """Measure how much privacy a method loses at least, and compare that with its claim.
@@ -66,9 +69,12 @@ def audit(
             and of fits without it.
         view: ``black_box`` for an attacker with the release, ``white_box`` for one with each noisy
             value of the run as well.
+        relation: ``attributes`` for canaries that are rows of private columns: a secret coin gives a
+            node one of two rows, and the claim is the row epsilon. By default canaries are edges.
         confidence: Probability with which all bounds hold together.
         book: URL of the budget book that logs the audit if it knows the data; by default that of
             ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+        row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
         **settings: Arguments of the method's constructor.
 
     Returns:
@@ -92,10 +98,11 @@ def audit(
                 "a function\ndefine it in a module or in a cell of a notebook"
             )
         report = audit_settings(
-            chosen.configuration(epsilon, delta, seed=0),
+            chosen.configuration(epsilon, delta, 0, row_epsilon),
             canaries=canaries,
             runs=runs,
             view=view,
+            relation=relation,
             confidence=confidence,
             read=reader(data, chosen),
             book=book,
@@ -110,6 +117,7 @@ def audit_settings(
     canaries: int | None = None,
     runs: int | None = None,
     view: View = "black_box",
+    relation: RelationOfAudit | None = None,
     confidence: float = 0.95,
     read: ReadData | None = None,
     book: str | None = None,
@@ -121,6 +129,7 @@ def audit_settings(
         canaries: Number of canaries of each fit, see :func:`audit`.
         runs: Number of fits, see :func:`audit`.
         view: View of the attacker.
+        relation: Relation of the canaries, see :func:`audit`.
         confidence: Probability with which all bounds hold together.
         read: Function that reads the data anew; by default they are those of the configuration.
         book: URL of the budget book, see :func:`audit`.
@@ -128,16 +137,25 @@ def audit_settings(
     Raises:
         CommandError: If an argument is refused.
     """
-    check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence)
+    check_arguments(
+        canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence
+    )
     name, privacy = settings["model"]["class_path"].rpartition(".")[2], settings["privacy"]
     contents = _contents(settings, read)
     log_reading("audit", [name], [float(privacy["epsilon"])], contents, book or privacy.get("book"))
     if runs is not None and canaries is None:
-        report = audit_one_canary(settings, view, runs=runs, confidence=confidence, read=read)
+        report = audit_one_canary(
+            settings, view, runs=runs, relation=relation, confidence=confidence, read=read
+        )
     else:
-        fits = runs or 1
         report = audit_canaries(
-            settings, view, canaries=canaries, fits=fits, confidence=confidence, read=read
+            settings,
+            view,
+            canaries=canaries,
+            fits=runs or 1,
+            relation=relation,
+            confidence=confidence,
+            read=read,
         )
     data = settings["data"]
     arguments = data["init_args"]
@@ -163,6 +181,7 @@ def audit_canaries(
     *,
     canaries: int | None = None,
     fits: int = 1,
+    relation: RelationOfAudit | None = None,
     confidence: float = 0.95,
     read: ReadData | None = None,
 ) -> Report:
@@ -174,11 +193,18 @@ def audit_canaries(
         canaries: Number of canaries of each fit; by default half the number of nodes, of a set one
             for each graph, and 1,000 at most.
         fits: Number of fits.
+        relation: Relation of the canaries, see :func:`audit`.
         confidence: Probability with which all bounds hold.
         read: Function that reads the data anew; by default they are those of the configuration.
     """
-    outcomes = [audited_fit(settings, canaries, view, seed=seed, read=read) for seed in range(fits)]
-    return bounded(pooled(outcomes), view, fits, confidence)
+    fit = _fit_of(relation)
+    outcomes = [fit(settings, canaries, view, seed=seed, read=read) for seed in range(fits)]
+    return bounded(pooled(outcomes), view, fits, confidence)._replace(relation=relation or "edge")
+
+
+def _fit_of(relation: RelationOfAudit | None) -> Callable[..., Outcome]:
+    """Return the function that fits with canaries of a relation."""
+    return audited_row_fit if relation == "attributes" else audited_fit
 
 
 def audit_one_canary(
@@ -186,6 +212,7 @@ def audit_one_canary(
     view: View = "black_box",
     *,
     runs: int,
+    relation: RelationOfAudit | None = None,
     confidence: float = 0.95,
     read: ReadData | None = None,
 ) -> Report:
@@ -197,11 +224,13 @@ def audit_one_canary(
         settings: Complete configuration of a fit.
         view: View of the attacker.
         runs: Number of fits with the canary, and of fits without it.
+        relation: Relation of the canary, see :func:`audit`.
         confidence: Probability with which the bound holds.
         read: Function that reads the data anew; by default they are those of the configuration.
     """
+    fit = _fit_of(relation)
     fits = {
-        world: pooled([audited_fit(settings, 1, view, world, read=read) for _ in range(runs)])
+        world: pooled([fit(settings, 1, view, world, read=read) for _ in range(runs)])
         for world in (True, False)
     }
     scores = {world: fits[world].together.scores for world in fits}
@@ -216,6 +245,7 @@ def audit_one_canary(
         *(outcome.method, view, 2 * runs, 1, outcome.delta, confidence, together, []),
         *_names(outcome),
         all_alike=False,
+        relation=relation or "edge",
     )
 
 

@@ -8,7 +8,9 @@ their sensitivity.
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import CommandError
@@ -17,6 +19,9 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.meaning import CLIP, MAX_EDGES
+
+_CANARIES_OF_PAIR = 4
+"""Canaries with the same two rows, by default: few, since each hides the others."""
 
 
 class Star(NamedTuple):
@@ -122,13 +127,79 @@ def plant_stars(data: Any, star: Star, count: int | None, generator: torch.Gener
     return _from(center, leaves)
 
 
+class RowCanaries(NamedTuple):
+    """Nodes with one of two rows each.
+
+    Attributes:
+        nodes: Their numbers, shape ``(P,)``.
+        second: Their second rows, shape ``(P, J)``.
+        known: Rows of all nodes, where the canaries have their first rows, shape ``(N, J)``.
+    """
+
+    nodes: NDArray[np.int64]
+    second: NDArray[np.int64]
+    known: NDArray[np.int64]
+
+    def insert(self, data: Any, inserted: NDArray[np.bool_]) -> None:
+        """Give the chosen canaries their second rows, and all other nodes the known ones."""
+        rows = self.known.copy()
+        rows[self.nodes[inserted]] = self.second[inserted]
+        data.private_columns = data.private_columns._replace(values=torch.from_numpy(rows))
+
+
+def plant_rows(
+    data: Any, max_weight: int, count: int | None, generator: torch.Generator
+) -> RowCanaries:
+    """Prepare nodes whose rows move tables and mixing by all of their sensitivities.
+
+    A canary has ``max_weight`` edges, to nodes without other edges that have the last value of each
+    column. So each of its edges weighs 1. Its two rows differ in all columns: they have the values
+    2 p and 2 p + 1 for a number p, which canaries share where there are more of them than pairs of
+    values. Of all other nodes, edges and rows stay.
+
+    Args:
+        data: Data module with private columns, after its setup.
+        max_weight: Largest weight of all edges of a node together.
+        count: Number of canaries P; by default four for each p, as far as there is room.
+        generator: Source of the choice of nodes.
+
+    Returns:
+        The canaries, whose edges are in the data already.
+
+    Raises:
+        CommandError: If there are no private columns, or too few nodes.
+    """
+    if data.private_columns is None:
+        raise CommandError("audit plants rows of private columns, and the data have none")
+    sizes = np.array([len(values) for values in data.private_columns.domains.values()])
+    pairs = np.maximum((sizes - 1) // 2, 1)
+    num_nodes, size = int(data.num_nodes), 1 + max_weight
+    most = num_nodes // size
+    count = min(_CANARIES_OF_PAIR * int(pairs.max()), most) if count is None else count
+    if not 0 < count <= most:
+        raise CommandError(
+            f"{count} canaries with {max_weight} neighbors each take {count * size} of {num_nodes} "
+            f"nodes\nset --canaries to {most} or less, or take a larger graph or a smaller max_weight"
+        )
+    nodes = torch.randperm(num_nodes, generator=generator)[: count * size].view(count, size)
+    first = 2 * (np.arange(count)[:, None] % pairs)
+    rows = data.private_columns.values.numpy().copy()
+    rows[nodes.numpy()] = sizes - 1
+    rows[nodes[:, 0].numpy()] = first
+    is_free = ~torch.isin(data.edges, nodes).any(1)
+    edges = torch.cat([data.edges[is_free], _from(nodes[:, :1], nodes[:, 1:]).flatten(0, 1)])
+    _replace(data, edges, attributes_of(data.train_graph))
+    return RowCanaries(nodes[:, 0].numpy(), first + 1, rows)
+
+
 def _from(center: Tensor, ends: Tensor) -> Tensor:
     """Return the edges from centers ``(P, 1)`` to their ends ``(P, K)``, shape ``(P, K, 2)``."""
     return torch.stack([center.expand_as(ends), ends], 2).sort(dim=2).values
 
 
-def _replace(data: Any, edges: Tensor, attributes: NodeAttributes) -> None:
+def _replace(data: Any, edges: Tensor, attributes: NodeAttributes | None) -> None:
     """Replace the training edges and the attributes of a data module; its source stays as it is."""
     graph = make_graph(edges, data.num_nodes, data.train_graph.node_names)
-    attach(graph, attributes)
+    if attributes is not None:
+        attach(graph, attributes)
     data.train_graph, data.edges = graph, undirected_edges(graph)

@@ -38,6 +38,10 @@ def attack(
     Link prediction (Yang et al., 2021, figure 3): the method is fitted on 80 % of the edges, nodes are
     identified by their degrees, and a spectral predictor predicts the other 20 %.
 
+    Of a release with drawn rows, the private columns of each node are guessed: from the row beside its name;
+    from its degree, by the released tables; and from the values of all its neighbors, by the released mixing.
+    In brackets stands the prior, the share of the nodes with the most frequent value of the release.
+
     A release is fitted again by the config.yaml of its run or by --baseline-config. Without either, random
     graphs of the published degrees stand in for the second column: what the degrees alone give away.
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from lightning_dpg.auditing.audit_arguments import View, check_arguments
+from lightning_dpg.auditing.audit_arguments import RelationOfAudit, View, check_arguments
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import FINE, REFUTED, Outcome, note
 
@@ -16,6 +16,7 @@ def audit(
     *options_of_fit: str,
     canaries: int | None = None,
     view: View = "black_box",
+    relation: RelationOfAudit | None = None,
     runs: int | None = None,
     confidence: float = 0.95,
     out: Annotated[Path | None, "--out", "--output"] = None,
@@ -36,6 +37,10 @@ def audit(
     Both nodes of a canary get equal attributes and one class, if the data have them: these are public. If
     a guarantee is for D edges of one node together, a canary is a star of D edges.
 
+    With --relation attributes a canary is a node of Attributed whose private columns are one of two rows, by
+    a secret coin. It has so many neighbors of another value that this moves mixing by all of its sensitivity.
+    The claim is the row epsilon.
+
     With --runs R --canaries P there are R fits with P canaries each, and all guesses count together. Few
     canaries per fit hide each other less, and many of them prove more. The share of right guesses of all
     coins then shows whether Gaussian noise is as large as it is claimed.
@@ -53,6 +58,7 @@ def audit(
         *options_of_fit: FILE or RUN, and other options of ``fit``.
         canaries: See :func:`lightning_dpg.auditing.audits.audit`.
         view: See :func:`lightning_dpg.auditing.audits.audit`.
+        relation: See :func:`lightning_dpg.auditing.audits.audit`.
         runs: See :func:`lightning_dpg.auditing.audits.audit`.
         confidence: See :func:`lightning_dpg.auditing.audits.audit`.
         out: Folder for audit.json.
@@ -62,7 +68,9 @@ def audit(
     Example:
         python -m lightning_dpg audit calls.csv --epsilon 1 --method chung_lu --canaries 200
     """
-    check_arguments(canaries=canaries, runs=runs, view=view, confidence=confidence, mark="--")
+    check_arguments(
+        canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence, mark="--"
+    )
     if out is not None and out.exists() and not out.is_dir():
         raise CommandError(f"--out {out}: not a folder")
     # Start-up time: only the commands that fit need the parser's library.
@@ -90,6 +98,7 @@ def audit(
         canaries=canaries,
         runs=runs,
         view=view,
+        relation=relation,
         confidence=confidence,
         book="none" if no_book else book,
     )

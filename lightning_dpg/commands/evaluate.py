@@ -58,6 +58,12 @@ def evaluate(
     Beyond a million edges communities are left out unless networkit is installed, which the extra
     [fast] brings.
 
+    Of a release with drawn rows, a second table compares its private columns with those of the RUN. The column
+    "independent" has the same rows in a random order. An association is marked by < if the real one is not
+    above what the noise of the release shows without any. A column is predicted from the values of neighbors,
+    the other columns and the degree, by a logistic regression that learned on the synthetic graph and is
+    tested on the real one.
+
     With --task node-classification classes of nodes are predicted instead. That is the task by itself if
     a release predicts classes, such as one of NeighborVotes. It is scored by its posteriors, and by its
     student, which predicts from attributes alone. Beside it a GCN and an SGC learn classes on the edges

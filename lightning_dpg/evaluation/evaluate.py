@@ -3,7 +3,7 @@
 import json
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,18 @@ from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_no
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
 from lightning_dpg.evaluation.node_predictions import NamedPredictions
 from lightning_dpg.evaluation.page import page, summary
+from lightning_dpg.evaluation.row_quality import (
+    GraphRows,
+    RowFigure,
+    noise_of,
+    row_answers,
+    row_figures,
+    row_lines,
+)
+from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.whole_files import write_whole
+from lightning_dpg.graph.drawn_rows import rows_of
+from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import (
     BipartitePairs,
     DirectedPairs,
@@ -29,12 +40,13 @@ from lightning_dpg.graph.pair_space import (
     without_directions,
 )
 from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.single_graph.attributed.method import Attributed
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Answer, Comparison, Profile
-from lightning_dpg.release.graph_files import FORMATS
+from lightning_dpg.release.graph_files import FORMATS, table_beside
 from lightning_dpg.release.reader import open_release, read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import (
@@ -44,7 +56,7 @@ from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_fold
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
-from lightning_dpg.running.run_data import data_of_run
+from lightning_dpg.running.run_data import data_of_rows, data_of_run
 from lightning_dpg.tables import as_csv, as_data_frame, as_json
 
 _PREDICTS = (
@@ -74,11 +86,16 @@ class Evaluation:
         return {each.name: each.answers for each in self.measured}
 
     def table(self) -> list[str]:
-        """Return the lines of a table for each synthetic graph, and behind all what they serve.
+        """Return the lines of tables for each synthetic graph, and behind all what they serve.
 
-        An empty line follows each table and the purposes of each graph.
+        An empty line follows each table and the purposes of each graph. A release with drawn rows
+        has a second table, of its private columns.
         """
-        tables = [(*table(self.name, one.name, one.answers), "") for one in self.measured]
+        tables = list[Sequence[str]]()
+        for one in self.measured:
+            tables.append((*table(self.name, one.name, one.answers), ""))
+            if one.rows is not None:
+                tables.append((*row_lines(one.rows), ""))
         judged = [(one.name, one.purposes) for one in self.measured if one.purposes]
         purposes = [
             (*([f"{name}:"] if len(self.measured) > 1 else []), *found.lines(), "")
@@ -98,6 +115,11 @@ class Evaluation:
         """Return all answers as strict JSON, with null for nan, with their notes and purposes."""
         graphs = [
             {"path": one.name, "queries": {name: _plain(one.answers[name]) for name in one.answers}}
+            | (
+                {}
+                if one.rows is None
+                else {"private_columns": [each.for_json() for each in one.rows]}
+            )
             | (one.purposes.for_json() if one.purposes else {})
             for one in self.measured
         ]
@@ -115,7 +137,7 @@ class Evaluation:
         rows = (
             (one.name, name, *answer.for_json().values())
             for one in self.measured
-            for name, answer in one.answers.items()
+            for name, answer in (one.answers | row_answers(one.rows or ())).items()
         )
         return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
 
@@ -149,11 +171,17 @@ class Evaluation:
             <BLANKLINE>
         """
         head = ("graph", "query", "group", "real", "synthetic", "error", "better", "note")
+        no_baseline = [math.nan] * len(BASELINES)
         rows = [
             (*(one.name, name, query.group, *answer[:3], query.better, answer.note), *errors)
             for one in self.measured
             for name, answer in one.answers.items()
             for query, errors in [(GRAPH_GLOSSARY[name], _baseline_errors(one, name))]
+        ]
+        rows += [
+            (one.name, name, "private columns", *answer[:3], "lower", answer.note, *no_baseline)
+            for one in self.measured
+            for name, answer in row_answers(one.rows or ()).items()
         ]
         return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
 
@@ -250,6 +278,9 @@ def evaluate(
     """Compare releases with the real graph. Reads the private graph: nothing is private.
 
     A graph is a name, a path, or an object of networkx, PyTorch Geometric, scipy or numpy.
+    A release with drawn rows is also compared by its private columns, see
+    :func:`lightning_dpg.evaluation.row_quality.row_figures`, if ``real`` is the data module of the fit
+    or its run says where they are.
 
     Args:
         real: The real graph, also as :func:`lightning_dpg.read` returns it; or, alone, the folder
@@ -378,6 +409,7 @@ def evaluate_graphs(
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = _all_graphs(_sources(synthetic), undirected, kind)
     profile = queries.profile(without_directions(original))
+    real_rows = cache(lambda release: data_of_rows(real, release))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(_opened)  # for all graphs of a folder
     measured = []
@@ -389,8 +421,40 @@ def evaluate_graphs(
             method, release = graph.statement.get("method", ""), open_once(graph.release)
             purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
             found = found._replace(purposes=purposes)
+        drawn = _drawn_rows(graph, open_once)
+        if drawn is not None:
+            release = open_once(graph.release)
+            found = found._replace(rows=_figures(real_rows(graph.release), drawn, release))
         measured.append(found)
     return Evaluation(_name(real, "real"), profile, tuple(measured))
+
+
+def _drawn_rows(
+    graph: NamedGraph, opened: Callable[[Release | Path | None], Release | None]
+) -> GraphRows | None:
+    """Return the edges and the drawn rows of a synthetic graph; None if its release has none."""
+    rows = rows_of(graph.graph)
+    if rows is None and isinstance(graph.release, Path):
+        path = table_beside(Path(graph.name))
+        release = opened(graph.release) if path.is_file() else None
+        if release is not None and isinstance(release.method, Attributed):
+            domains = release.method.hparams["domains"]
+            rows = read_rows(path, graph.graph.node_names, domains)
+    return None if rows is None else GraphRows(undirected_edges(graph.graph).numpy(), rows.values)
+
+
+def _figures(
+    real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None
+) -> tuple[RowFigure, ...]:
+    """Compare the drawn rows with the private columns of a data module, if it has those of the fit."""
+    columns = None if real is None else real.private_columns
+    if real is None or columns is None or release is None:
+        return ()
+    if columns.domains != release.method.hparams["domains"]:
+        return ()
+    edges, rows = undirected_edges(real.graph).numpy(), columns.values.numpy()
+    noise = noise_of(release.method, release.statement)
+    return row_figures(GraphRows(edges, rows), drawn, columns.domains, noise)
 
 
 def _evaluate_classes(

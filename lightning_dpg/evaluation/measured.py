@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from lightning_dpg.evaluation.purposes import Purposes
+from lightning_dpg.evaluation.row_quality import RowFigure
 from lightning_dpg.metrics.queries import Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.tables import as_text
@@ -22,6 +23,8 @@ class Measured(NamedTuple):
     """Guarantee of its release in one sentence; empty if no statement was given."""
     purposes: Purposes | None = None
     """Purposes that its release serves beside baselines; None if it was not judged."""
+    rows: tuple[RowFigure, ...] | None = None
+    """Figures of its private columns; None without any, and empty if the real ones are not given."""
 
     @property
     def answers(self) -> dict[str, Answer]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured
 from lightning_dpg.evaluation.purposes import is_close
+from lightning_dpg.evaluation.row_quality import EXPLANATION, HEAD, NOT_COMPARED
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group
@@ -66,6 +67,9 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "max_communities": MAX_COMMUNITIES,
         "closeness": _closeness,
         "sampled": _sampled,
+        "row_head": HEAD,
+        "row_notes": EXPLANATION,
+        "not_compared": NOT_COMPARED,
     }
     parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
     return render("evaluation", parts)
@@ -175,4 +179,8 @@ def summary(name: str, measured: Sequence[Measured]) -> str:
         purposes = one.purposes.lines() if one.purposes else ()
         notes = [note for note in (one.guarantee, *purposes, _sampled(one.answers)) if note]
         tables.append(Table(f"{one.name} against {name}", "", head, rows, notes))
+        if one.rows is not None:
+            title, cells = f"{one.name}: private columns", [each.cells() for each in one.rows]
+            notes = [" ".join(EXPLANATION if one.rows else NOT_COMPARED)]
+            tables.append(Table(title, "", HEAD, cells, notes))
     return notebook(NOT_PRIVATE, tables)

@@ -11,7 +11,7 @@ from lightning_dpg.graph.sorted_numbers import are_among
 
 # Tuned on Cora-ML and on synthetic block graphs.
 _ROUNDS = 200
-_PATIENCE = 10  # rounds in a row without a swap
+_PATIENCE = 40  # rounds in a row without a swap
 _STEP = 0.2  # of the squared distance to the targets, what the swaps of a round may gain
 _CHOICE = 3  # times as many swaps to choose from
 _BLOCKED = 0.02  # share of the gaining swaps that are possible, below which edges are loosened
@@ -58,6 +58,7 @@ def rewire(
             # Edges that exist are in the way, as between hubs: link their ends to other nodes.
             edges = _loosened(edges, worth < 0, kinds, rng)
             triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
+            idle += 1
             continue
         few = np.searchsorted(np.cumsum(gains[moves]), _CHOICE * _STEP * gap.distance)
         moves = moves[: 1 + few]

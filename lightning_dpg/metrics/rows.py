@@ -48,8 +48,15 @@ def categorical_assortativity(edges: NDArray[np.int64], categories: NDArray[np.i
     * Newman, "Mixing patterns in networks", 2003.
     """
     shares = mixing_shares(edges, categories, int(categories.max(initial=0)) + 1)
-    chance = float((shares.sum(axis=0) ** 2).sum())
-    return (float(np.trace(shares)) - chance) / (1 - chance) if chance < 1 else math.nan
+    return float(assortativity_of_shares(shares))
+
+
+def assortativity_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the coefficient of :func:`categorical_assortativity` for matrices ``(..., K, K)``."""
+    chance = (shares.sum(axis=-1) ** 2).sum(axis=-1)
+    found = np.full(np.shape(chance), math.nan)
+    within = np.trace(shares, axis1=-2, axis2=-1)
+    return np.divide(within - chance, 1 - chance, out=found, where=chance < 1)
 
 
 def homophily(edges: NDArray[np.int64], categories: NDArray[np.int64]) -> float:

@@ -90,9 +90,14 @@ def write_graph_files(
         write_graph(graph, path)
     rows = rows_of(graph)
     if rows is not None:
-        paths.append(folder / f"people-{seed}.csv")
+        paths.append(table_beside(folder / f"synthetic-{seed}"))
         write_rows(rows, graph.node_names, paths[-1])
     return paths
+
+
+def table_beside(path: Path) -> Path:
+    """Return the file of the drawn rows of the nodes, beside a file of a graph."""
+    return path.with_name(f"{path.stem.replace('synthetic', 'people')}.csv")
 
 
 def formats_of_size(count: int) -> tuple[Format, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import KEY
 from lightning_dpg.run_folder import CONFIGURATION
 from lightning_dpg.running.read import set_up
@@ -53,6 +54,26 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
         raise CommandError(
             f"{error}\n{config} says so: paths are those of the folder in which fit ran"
         ) from error
+
+
+def data_of_rows(real: Any, release: Release | Path) -> EdgeListDataModule | None:
+    """Return the data module of the private columns that a release has learned.
+
+    Args:
+        real: What the caller names as the real graph.
+        release: The release, open or as a folder.
+
+    Returns:
+        The real graph itself if it is a data module with private columns, or else the data of the run
+        of the release; None if these are not known any more.
+    """
+    if isinstance(real, EdgeListDataModule) and real.private_columns is not None:
+        return real
+    folder = release if isinstance(release, Path) else release.folder
+    try:
+        return None if folder is None or config_beside(folder) is None else data_of_run(folder)
+    except CommandError:  # of data in Python, or of files that are elsewhere
+        return None
 
 
 def _number(module: EdgeListDataModule, section: dict[str, Any], key: Path) -> None:

@@ -101,6 +101,7 @@ _OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
 # Names of data and of folders, which are never used to look up a class.
 _PLAIN = frozenset(
     {"name", "ids", "left", "right", "attributes", "split"}
+    | {"private_columns", "domains"}
     | {"source", "target", "table", "where"}
     | {"default_root_dir", "dirpath", "save_dir"}
 )
@@ -113,11 +114,21 @@ def _strings(content: Any) -> Iterator[str]:
             yield content
         case dict():
             for key, value in content.items():
-                if key not in _PLAIN or not isinstance(value, str):
+                if key not in _PLAIN or not _is_plain(key, value):
                     yield from _strings(value)
         case list():
             for value in content:
                 yield from _strings(value)
+
+
+def _is_plain(key: str, value: Any) -> bool:
+    """Return whether a value is texts of data: one, a list, or a list for each private column."""
+    parts = value.values() if key == "domains" and isinstance(value, dict) else [value]
+    return all(
+        isinstance(part, str)
+        or (isinstance(part, list) and not any(isinstance(each, dict | list) for each in part))
+        for part in parts
+    )
 
 
 def _readable(path: Path) -> str:

@@ -123,6 +123,19 @@ def test_parts_of_a_table_are_in_memory(folder):
     assert "where" not in section["init_args"]
 
 
+@pytest.mark.parametrize("domains", ["domains.yaml", {"a.b": ["St. Gallen", 0.5, "north/south"]}])
+def test_values_of_private_columns_name_no_code(folder, domains):
+    nodes = {"private_columns": ["a.b"], "domains": domains}
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump({"data": {"init_args": {"nodes": nodes}}}))
+    (folder / "domains.yaml").write_text("a.b: [north]")
+    refuse_foreign_code(path)
+    hidden = nodes | {"domains": {"a.b": [{"class_path": "evil.Code"}]}}
+    path.write_text(yaml.safe_dump({"data": {"init_args": {"nodes": hidden}}}))
+    with pytest.raises(CommandError, match=r"evil\.Code"):
+        refuse_foreign_code(path)
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

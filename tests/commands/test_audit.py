@@ -23,6 +23,7 @@ KEYS = [
     "method",
     "graph",
     "view",
+    "relation",
     "fits",
     "canaries",
     "delta",

@@ -89,12 +89,16 @@ def write_cards_of_all_kinds(folder):
     for is_public in (False, True):
         for refuted in (False, True):
             graph = {"graph": {"is_public": is_public, "name": "karate"}}
-            (folder / "audit.json").write_text(json.dumps(audit | graph | {"refuted": refuted}))
+            relation = {"relation": "attributes"} if refuted else {}
+            result = json.dumps(audit | graph | relation | {"refuted": refuted})
+            (folder / "audit.json").write_text(result)
             (folder / "attack.json").write_text(json.dumps(attack | graph))
             card = Card(audit=str(folder / "audit.json"), attack=str(folder / "attack.json"))
             found = findings(card, "Any")
             content = with_texts(statement() | topics(statement(), FACTS), card, found.topic)
-            assert "karate" in "".join(pages(content).values()) or not is_public
+            text = "".join(pages(content).values())
+            assert "karate" in text or not is_public
+            assert ("epsilon of the private columns" in text) == (is_public and refuted)
             nonprivate_page(content, found.private)
 
 

@@ -83,8 +83,10 @@ def _read(kind: str, path: Path, method: str) -> dict[str, Any]:
 
 def _public(kind: str, report: dict[str, Any], graph: str) -> str:
     if kind == "audit":
+        of = "attributes" if report.get("relation") == "attributes" else "edges"
         return say(
             "evaluation.audit",
+            epsilon=say(f"evaluation.epsilon_of_{of}"),
             graph=graph,
             view=report.get("view"),
             correct=report.get("correct"),

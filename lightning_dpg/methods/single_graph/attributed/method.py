@@ -54,7 +54,7 @@ _STRUCTURES: dict[str, Callable[[int | None], OneShotSynthesizer]] = {
 }
 _UNKNOWN_SIZES = (2,)  # of columns, for a plan before the data are known
 # Nodes of a class of degrees per unit of noise in their tables, below which classes are merged.
-_NODES_PER_NOISE = 10
+_NODES_PER_NOISE = 5
 _MOST_WEIGHT = 1024
 _WEIGHT = Constraint(
     f"a whole number from 1 to {_MOST_WEIGHT}",
@@ -284,7 +284,7 @@ class Attributed(OneShotSynthesizer):
         classes = degree_classes(degrees)
         nodes = np.bincount(classes).astype(np.float64)
         self.degree_groups = torch.from_numpy(merged_classes(nodes, _NODES_PER_NOISE * read.scale))
-        groups = self._groups(degrees)
+        groups = self.groups(degrees)
         sizes = [int(self.degree_groups.max()) + 1, *self._sizes]
         counts = count_pairs(np.column_stack([groups, rows]), sizes)
         noisy = self.pay(read, torch.from_numpy(counts)).numpy().astype(np.float64)
@@ -321,8 +321,19 @@ class Attributed(OneShotSynthesizer):
         found: NDArray[np.int64] = degrees.cpu().numpy()
         return found
 
-    def _groups(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Group of the class of each degree, the largest released class for larger ones."""
+    def released_groups(self) -> NDArray[np.int64]:
+        """Return the group of the released degree of each node, in which tables count it, ``(N,)``."""
+        return self.groups(self._released_degrees())
+
+    def groups(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the group of the class of each degree, the largest released class for larger ones.
+
+        Args:
+            degrees: Degrees of shape ``(N,)``.
+
+        Returns:
+            Places on the first axis of ``joint``, shape ``(N,)``.
+        """
         groups = self.degree_groups.cpu().numpy()
         found: NDArray[np.int64] = groups[np.minimum(degree_classes(degrees), len(groups) - 1)]
         return found
@@ -342,7 +353,7 @@ class Attributed(OneShotSynthesizer):
         """Draw edges ``(M, 2)``, and rows ``(N, J)`` of all nodes."""
         edges = self.structure.sample_edges(generator).cpu().numpy()
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        groups = self._groups(np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"]))
+        groups = self.groups(np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"]))
         rows = draw_rows(self.joint.cpu().numpy(), groups, rng)
         matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes)
         mixing = [NoisyMixing(matrix, float(self.mixing_scale)) for matrix in matrices]

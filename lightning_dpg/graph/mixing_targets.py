@@ -42,9 +42,7 @@ class MixingGap(NamedTuple):
     is_close: bool
 
 
-def fitted_mixing(
-    noisy: NoisyMixing, totals: NDArray[np.int64], nodes: NDArray[np.int64] | None = None
-) -> NDArray[np.float64]:
+def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.float64]:
     r"""Estimate the edges between categories of a graph from released mixing.
 
     Released mixing is the sum of three parts: that which the totals of its categories make likely; the
@@ -58,7 +56,6 @@ def fitted_mixing(
     Args:
         noisy: Released mixing.
         totals: Ends of edges at the nodes of each category in the graph, shape ``(K,)``.
-        nodes: Nodes of each category, shape ``(K,)``; too few for their edges count as rare as well.
 
     Returns:
         Edges between categories, arranged as in :class:`NoisyMixing`, shape ``(K, K)``.
@@ -69,13 +66,10 @@ def fitted_mixing(
     scale, independent = unit * noisy.scale, _chance(totals.astype(np.float64))
     # No more than all ends of the rarer category can be in a cell: below the noise, that says more.
     is_rare = np.minimum.outer(totals, totals) < _STANDS_OUT * scale
-    if nodes is not None:
-        is_full = nodes * (nodes - 1) < totals
-        is_rare |= is_full | is_full[:, None]
     ends = np.where(is_rare, independent, unit * _ends(noisy.counts))
     sums = np.maximum(ends.sum(axis=1), _LEAST)
     chance = _chance(sums)
-    within = np.where(is_rare, 0, np.diag(sums) - chance)
+    within = np.diag(sums) - chance
     excess, largest = np.trace(ends - chance), max(np.trace(within), _LEAST)
     # A Laplace variate of scale b has variance 2 b^2; each edge has two ends.
     on_diagonal, in_all = (int(np.count_nonzero(~is_rare & part)) for part in (diagonal, lower))
@@ -105,8 +99,7 @@ def mixing_gap(
         first, second = categories[edges].T
         cells = np.maximum(first, second) * size + np.minimum(first, second)
         counts = np.bincount(cells, minlength=size**2).reshape(size, size)
-        nodes = np.bincount(categories, minlength=size)
-        wanted = fitted_mixing(noisy, _ends(counts).sum(axis=1), nodes)
+        wanted = fitted_mixing(noisy, _ends(counts).sum(axis=1))
         difference = wanted - counts
         lacking.append(difference + np.tril(difference, -1).T)
         distance += float((difference**2).sum())

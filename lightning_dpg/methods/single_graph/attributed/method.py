@@ -54,7 +54,7 @@ _STRUCTURES: dict[str, Callable[[int | None], OneShotSynthesizer]] = {
 }
 _UNKNOWN_SIZES = (2,)  # of columns, for a plan before the data are known
 # Nodes of a class of degrees per unit of noise in their tables, below which classes are merged.
-_NODES_PER_NOISE = 5
+_NODES_PER_NOISE = 10
 _MOST_WEIGHT = 1024
 _WEIGHT = Constraint(
     f"a whole number from 1 to {_MOST_WEIGHT}",

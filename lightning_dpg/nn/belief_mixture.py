@@ -42,6 +42,9 @@ _PUSH = 1.0
 # less than chance could explain: such a prior is hardly worth more than chance. Fixed on Cora-ML and
 # on synthetic graphs with weak attributes; links by chance had shares up to .03, others .15 and more.
 _AGREEING = 1 / 8
+# Least gain with full trust, as a share of that with half of it. Links by chance had .7 where degrees
+# depend on classes, all others 1 and more.
+_FULL_TRUST = 0.95
 _NATS_OF_ROUNDING = 1e-6  # of a flat prior, of which nothing can be predicted
 
 
@@ -72,9 +75,7 @@ class Fused(NamedTuple):
 def fuse(votes: Votes, log_prior: Tensor, mean_degree: float, restarts: int = 1) -> Fused:
     """Fuse votes with a prior; of several starts that of the largest likelihood counts.
 
-    Votes that do not agree with the prior are left out. They agree if they predict more of it, in
-    nats, than the number of means that the mixture has chosen, or the share ``_AGREEING`` of what can
-    be predicted.
+    Votes that do not agree with the prior are left out, see :func:`agree`.
 
     Args:
         votes: The votes.
@@ -97,19 +98,40 @@ def fuse(votes: Votes, log_prior: Tensor, mean_degree: float, restarts: int = 1)
         if best is None or found.log_likelihood > best.log_likelihood:
             best = found
     assert best is not None
-    gain, most = agreement(best.posteriors, log_prior)
-    chosen = sum(table.shape[1] for table in votes.tables) * (log_prior.shape[1] - 1)
-    if gain < min(chosen, _AGREEING * most) - _NATS_OF_ROUNDING:
+    if not agree(best.posteriors, log_prior, chosen=_num_means(votes, log_prior)):
         return best._replace(posteriors=torch.softmax(log_prior, 1))
     return best
 
 
-def agreement(posteriors: Tensor, log_prior: Tensor) -> tuple[float, float]:
+def agree(posteriors: Tensor, log_prior: Tensor, chosen: int) -> bool:
+    """Return whether votes agree with the prior of nodes.
+
+    They do if they predict more of it, in nats, than the number of means that the mixture has chosen,
+    or the share ``_AGREEING`` of what can be predicted; and if they do not predict it much better when
+    they are trusted by half, as votes do that depend on classes a little and by chance a lot.
+
+    Args:
+        posteriors: See :func:`agreement`.
+        log_prior: See :func:`agreement`.
+        chosen: Number of means.
+    """
+    full, most = agreement(posteriors, log_prior)
+    half, _ = agreement(posteriors, log_prior, trust=0.5)
+    is_more = full >= min(chosen, _AGREEING * most) - _NATS_OF_ROUNDING
+    return is_more and full >= _FULL_TRUST * half - _NATS_OF_ROUNDING
+
+
+def _num_means(votes: Votes, log_prior: Tensor) -> int:
+    """Number of means by which the classes of a mixture differ."""
+    return sum(table.shape[1] for table in votes.tables) * (log_prior.shape[1] - 1)
+
+
+def agreement(posteriors: Tensor, log_prior: Tensor, trust: float = 1.0) -> tuple[float, float]:
     r"""How much of the prior of nodes votes predict, and the most that classes could, in nats.
 
     The prior p of a node is a noisy report of its class: by its own account, a node of class y has
     the mean prior :math:`T_y = \sum_i p_i(y) p_i / \sum_i p_i(y)`. With q the classes by the votes
-    alone, the votes predict the prior :math:`q T`, and gain
+    alone, to the power of the trust, the votes predict the prior :math:`q T`, and gain
     :math:`\sum_i \sum_y p_i(y) \log((q_i T)_y / \bar p_y)` over its mean :math:`\bar p`. Votes that
     are independent of the prior gain nothing.
 
@@ -117,13 +139,15 @@ def agreement(posteriors: Tensor, log_prior: Tensor) -> tuple[float, float]:
         posteriors: Probabilities of the classes by prior and votes, shape ``(N, C)``.
         log_prior: Log probabilities before the votes, as in :func:`fuse`. Known classes are left out,
             since the mixture was fitted to them.
+        trust: Exponent of the likelihood of the votes.
     """
     free = torch.isfinite(log_prior).all(1)
     logs = log_prior[free]
     prior = torch.softmax(logs, 1)
     mean = prior.mean(0)
     reported = prior.T @ prior / prior.sum(0)[:, None].clamp(min=1e-300)
-    by_votes = torch.softmax(posteriors[free].clamp(min=1e-300).log() - logs + mean.log(), 1)
+    likelihood = posteriors[free].clamp(min=1e-300).log() - logs
+    by_votes = torch.softmax(trust * likelihood + mean.log(), 1)
     ratios = (reported / mean).clamp(min=1e-300)
     gain = (prior * (by_votes @ ratios).clamp(min=1e-300).log()).sum()
     most = (prior.sum(0)[:, None] * reported * ratios.log()).sum()

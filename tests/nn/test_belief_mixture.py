@@ -8,7 +8,7 @@ import torch
 from scipy.stats import lognorm, multivariate_normal
 
 from lightning_dpg.nn import belief_mixture
-from lightning_dpg.nn.belief_mixture import Votes, _step, agreement, degree_law, fuse
+from lightning_dpg.nn.belief_mixture import Votes, _step, agree, agreement, degree_law, fuse
 from lightning_dpg.nn.class_evidence import known_classes
 
 CLASSES, SIZE = 3, 2
@@ -87,7 +87,8 @@ def test_few_known_classes_tell_what_each_class_links_to(shift):
     torch.testing.assert_close(one.posteriors.sum(1), torch.ones(300, dtype=torch.double))
 
 
-def test_agreement_is_what_loops_over_nodes_and_classes_find():
+@pytest.mark.parametrize("trust", [1.0, 0.5])
+def test_agreement_is_what_loops_over_nodes_and_classes_find(trust):
     source = np.random.default_rng(0)
     prior = source.dirichlet([1, 2, 3], 6)
     likelihood = source.uniform(0.1, 1, (6, CLASSES))
@@ -98,7 +99,7 @@ def test_agreement_is_what_loops_over_nodes_and_classes_find():
     mean = [sum(prior[i][y] for i in free) / 5 for y in range(CLASSES)]
     gain = most = 0.0
     for node in free:
-        alone = [mean[y] * likelihood[node][y] for y in range(CLASSES)]
+        alone = [mean[y] * likelihood[node][y] ** trust for y in range(CLASSES)]
         for other in range(CLASSES):
             reported = [
                 sum(prior[i][y] * prior[i][other] for i in free) / (5 * mean[y])
@@ -109,7 +110,7 @@ def test_agreement_is_what_loops_over_nodes_and_classes_find():
             most += sum(
                 prior[node][y] * r * math.log(r / mean[other]) for y, r in enumerate(reported)
             )
-    found = agreement(torch.from_numpy(posteriors), torch.from_numpy(logs))
+    found = agreement(torch.from_numpy(posteriors), torch.from_numpy(logs), trust)
     assert found == pytest.approx((gain, most), rel=1e-9)
 
 
@@ -127,3 +128,16 @@ def test_votes_that_have_nothing_to_do_with_the_prior_are_left_out():
         assert torch.allclose(found, log_prior.exp()) is not is_used
         if is_used:
             assert (found.argmax(1) == classes).double().mean() > 0.95
+
+
+def test_votes_that_are_too_sure_of_themselves_do_not_agree():
+    """Their likelihoods are those of classes to the fifth power, so that half of it is far better."""
+    source = np.random.default_rng(0)
+    classes = np.arange(6000) % CLASSES
+    right = np.eye(CLASSES)[classes]
+    prior = 0.2 + 0.4 * np.eye(CLASSES)[np.where(source.random(6000) < 0.6, classes, classes - 1)]
+    seen = 0.3 * right[source.permutation(6000)] + 0.2 * right + source.random((6000, CLASSES))
+    for power, agrees in ((1.0, True), (12.0, False)):
+        posteriors = prior * np.exp(power * seen)
+        posteriors /= posteriors.sum(1, keepdims=True)
+        assert agree(torch.from_numpy(posteriors), torch.from_numpy(np.log(prior)), 4) == agrees

@@ -6,7 +6,6 @@ the deviation of each row to ``measured/cells.csv``. Noise comes from the operat
 """
 
 import argparse
-import csv
 import gzip
 import math
 import os
@@ -25,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 import lightning_dpg as dpg
+from benchmarks.scores_file import ScoresFile
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.drawn_rows import rows_of
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -195,18 +195,13 @@ def main(args: list[str]) -> None:
     parser.add_argument("--structure-share", type=float, help="that of the method by default")
     options = parser.parse_args(args)
     torch.set_num_threads(1)
-    options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / "scores.csv"
+    file = ScoresFile(options.out, FIELDS)
     for graph in options.graph:
         measure(graph, options, file)
-    with (options.out / "cells.csv").open("w", newline="", encoding="utf-8") as stream:
-        lines = csv.writer(stream, lineterminator="\n")
-        lines.writerow(["table", "row", "column", "value", "deviation", "runs"])
-        lines.writerows(cells(read(file)))
-    print((options.out / "cells.csv").read_text())
+    file.write_cells(cells(file.lines()))
 
 
-def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
+def measure(graph: str, options: argparse.Namespace, file: ScoresFile) -> None:
     """Append the scores of a graph that the file lacks."""
     real = load(graph)
     given = {
@@ -216,7 +211,7 @@ def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
     }
     settings = {key: value for key, value in given.items() if value is not None}
     name = ", ".join([graph, *(f"{key} {value}" for key, value in settings.items())])
-    known = {(row["graph"], row["row"], row["epsilon"], row["seed"]) for row in read(file)}
+    known = {(row["graph"], row["row"], row["epsilon"], row["seed"]) for row in file.lines()}
     if (name, "real", "inf", "0") not in known:
         scores = compared(real, Drawn(real.edges, real.rows, real.edges))
         scores |= {
@@ -225,7 +220,7 @@ def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
             ),
             "transitivity": triangles(real.edges, len(real.rows)),
         }
-        append(file, [[name, "real", "inf", 0, *item, "0"] for item in rounded(scores)])
+        file.append([name, "real", "inf", 0, *item, "0"] for item in rounded(scores))
     first = FIRST_SEEDS.get(graph, 0) if options.first_seed is None else options.first_seed
     for seed in range(first, first + options.seeds):
         for epsilon in options.epsilons:
@@ -237,8 +232,9 @@ def measure(graph: str, options: argparse.Namespace, file: Path) -> None:
                 drawn = draw()
                 seconds = f"{time.process_time() - start:.1f}"
                 scores = compared(real, drawn)
-                append(file, [[*place, *item, seconds] for item in rounded(scores)])
-                print(*place, *(f"{key} {value}" for key, value in rounded(scores)), seconds)
+                file.append([*place, *item, seconds] for item in rounded(scores))
+                found = (f"{key} {value}" for key, value in rounded(scores))
+                print(*place, *found, seconds, flush=True)
 
 
 def rounded(scores: dict[str, float]) -> list[tuple[str, str]]:
@@ -246,30 +242,17 @@ def rounded(scores: dict[str, float]) -> list[tuple[str, str]]:
     return [(name, f"{value:.4f}") for name, value in scores.items()]
 
 
-def read(file: Path) -> list[dict[str, str]]:
-    """Read the scores of earlier calls; a line that was cut off is left out."""
-    if not file.exists():
-        return []
-    with file.open(newline="") as lines:
-        return [line for line in csv.DictReader(lines) if line["seconds"]]
-
-
-def append(file: Path, rows: Sequence[Sequence[Any]]) -> None:
-    """Append lines at once, so that a call that is cut off leaves whole rows."""
-    is_new = not file.exists()
-    with file.open("a", newline="") as stream:
-        lines = csv.writer(stream, lineterminator="\n")
-        lines.writerows([FIELDS, *rows] if is_new else rows)
-
-
 def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
     """Mean and standard deviation over the seeds of each row, budget and score."""
-    values: dict[tuple[str, ...], list[float]] = defaultdict(list)
-    seconds: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+    values: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
     for line in scores:
-        place = (line["graph"], f"{line['row']} at {line['epsilon']}")
-        values[*place, line["score"]].append(float(line["value"]))
-        seconds[*place, "seconds"][line["seed"]] = float(line["seconds"])
-    for place, found in [*values.items(), *((key, [*of.values()]) for key, of in seconds.items())]:
-        deviation = f"{statistics.stdev(found):.4f}" if len(found) > 1 else ""
-        yield [*place, f"{statistics.fmean(found):.4f}", deviation, len(found)]
+        is_real = line["row"] == "real"
+        place = line["graph"], line["row"] if is_real else f"{line['row']} at {line['epsilon']}"
+        values[*place, line["score"]][line["seed"]] = float(line["value"])
+        if not is_real:
+            values[*place, "seconds"][line["seed"]] = float(line["seconds"])
+    for place, by_seed in values.items():
+        found = [*by_seed.values()]
+        deviation = f"{statistics.stdev(found):.3f}" if len(found) > 1 else ""
+        seeds = " ".join(sorted(by_seed, key=int))
+        yield [*place, f"{statistics.fmean(found):.3f}", deviation, len(found), seeds, ""]

@@ -87,3 +87,17 @@ def test_rows_follow_the_joint_distribution_given_the_first_column():
 def test_too_many_cells_are_refused():
     with pytest.raises(Refusal, match="1,010,000 combinations"):
         fit_joint([], (101, 100, 100))
+
+
+def test_a_category_within_its_noise_gets_no_rows_and_others_keep_theirs():
+    """Of 60 nodes with the largest degrees noise makes 12 to nodes of a category without a node."""
+    exact = np.array([[400.0, 300, 0], [200, 100, 0], [30, 30, 0]])
+    noise = np.array([[4.0, -3, -2], [-5, 6, 3], [-6, 2, 12]])
+    classes = Marginal((0,), exact.sum(1), 0.0)
+    joint = fit_joint([classes, Marginal((0, 1), exact + noise, 5.0)], [3, 3])
+    assert joint[:, 2].max() < 1e-9
+    np.testing.assert_allclose(joint[:, :2].sum(1), exact.sum(1) / exact.sum())
+    np.testing.assert_allclose(joint[:, :2], exact[:, :2] / exact.sum(), atol=15 / exact.sum())
+    surely = exact + [0, 0, 10]
+    joint = fit_joint([Marginal((0, 1), surely + noise, 5.0)], [3, 3])
+    assert joint[:, 2].sum() == pytest.approx(43 / (surely + noise).sum(), rel=0.05)

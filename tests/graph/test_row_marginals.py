@@ -98,6 +98,6 @@ def test_a_category_within_its_noise_gets_no_rows_and_others_keep_theirs():
     assert joint[:, 2].max() < 1e-9
     np.testing.assert_allclose(joint[:, :2].sum(1), exact.sum(1) / exact.sum())
     np.testing.assert_allclose(joint[:, :2], exact[:, :2] / exact.sum(), atol=15 / exact.sum())
-    surely = exact + [0, 0, 10]
+    surely = exact + np.array([0, 0, 10])
     joint = fit_joint([Marginal((0, 1), surely + noise, 5.0)], [3, 3])
     assert joint[:, 2].sum() == pytest.approx(43 / (surely + noise).sum(), rel=0.05)

@@ -269,7 +269,7 @@ def test_where_the_nodes_come_from(tmp_path, monkeypatch):
         ({"name": nx.Graph(EDGES), "nodes": NAMES[1:]}, "not among the 19 ids of nodes: 4"),
         ({"name": nx.Graph(EDGES), "columns": Columns("a", "b")}, "lists and tables"),
         ({"name": "karate", "nodes": "nowhere.csv"}, "nodes nowhere.csv: no such file"),
-        ({"nodes": {"names": "random"}}, "names must be 'keep' or 'numbers'"),
+        ({"nodes": {"names": "random"}}, "names must be 'auto', 'keep' or 'numbers'"),
         (
             {"name": [("a", "b")], "columns": Columns("from")},
             "both columns.source and columns.target",

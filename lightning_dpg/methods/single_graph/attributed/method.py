@@ -87,9 +87,9 @@ class Attributed(OneShotSynthesizer):
        both would save is left to the structure, or to the tables.
 
     The rest is post-processing, so that any number of graphs is free: a joint distribution is fitted to
-    the tables; a graph is drawn, then a row for each node given the class of its degree; whole rows
-    are exchanged within classes, and then edges rewired without a change of degrees, until the mixing
-    is as close to the released one as its noise allows.
+    the tables, without categories that no more than noise has; a graph is drawn, then a row for each
+    node given the class of its degree; whole rows are exchanged within classes, and then edges rewired
+    without a change of degrees, until the mixing is as close to the released one as its noise allows.
 
     When to use:
         For tables of people with private columns and private relations, where the columns and the

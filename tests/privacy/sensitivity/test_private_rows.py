@@ -3,27 +3,31 @@
 import itertools
 
 import numpy as np
+import pytest
 
-from lightning_dpg.graph.row_counts import count_pairs, pairs_of_axes, tables_of_pairs
+from lightning_dpg.graph.row_counts import count_pairs, tables_of_pairs, times_counted
 from lightning_dpg.privacy.sensitivity import row_table_sensitivity
 
 
-def test_the_columns_of_one_node_move_each_table_by_two_at_most():
-    classes, sizes = (0, 1, 1), (2, 2, 2)
-    values = list(itertools.product(range(2), repeat=2))
+@pytest.mark.parametrize(("num_columns", "tables"), [(1, 1), (2, 3), (4, 6 + 2 * 4)])
+def test_the_columns_of_one_node_move_all_tables_within_their_bound(num_columns, tables):
+    """By 2 for each table; those of the class count twice beside four columns."""
+    classes, sizes = (0, 1), [2] * (1 + num_columns)
+    values = list(itertools.product(range(2), repeat=num_columns))
     found = {
         rows: count_pairs(
             np.array([(each, *row) for each, row in zip(classes, rows, strict=True)]), sizes
         )
-        for rows in itertools.product(values, repeat=3)
+        for rows in itertools.product(values, repeat=2)
     }
     moves = [
         np.abs(counts - found[*rows[:node], value, *rows[node + 1 :]]).sum()
         for rows, counts in found.items()
-        for node in range(3)
+        for node in range(2)
         for value in values
     ]
-    assert max(moves) == row_table_sensitivity(len(pairs_of_axes(3))) == 6
+    assert sum(times_counted(1 + num_columns)) == tables
+    assert max(moves) == row_table_sensitivity(tables) == 2 * tables
 
 
 def test_tables_count_nodes_by_two_axes():

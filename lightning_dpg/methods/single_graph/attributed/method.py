@@ -22,7 +22,7 @@ from lightning_dpg.graph.exact_mixing import (
 from lightning_dpg.graph.mixing_rewiring import rewire
 from lightning_dpg.graph.mixing_targets import NoisyMixing
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.graph.row_counts import count_pairs, pairs_of_axes, tables_of_pairs
+from lightning_dpg.graph.row_counts import count_pairs, tables_of_pairs, times_counted
 from lightning_dpg.graph.row_marginals import Marginal, check_cells, draw_rows, fit_joint
 from lightning_dpg.graph.row_placement import place_rows
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
@@ -78,7 +78,8 @@ class Attributed(OneShotSynthesizer):
     1. The structure, by the method of that name, which reads edges only.
     2. Tables of the nodes by each pair of [class of the released degree, private columns], which read
        rows only. Classes are powers of two, and classes of few nodes are merged. A structure that
-       releases no degree of each node has one class.
+       releases no degree of each node has one class. With four columns and more, tables with the
+       class count each node several times, which gives them less noise than the other tables.
     3. For each column the sum of the weights of the edges between each pair of values, where an edge
        weighs :math:`\min(1, D / \max(d_u, d_v))` by the true degrees. No edge is left out and no degree
        is bounded. This reads both, and one noise serves both: an edge pays
@@ -211,7 +212,7 @@ class Attributed(OneShotSynthesizer):
         entries = [*self.structure.plan(structure, steps), self._mixing_entry(costs, Relation.EDGE)]
         if rows is None:
             return entries
-        tables = len(pairs_of_axes(1 + len(self._sizes)))
+        tables = sum(times_counted(1 + len(self._sizes)))
         of_tables = LedgerEntry.proved(
             "row_tables",
             "nodes by private columns and classes of released degrees",
@@ -283,15 +284,18 @@ class Attributed(OneShotSynthesizer):
         degrees = self._released_degrees()
         classes = degree_classes(degrees)
         nodes = np.bincount(classes).astype(np.float64)
-        self.degree_groups = torch.from_numpy(merged_classes(nodes, _NODES_PER_NOISE * read.scale))
+        times = times_counted(1 + len(self._sizes))
+        # The first table has the class.
+        least = _NODES_PER_NOISE * read.scale / times[0]
+        self.degree_groups = torch.from_numpy(merged_classes(nodes, least))
         groups = self.groups(degrees)
         sizes = [int(self.degree_groups.max()) + 1, *self._sizes]
         counts = count_pairs(np.column_stack([groups, rows]), sizes)
         noisy = self.pay(read, torch.from_numpy(counts)).numpy().astype(np.float64)
         of_groups = np.bincount(groups, minlength=sizes[0]).astype(np.float64)
         marginals = [Marginal((0,), of_groups, 0.0)]
-        for axes, table in tables_of_pairs(noisy, sizes).items():
-            marginals.append(Marginal(axes, table, read.scale))
+        for (axes, table), count in zip(tables_of_pairs(noisy, sizes).items(), times, strict=True):
+            marginals.append(Marginal(axes, table / count, read.scale / count))
         self.joint = torch.from_numpy(fit_joint(marginals, sizes))
 
     def _release_mixing(

@@ -31,6 +31,9 @@ GOALS: dict[Goal, str] = {
 OF_SETS: frozenset[Goal] = frozenset({"graphs", "labels", "clients"})
 """Goals of a set of graphs; the others are goals of one graph."""
 
+OF_COLUMNS: frozenset[Goal] = frozenset({"classes", "rows"})
+"""Goals of one undirected graph whose nodes have columns."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -63,7 +66,7 @@ class Facts:
             fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
             data = "a set of graphs" if self.kind == "set" else "one graph"
             raise Refusal(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
-        if self.goal in ("classes", "rows") and self.kind != "undirected":
+        if self.goal in OF_COLUMNS and self.kind != "undirected":
             raise Refusal(
                 f"{self.goal} is a goal of undirected graphs, and this one is {self.kind}"
             )

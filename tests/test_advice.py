@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
+from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, cases, choices, hint, recommend
 from lightning_dpg.cli.notes import better_method
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.errors import Refusal
@@ -29,8 +29,6 @@ from tests.small_methods import METHODS, SHORT, made
 ROOT = Path(__file__).parent.parent
 CLASS = re.compile(r"`([A-Z]\w+)`")
 KINDS = ["undirected", "directed", "bipartite"]
-OF_COLUMNS = ("classes", "rows")
-"""Goals that need columns of nodes, of undirected graphs."""
 
 
 @st.composite

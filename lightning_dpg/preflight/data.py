@@ -11,6 +11,7 @@ from lightning_dpg.interfaces import (
     GraphSetRecords,
     HoldsPrivateColumns,
     HoldsPrivateLabels,
+    HoldsTransfers,
     KeepsBudget,
     KindOfRecords,
     LearnsRecords,
@@ -53,6 +54,7 @@ _TWO_SIDED = (
 KIND_METHODS = {"directed": _TWO_SIDED, "bipartite": _TWO_SIDED}
 """Methods that learn graphs of a kind, for those that do not."""
 
+_TRANSFER_WORDS = {"weight": "amounts", "time": "times"}
 _AS_UNDIRECTED = {
     "directed": "--kind undirected --undirected",
     "bipartite": "--kind undirected",
@@ -67,8 +69,8 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
         data: A data module that has been set up.
 
     Raises:
-        MisconfigurationException: If its records are of another kind, hold private attributes, or
-            repeat edges.
+        MisconfigurationException: If its records are of another kind, hold private attributes or transfers
+            that it does not protect, or repeat edges.
     """
     name = method.__name__
     records = served_records(name, method.reads, data)
@@ -85,6 +87,19 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             f"the label {labels.column!r} is private, and {name} does not protect labels\n"
             f"take NeighborVotes or NodeNeighborVotes, or leave it out: "
             f"{policy_option(labels.column, 'drop')}"
+        )
+    transfers = records.transfers if isinstance(records, HoldsTransfers) else None
+    if transfers is not None and not method.learns_transfers:
+        read = [
+            setting
+            for setting, values in (("weight", transfers.amounts), ("time", transfers.times))
+            if values is not None
+        ]
+        raise MisconfigurationException(
+            f"the data have {' and '.join(_TRANSFER_WORDS[setting] for setting in read)} of "
+            f"transfers, and {name} does not protect them\n"
+            f"leave them out of the run: no {' and no '.join(f'columns.{part}' for part in read)}; "
+            f"{name} then learns which pairs have a transfer"
         )
     kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
     if kind not in method.kinds:

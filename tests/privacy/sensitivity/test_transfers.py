@@ -131,7 +131,9 @@ def test_a_bound_of_the_data_is_found():
     def summed(counted, _):
         return amount_sums(counted)
 
-    assert largest_move(partial(reads, binned), TABLES, None) > bounds.amount_count_sensitivity(1)
+    few = [(((0, 1), 0, 3),) * size for size in range(4)]
+    few += [(*table, ((0, 1), 0, 200)) for table in few]
+    assert largest_move(partial(reads, binned), few, None) > bounds.amount_count_sensitivity(1)
     assert largest_move(partial(reads, summed), TABLES, None) > bounds.amount_sum_sensitivity(1, 70)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.interfaces import AMOUNT_UNIT, TransferBounds, Transfers
+from lightning_dpg.interfaces import AMOUNT_UNIT, Transfers
 
 Integers = NDArray[np.int64]
 
@@ -170,7 +170,7 @@ class Window(NamedTuple):
 
 def window_of(first: datetime, last: datetime) -> Window:
     """Return the grid of a window from its first to its last day."""
-    return Window((last - first).days + 1, first.weekday())
+    return Window((last.date() - first.date()).days + 1, first.weekday())
 
 
 def times_of(counted: Counted) -> Integers:
@@ -201,10 +201,11 @@ def gap_borders(window: Window) -> Integers:
 
 
 def count_gaps(counted: Counted, window: Window) -> Integers:
-    """Count gaps between transfers of a pair by their bin, and by whether the payer changes.
+    """Count gaps between transfers of a pair by whether the payer changes, and by their bin.
 
     Returns:
-        Counts of shape ``(2, B)``, those of the same payer first (private).
+        Counts of shape ``(2, B)``, those of the same payer first (private). A pair with a direction has
+        no others.
     """
     times, borders = times_of(counted), gap_borders(window)
     follows = np.flatnonzero(~counted.is_first)
@@ -213,8 +214,3 @@ def count_gaps(counted: Counted, window: Window) -> Integers:
     bins = np.searchsorted(borders, gaps, side="right") - 1
     counts = np.bincount(is_reply * len(borders) + bins, minlength=2 * len(borders))
     return counts.reshape(2, len(borders))
-
-
-def has_transfers(bounds: TransferBounds) -> bool:
-    """Return whether the bounds are of amounts or of times."""
-    return bounds.weight_max is not None or bounds.window is not None

@@ -108,11 +108,12 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             f"for {kind} graphs take {KIND_METHODS[kind]}\n"
             f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
-    if columns is None and method.learns_private_columns:
+    if columns is None and transfers is None and method.learns_private_columns:
         raise MisconfigurationException(
-            f"{name} learns private columns of nodes, and the data have none\n"
+            f"{name} learns private columns of nodes, amounts and times, and the data have none\n"
             "name them: --attributes people.csv --data.nodes.private_columns age,region "
-            "--data.nodes.domains domains.yaml\nor take the method of its structure alone, such as BTER"
+            "--data.nodes.domains domains.yaml,\nor --data.columns.weight amount "
+            "--data.columns.weight_max 1000\nor take the method of its structure alone, such as BTER"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not method.repeats_edges:

@@ -58,6 +58,10 @@ RECORDS = {
     Relation.ATTRIBUTES: "private columns of one node",
 }
 """One unit of protection, by the relation; entries can name it more exactly."""
+PROVED_FOR = "proved for"
+"""Public fact of a read that protects a transfer: the edge for which its price is proved."""
+WITH_TRANSFERS = " with all its transfers"
+"""Part of the record of a read of transfers under the relation of edges."""
 
 
 @dataclass(frozen=True)
@@ -337,7 +341,7 @@ class LedgerEntry:
         """
         if self.relation is not Relation.EDGE:
             raise Refusal(f"{self.name}: what protects a transfer is proved for one edge only")
-        public = {**self.public, "proved for": "one edge"}
+        public = {**self.public, PROVED_FOR: self.record}
         relation = Relation.TRANSFER
         return replace(self, relation=relation, record=RECORDS[relation], public=public)
 

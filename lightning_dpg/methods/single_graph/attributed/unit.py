@@ -7,7 +7,13 @@ from typing import Literal, NamedTuple
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import Window, window_of
 from lightning_dpg.interfaces import HoldsTransfers, TransferBounds, Transfers
-from lightning_dpg.privacy.events import RECORDS, LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.events import (
+    RECORDS,
+    WITH_TRANSFERS,
+    LedgerEntry,
+    Pure,
+    Relation,
+)
 
 Unit = Literal["relation", "transfer"]
 
@@ -67,8 +73,9 @@ class TransferFacts(NamedTuple):
         if self.unit == "transfer":
             return RECORDS[Relation.TRANSFER]
         has = {"amounts": self.bounds.weight_max is not None, "times": self.window is not None}
-        parts = ["transfers", *(part for part, is_there in has.items() if is_there)]
-        return f"{self.edge_record} with all its {', '.join(parts[:-1])} and {parts[-1]}"
+        *others, last = (part for part, is_there in has.items() if is_there)
+        words = f", {others[0]} and {last}" if others else f" and their {last}"
+        return f"{self.edge_record}{WITH_TRANSFERS}{words}"
 
     def entry(
         self,

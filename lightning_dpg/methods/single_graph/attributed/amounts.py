@@ -99,8 +99,8 @@ class Amounts(nn.Module):
         self.count_classes: Tensor
         self.sum_classes: Tensor
         self.scales: Tensor
-        self.register_buffer("counts", torch.empty(0, dtype=torch.long))
-        self.register_buffer("sums", torch.empty(0, dtype=torch.long))
+        self.register_buffer("counts", torch.empty(0, dtype=torch.double))
+        self.register_buffer("sums", torch.empty(0, dtype=torch.double))
         self.register_buffer("count_classes", torch.empty(0, dtype=torch.long))
         self.register_buffer("sum_classes", torch.empty(0, dtype=torch.long))
         self.register_buffer("scales", torch.zeros(2, dtype=torch.double))
@@ -160,8 +160,9 @@ class Amounts(nn.Module):
             counted.amounts, by_degree.cells(ends), by_degree.num_cells, weight_max
         )
         sums = sum_amounts(counted.amounts, by_class.cells(ends), by_class.num_cells)
-        self.counts = method.pay(of_counts, torch.from_numpy(exact)).view(*by_degree.sizes, bins)
-        self.sums = method.pay(of_sums, torch.from_numpy(sums)).view(by_class.sizes)
+        counts = method.pay(of_counts, torch.from_numpy(exact)).double()
+        self.counts = counts.view(*by_degree.sizes, bins)
+        self.sums = method.pay(of_sums, torch.from_numpy(sums)).double().view(by_class.sizes)
         self.count_classes = torch.from_numpy(by_degree.of_end)
         self.sum_classes = torch.from_numpy(by_class.of_end)
         self.scales = torch.tensor([of_counts.scale, of_sums.scale], dtype=torch.double)
@@ -180,10 +181,10 @@ class Amounts(nn.Module):
 
     def draw(self, ends: Integers, weight_max: float, rng: np.random.Generator) -> Integers:
         """Draw amounts in units, given the ends of payer and payee: ``(T, 2)`` to ``(T,)``."""
-        counts, sums = self.counts.cpu().numpy(), self.sums.cpu().numpy().astype(np.float64)
+        counts, sums = self.counts.cpu().numpy(), self.sums.cpu().numpy()
         by_degree = EndClasses(self.count_classes.cpu().numpy(), counts.shape[:2])
         by_class = EndClasses(self.sum_classes.cpu().numpy(), sums.shape)
         scales = self.scales.tolist()
-        flat = counts.reshape(by_degree.num_cells, -1).astype(np.float64)
+        flat = counts.reshape(by_degree.num_cells, -1)
         drawn = draw_amounts(shrunk_shares(flat, scales[0]), by_degree.cells(ends), weight_max, rng)
         return fitted_to_sums(drawn, by_class.cells(ends), sums.ravel(), scales[1], weight_max, rng)

@@ -270,25 +270,13 @@ class Attributed(OneShotSynthesizer):
             )
 
     def on_fit_start(self) -> None:
-        """Copy the public facts of the data."""
+        """Copy the public facts of the data, the domains of the private columns among them."""
         super().on_fit_start()
         if self.hparams["domains"]:
             names = ", ".join(self.hparams["domains"])
             self.assumptions.append(
                 f"the values and bins that the private columns can have ({names}), which were not "
                 "collected from them"
-            )
-        bounds = self._bounds
-        if bounds.weight_max is not None:
-            self.assumptions.append(
-                f"the largest amount that counts ({bounds.weight_max:g}), which was not taken from the "
-                "amounts"
-            )
-        if bounds.window is not None:
-            first, last = (day.date().isoformat() for day in bounds.window)
-            self.assumptions.append(
-                f"the first and the last day of the times ({first} and {last}), which were not taken "
-                "from them"
             )
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:

@@ -52,7 +52,7 @@ class Times(nn.Module):
         self.new_pairs: Tensor
         self.scales: Tensor
         for name in _SHARES:
-            self.register_buffer(name, torch.empty(0, dtype=torch.long))
+            self.register_buffer(name, torch.empty(0, dtype=torch.double))
         self.register_buffer("scales", torch.zeros(len(_SHARES), dtype=torch.double))
         resize_own_buffers(self)
 
@@ -93,7 +93,7 @@ class Times(nn.Module):
             "new_pairs": count_new_pairs(counted, window),
         }
         for key, counts in exact.items():
-            setattr(self, key, method.pay(reads[key], torch.from_numpy(counts)))
+            setattr(self, key, method.pay(reads[key], torch.from_numpy(counts)).double())
         scales = [reads[key].scale for key in exact]
         self.scales = torch.tensor(scales, dtype=torch.double)
 
@@ -104,9 +104,7 @@ class Times(nn.Module):
 
     def draw(self, numbers: Integers, window: Window, rng: np.random.Generator) -> Stamps:
         """Draw the times of pairs with that many transfers each."""
-        days, hours, gaps, new_pairs = (
-            getattr(self, name).cpu().numpy().astype(np.float64) for name in _SHARES
-        )
+        days, hours, gaps, new_pairs = (getattr(self, name).cpu().numpy() for name in _SHARES)
         scales = dict(zip(_SHARES, self.scales.tolist(), strict=True))
         weekday = window.first_weekday
         curves = Curves(

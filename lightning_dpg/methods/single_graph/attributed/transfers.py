@@ -46,7 +46,7 @@ class TransferPart(nn.Module):
         self.amounts, self.times = Amounts(), Times()
         self.numbers: Tensor
         self.number_scale: Tensor
-        self.register_buffer("numbers", torch.empty(0, dtype=torch.long))
+        self.register_buffer("numbers", torch.empty(0, dtype=torch.double))
         self.register_buffer("number_scale", torch.tensor(0.0, dtype=torch.double))
         resize_own_buffers(self)
 
@@ -94,7 +94,8 @@ class TransferPart(nn.Module):
         counted = counted_transfers(transfers, facts.kind, facts.most)
         if facts.has_numbers:
             read = reads["pair_numbers"]
-            self.numbers = method.pay(read, torch.from_numpy(count_numbers(counted, facts.most)))
+            exact = torch.from_numpy(count_numbers(counted, facts.most))
+            self.numbers = method.pay(read, exact).double()
             self.number_scale = torch.tensor(read.scale, dtype=torch.double)
         if facts.bounds.weight_max is not None:
             largest = facts.bounds.weight_max
@@ -123,7 +124,7 @@ class TransferPart(nn.Module):
         numbers = np.ones(len(edges), dtype=np.int64)
         if facts.has_numbers:
             total = self.amounts.total if window is None else self.times.total
-            noisy = self.numbers.cpu().numpy().astype(np.float64)
+            noisy = self.numbers.cpu().numpy()
             mean, scale = total / max(num_edges, 1), float(self.number_scale)
             numbers = draw_numbers(noisy, scale, facts.most, mean, len(edges), rng)
         stamps = None if window is None else self.times.draw(numbers, window, rng)

@@ -3,15 +3,27 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.transfer_counts import amount_borders, largest_amount
+from lightning_dpg.graph.curve_smoothing import smoothed_change
+from lightning_dpg.graph.transfer_counts import (
+    Strengths,
+    amount_borders,
+    count_strengths,
+    largest_amount,
+    strength_borders,
+    strengths_of,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Sums of amounts below so many units of their noise are not aimed at.
 _LEAST_SIGNAL = 2.0
-_MOST_FACTOR = 2.0
+_LEAST_FACTOR, _MOST_FACTOR = 0.1, 2.0
 _ROUNDS = 8
+_STRENGTH_ROUNDS = 10
+_MOST_STEP = 4.0
+# Bins beside those of drawn strengths in which released ones may lie.
+_NEAR = 2
 
 
 def onto_total(values: Floats, total: float) -> Floats:
@@ -105,8 +117,8 @@ def fitted_to_sums(
 ) -> Integers:
     """Multiply drawn amounts, so that their sums by cells are the released ones.
 
-    All amounts of a cell but the largest one C get the same factor, of 1/2 to 2. A released sum within
-    its noise is left alone.
+    All amounts of a cell get the same factor, of 1/10 to 2, and none exceeds the largest one. A cell whose
+    sum may be the released one, of which no more than noise is known, is left alone.
 
     Args:
         amounts: Drawn amounts in units, shape ``(T,)``.
@@ -120,14 +132,110 @@ def fitted_to_sums(
         Amounts in units, from 0 to the largest one, shape ``(T,)``.
     """
     largest = largest_amount(weight_max)
-    is_free = amounts < largest
-    fixed = np.bincount(cells[~is_free], amounts[~is_free], minlength=len(sums))
-    drawn = np.bincount(cells[is_free], amounts[is_free], minlength=len(sums))
-    is_known = (sums > _LEAST_SIGNAL * scale) & (drawn > 0)
     factors, values = np.ones(len(sums)), amounts.astype(np.float64)
-    for _ in range(_ROUNDS):  # the clip takes a part of the increase
-        found = np.bincount(cells[is_free], values[is_free], minlength=len(sums))
-        step = np.where(is_known, np.maximum(sums - fixed, 0) / np.maximum(found, 1), 1.0)
-        factors = np.clip(factors * step, 1 / _MOST_FACTOR, _MOST_FACTOR)
-        values = np.where(is_free, np.minimum(amounts * factors[cells], largest), amounts)
+    noise, drawn = _LEAST_SIGNAL * scale, np.bincount(cells, amounts, minlength=len(sums))
+    is_known = (drawn > 0) & ((sums > noise) | (drawn > sums + noise))
+    for _ in range(_ROUNDS):  # the bound takes a part of an increase
+        found = np.bincount(cells, values, minlength=len(sums))
+        step = np.where(is_known, np.maximum(sums, 0) / np.maximum(found, 1), 1.0)
+        factors = np.clip(factors * step, _LEAST_FACTOR, _MOST_FACTOR)
+        values = np.minimum(amounts * factors[cells], largest)
+    return np.floor(values + rng.random(len(values))).astype(np.int64).clip(0, largest)
+
+
+def wanted_strengths(
+    strengths: Strengths,
+    nodes: slice,
+    noisy: Floats,
+    scale: float,
+    weight_max: float,
+    rng: np.random.Generator,
+) -> Floats:
+    r"""Return the strengths that nodes should have, in the order that they have now.
+
+    The difference between the released counts of each class of degrees and those of the drawn graph is
+    smoothed as its noise asks for, in the bins of drawn strengths and next to these. Then the nodes of a
+    class take the released quantiles of their ranks. A class within the noise stays as it is.
+
+    Args:
+        strengths: Strengths of a drawn graph.
+        nodes: Nodes that are counted (public).
+        noisy: Noisy counts of :func:`count_strengths`.
+        scale: Scale of the noise in them.
+        weight_max: Largest amount (public).
+        rng: Source of random numbers.
+
+    Returns:
+        Strengths in units, shape ``(N,)``.
+    """
+    borders = strength_borders(weight_max)
+    drawn = count_strengths(strengths, nodes, weight_max).astype(np.float64)
+    wanted = strengths.sums.astype(np.float64)
+    counted = np.arange(len(wanted))[nodes]
+    for degree in np.flatnonzero(drawn.sum(axis=1)):
+        held = np.flatnonzero(drawn[degree])
+        near = slice(max(held[0] - _NEAR, 0), held[-1] + _NEAR + 1)
+        released = noisy[degree, near]
+        expected = max(float(released.sum()), 0.0) * shares(drawn[degree, near])
+        change = smoothed_change(released - expected, scale)
+        # A node without a relation has no amount.
+        if not degree or not change.any() or not expected.any():
+            continue
+        cumulative = np.zeros(len(borders))
+        cumulative[near] = shares(expected + change)
+        cumulative = np.cumsum(cumulative)
+        own = counted[strengths.degrees[counted] == degree]
+        own = own[np.argsort(strengths.sums[own] + rng.random(len(own)), kind="stable")]
+        ranks = (np.arange(len(own)) + 0.5) / len(own)
+        bins = np.minimum(np.searchsorted(cumulative, ranks), len(borders) - 1)
+        before = np.concatenate([[0.0], cumulative])[bins]
+        part = (ranks - before) / np.maximum(cumulative[bins] - before, np.finfo(float).tiny)
+        low, high = borders[bins], np.append(borders, 2 * borders[-1])[bins + 1]
+        least = np.maximum(low, 1)
+        wanted[own] = np.where(low > 0, least * (high / least) ** part.clip(0, 1), 0)
+    return wanted
+
+
+def fitted_to_strengths(
+    pairs: Integers,
+    is_first: NDArray[np.bool_],
+    amounts: Integers,
+    nodes: slice,
+    noisy: Floats,
+    scale: float,
+    weight_max: float,
+    num_nodes: int,
+    rng: np.random.Generator,
+) -> Integers:
+    """Multiply drawn amounts, so that the strengths of nodes have the released distribution.
+
+    The factor of a transfer is that of its end with fewer relations, to which it matters more.
+
+    Args:
+        pairs: Payer and payee of each transfer, shape ``(T, 2)``.
+        is_first: Whether a transfer is the first one of its pair, shape ``(T,)``.
+        amounts: Drawn amounts in units, shape ``(T,)``.
+        nodes: Nodes that are counted (public).
+        noisy: Noisy counts of :func:`count_strengths`.
+        scale: Scale of the noise in them.
+        weight_max: Largest amount (public).
+        num_nodes: Number of nodes N (public).
+        rng: Source of random numbers.
+
+    Returns:
+        Amounts in units, from 0 to the largest one, shape ``(T,)``.
+    """
+    largest = largest_amount(weight_max)
+    now = strengths_of(pairs, is_first, amounts, num_nodes)
+    wanted = wanted_strengths(now, nodes, noisy, scale, weight_max, rng)
+    degrees = np.bincount(pairs[is_first].ravel(), minlength=num_nodes)
+    first_is_smaller = degrees[pairs[:, 0]] <= degrees[pairs[:, 1]]
+    owner = np.where(first_is_smaller, pairs[:, 0], pairs[:, 1])
+    values = amounts.astype(np.float64)
+    for _ in range(_STRENGTH_ROUNDS):
+        owned = np.bincount(owner, values, minlength=num_nodes)
+        total = sum(np.bincount(ends, values, minlength=num_nodes) for ends in pairs.T)
+        goal = np.maximum(wanted - (total - owned), 0)
+        factors = np.where(owned > 0, goal / np.maximum(owned, 1), 1.0)
+        values = np.minimum(values * factors.clip(1 / _MOST_STEP, _MOST_STEP)[owner], largest)
     return np.floor(values + rng.random(len(values))).astype(np.int64).clip(0, largest)

@@ -1,4 +1,4 @@
-r"""Smoothing of noisy curves of days and of hours of the week, as far as the noise asks for it.
+r"""Smoothing of noisy curves, such as those of days and hours, as far as the noise asks for it.
 
 Each curve has several linear smoothers S, and the one with the smallest estimated error is taken. For
 noise of variance :math:`\sigma^2` in n numbers x, :math:`|x - S x|^2 + 2 \sigma^2 \mathrm{tr}(S) - n
@@ -42,6 +42,19 @@ def smoothed_hours(noisy: Floats, scale: float) -> Floats:
     return _best(noisy, scale, _of_hours(noisy))
 
 
+def smoothed_change(noisy: Floats, scale: float) -> Floats:
+    """Smooth a noisy difference of two curves by moving means, or by zeros where it may be noise only.
+
+    Args:
+        noisy: Noisy differences, shape ``(B,)``.
+        scale: Scale of the Laplace noise.
+
+    Returns:
+        Differences of shape ``(B,)``, equal to the noisy ones if they have no noise.
+    """
+    return _best(noisy, scale, _of_changes(noisy))
+
+
 def _best(noisy: Floats, scale: float, smoothers: Iterator[tuple[Floats, float]]) -> Floats:
     """Return the smooth numbers of the smallest estimated error; each smoother comes with its trace."""
     best, least = noisy, 2 * scale**2 * len(noisy)
@@ -70,6 +83,12 @@ def _moving_mean(values: Floats, width: int) -> tuple[Floats, float]:
     first = np.maximum(places - width // 2, 0)
     last = np.minimum(places + width // 2 + 1, len(values))
     return (sums[last] - sums[first]) / (last - first), float((1 / (last - first)).sum())
+
+
+def _of_changes(noisy: Floats) -> Iterator[tuple[Floats, float]]:
+    yield np.zeros(len(noisy)), 0.0
+    for width in (3, 5, 9, 17):
+        yield _moving_mean(noisy, width)
 
 
 def _of_hours(noisy: Floats) -> Iterator[tuple[Floats, float]]:

@@ -214,3 +214,68 @@ def count_gaps(counted: Counted, window: Window) -> Integers:
     bins = np.searchsorted(borders, gaps, side="right") - 1
     counts = np.bincount(is_reply * len(borders) + bins, minlength=2 * len(borders))
     return counts.reshape(2, len(borders))
+
+
+def strength_borders(weight_max: float) -> Integers:
+    """Return the smallest strength of each bin in units, ascending (public).
+
+    The first bin is 0. The others are logarithmic, with two bins for each factor of 2, and the last
+    one is open.
+    """
+    largest = largest_amount(weight_max)
+    powers = np.arange(-2 * _DOUBLINGS, 2 * _DOUBLINGS + 1) / 2
+    borders = np.round(largest * 2.0**powers).astype(np.int64)
+    return np.unique(np.concatenate([[0, 1], borders]))
+
+
+def num_degree_classes(num_nodes: int) -> int:
+    """Return the number of classes of degrees that N nodes can have (public)."""
+    return (2 * num_nodes).bit_length() + 1
+
+
+class Strengths(NamedTuple):
+    """The amounts of nodes.
+
+    Attributes:
+        degrees: Class of the number of relations of each node, shape ``(N,)``.
+        sums: Units that it pays and gets, shape ``(N,)``.
+    """
+
+    degrees: Integers
+    sums: Integers
+
+
+def strengths_of(
+    pairs: Integers, is_first: NDArray[np.bool_], amounts: Integers, num_nodes: int
+) -> Strengths:
+    """Sum amounts by node.
+
+    Args:
+        pairs: Payer and payee of each transfer, shape ``(T, 2)``.
+        is_first: Whether a transfer is the first one of its pair, shape ``(T,)``.
+        amounts: Amounts in units, shape ``(T,)``.
+        num_nodes: Number of nodes N (public).
+    """
+    sums = np.zeros(num_nodes, dtype=np.int64)
+    for ends in pairs.T:
+        np.add.at(sums, ends, amounts)
+    degrees = np.bincount(pairs[is_first].ravel(), minlength=num_nodes)
+    return Strengths(np.frexp(degrees)[1].astype(np.int64), sums)
+
+
+def count_strengths(strengths: Strengths, nodes: slice, weight_max: float) -> Integers:
+    """Count nodes by the class of their degree and the bin of their strength.
+
+    Args:
+        strengths: Strengths of all nodes (private).
+        nodes: Nodes that are counted (public).
+        weight_max: Largest amount (public).
+
+    Returns:
+        Counts of shape ``(degree classes, bins)`` (private).
+    """
+    borders, classes = strength_borders(weight_max), num_degree_classes(len(strengths.sums))
+    bins = np.searchsorted(borders, strengths.sums[nodes], side="right") - 1
+    cells = strengths.degrees[nodes] * len(borders) + bins
+    counts = np.bincount(cells, minlength=classes * len(borders))
+    return counts.reshape(classes, len(borders))

@@ -7,6 +7,7 @@ from lightning_dpg.privacy.sensitivity.amounts import (
     amount_count_sensitivity,
     amount_sum_sensitivity,
     pair_number_sensitivity,
+    strength_sensitivity,
     transfer_number_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.attribute_moments import (
@@ -114,6 +115,7 @@ __all__ = [
     "relation_gap_sensitivity",
     "reported_label_sensitivity",
     "row_table_sensitivity",
+    "strength_sensitivity",
     "transfer_contact_sensitivity",
     "transfer_gap_sensitivity",
     "transfer_number_sensitivity",

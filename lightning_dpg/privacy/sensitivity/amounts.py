@@ -57,3 +57,18 @@ def transfer_number_sensitivity() -> int:
     of its new number, if that is not 0. No other pair moves.
     """
     return 2
+
+
+def strength_sensitivity(ends: int) -> int:
+    """L1 sensitivity of the number of nodes by degree and strength, in classes: 2 for each counted end.
+
+    The strength of a node is the sum of the amounts that it pays and gets, and its degree the number of
+    its relations. One relation, or one transfer, changes both of its two ends only. Each of these
+    leaves one cell at most and enters one other at most. So the degrees may be true ones here, the
+    number of transfers of a relation has no effect, and no amount needs a bound.
+
+    Args:
+        ends: Ends of a relation that are counted (public): both, or of a bipartite graph the one of the
+            side whose nodes are counted.
+    """
+    return 2 * ends

@@ -58,9 +58,10 @@ C = 100_000  # units
 def test_without_times_a_relation_is_one_amount():
     entries = plan(AMOUNTS)
     assert listed(entries) == [
-        ("num_edges", 1, 0.7),
-        ("amounts", 1, 0.15),
-        ("amount_sums", C, 0.15),
+        ("num_edges", 1, 0.6),
+        ("amounts", 1, 0.08),
+        ("amount_sums", C, 0.16),
+        ("strengths", 4, 0.16),
     ]
     assert {each.relation for each in entries} == {Relation.EDGE}
     assert entries[-1].record == "undirected edge with all its transfers and their amounts"
@@ -69,10 +70,11 @@ def test_without_times_a_relation_is_one_amount():
 def test_with_times_the_first_transfers_of_a_relation_count():
     entries = plan(BOUNDS, max_transfers=5)
     assert listed(entries) == [
-        ("num_edges", 1, 0.3),
+        ("num_edges", 1, 0.2),
         ("pair_numbers", 1, 0.4 * 0.15),
-        ("amounts", 5, 0.15),
-        ("amount_sums", 5 * C, 0.15),
+        ("amounts", 5, 0.08),
+        ("amount_sums", 5 * C, 0.16),
+        ("strengths", 4, 0.16),
         ("days", 5, 0.4 * 0.85 * 0.25),
         ("hours", 5, 0.4 * 0.85 * 0.15),
         ("gaps", 4, 0.4 * 0.85 * 0.35),
@@ -89,6 +91,7 @@ def test_under_one_transfer_all_of_them_count():
         ("pair_numbers", 2),
         ("amounts", 1),
         ("amount_sums", C),
+        ("strengths", 4),
         ("days", 1),
         ("hours", 1),
         ("gaps", 3),
@@ -99,7 +102,7 @@ def test_under_one_transfer_all_of_them_count():
     assert entries[0].public == {"proved for": "undirected edge"}
     assert math.fsum(each.event.epsilon for each in entries) == pytest.approx(1)
     several = plan(AMOUNTS, unit="transfer")
-    assert listed(several)[1] == ("pair_numbers", 2, pytest.approx(0.3 * 0.15))
+    assert listed(several)[1] == ("pair_numbers", 2, pytest.approx(0.4 * 0.15))
 
 
 def test_a_read_of_rows_protects_no_transfer():
@@ -157,7 +160,7 @@ def test_each_read_gets_the_noise_of_its_price(unit):
     method.ledger.observer = lambda key, value: noisy.setdefault(key, value)
     quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(method, real)
     reads = {each.key: each for each in method.ledger.entries}
-    for key in ("amounts", "days", "hours", "gaps", "new_pairs"):
+    for key in ("amounts", "strengths", "days", "hours", "gaps", "new_pairs"):
         size, scale = noisy[key].numel(), reads[key].sensitivity / reads[key].event.epsilon
         found = noisy[key].double().abs().mean()
         assert found == pytest.approx(scale, rel=5 / math.sqrt(size)), key

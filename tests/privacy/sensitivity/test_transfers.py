@@ -49,6 +49,17 @@ def amount_sums(counted):
     return counts.sum_amounts(counted.amounts, cells(counted), 4)
 
 
+def strength_counts(counted):
+    found = counts.strengths_of(counted.pairs, counted.is_first, counted.amounts, 3)
+    return counts.count_strengths(found, slice(0, 3), C)
+
+
+def side_strengths(counted):
+    """Of node 0 alone, to which each pair has one end."""
+    found = counts.strengths_of(counted.pairs, counted.is_first, counted.amounts, 3)
+    return counts.count_strengths(found, slice(0, 1), C)
+
+
 def without(table, pair):
     """All transfers of a pair come or go together, in both directions unless the graph is directed."""
     return tuple(row for row in table if row[0] not in pair)
@@ -74,11 +85,14 @@ def read(value, kind, most, table, has_times=True):
 
 K = 2
 RELATIONS = {"undirected": [{(0, 1), (1, 0)}, {(0, 2)}], "directed": [{pair} for pair in PAIRS]}
+DAYS_OF = partial(counts.count_days, window=WINDOW)
 BY_RELATION = [
     (amount_counts, bounds.amount_count_sensitivity(K), 2),
     (amount_sums, bounds.amount_sum_sensitivity(K, 70), 140),
+    (strength_counts, bounds.strength_sensitivity(2), 4),
+    (side_strengths, bounds.strength_sensitivity(1), 2),
     (partial(counts.count_numbers, most=K), bounds.pair_number_sensitivity(), 1),
-    (partial(counts.count_days, window=WINDOW), bounds.event_count_sensitivity(K), 2),
+    (DAYS_OF, bounds.event_count_sensitivity(K), 2),
     (partial(counts.count_hours, window=WINDOW), bounds.event_count_sensitivity(K), 2),
     (partial(counts.count_new_pairs, window=WINDOW), bounds.relation_contact_sensitivity(), 1),
     (partial(counts.count_gaps, window=WINDOW), bounds.relation_gap_sensitivity(K), 1),
@@ -86,8 +100,10 @@ BY_RELATION = [
 BY_TRANSFER = [
     (amount_counts, bounds.amount_count_sensitivity(1), 1),
     (amount_sums, bounds.amount_sum_sensitivity(1, 70), 70),
+    (strength_counts, bounds.strength_sensitivity(2), 4),
+    (side_strengths, bounds.strength_sensitivity(1), 2),
     (partial(counts.count_numbers, most=None), bounds.transfer_number_sensitivity(), 2),
-    (partial(counts.count_days, window=WINDOW), bounds.event_count_sensitivity(1), 1),
+    (DAYS_OF, bounds.event_count_sensitivity(1), 1),
     (partial(counts.count_hours, window=WINDOW), bounds.event_count_sensitivity(1), 1),
     (partial(counts.count_new_pairs, window=WINDOW), bounds.transfer_contact_sensitivity(), 2),
     (partial(counts.count_gaps, window=WINDOW), bounds.transfer_gap_sensitivity(), 3),
@@ -143,7 +159,7 @@ def test_a_window_of_the_data_is_found():
     def reads(table):
         first = min((time for _, time, _ in table), default=0) // counts.DAY * counts.DAY
         shifted = [(pair, time - first, amount) for pair, time, amount in table]
-        return read(BY_TRANSFER[3][0], "undirected", None, shifted)
+        return read(DAYS_OF, "undirected", None, shifted)
 
     assert largest_move(reads, TABLES, None) > bounds.event_count_sensitivity(1)
 
@@ -152,12 +168,10 @@ def test_a_cap_that_looks_at_other_pairs_is_found():
     """The first transfers of the whole table instead of those of each pair."""
 
     def reads(table):
-        return read(
-            BY_RELATION[3][0], "undirected", None, sorted(table, key=lambda row: row[1])[:2]
-        )
+        return read(DAYS_OF, "undirected", None, sorted(table, key=lambda row: row[1])[:2])
 
     assert largest_move(reads, TABLES, [{(0, 2)}]) > bounds.relation_contact_sensitivity()
-    kept = partial(read, BY_RELATION[3][0], "undirected", 1)
+    kept = partial(read, DAYS_OF, "undirected", 1)
     assert largest_move(kept, TABLES, [{(0, 2)}]) == bounds.event_count_sensitivity(1) == 1
 
 

@@ -7,13 +7,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.graph.amount_draws import draw_amounts, fitted_to_sums, shrunk_shares
+from lightning_dpg.graph.amount_draws import (
+    draw_amounts,
+    fitted_to_strengths,
+    fitted_to_sums,
+    shrunk_shares,
+)
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     Counted,
     amount_borders,
     count_amounts,
+    count_strengths,
     largest_amount,
+    strengths_of,
     sum_amounts,
 )
 from lightning_dpg.methods.planning import Reads
@@ -22,13 +29,19 @@ from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.bter import degree_classes, merged_classes
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.sensitivity import amount_count_sensitivity, amount_sum_sensitivity
+from lightning_dpg.privacy.sensitivity import (
+    amount_count_sensitivity,
+    amount_sum_sensitivity,
+    strength_sensitivity,
+)
 
 Integers = NDArray[np.int64]
 
-_SUM_SHARE = 0.5
+_SHARES = {"amounts": 0.2, "amount_sums": 0.4, "strengths": 0.4}
 # Transfers of a class of degrees per unit of noise and bin, below which classes are merged.
 _TRANSFERS_PER_NOISE = 2
+# Strengths and sums are fitted in turns.
+_ROUNDS = 2
 
 
 class EndClasses(NamedTuple):
@@ -89,7 +102,8 @@ class Amounts(nn.Module):
         sums: Noisy sums in units by other classes of payer and payee, ``(C, D)``.
         count_classes: Class of each end in the counts, shape ``(num_ends,)``.
         sum_classes: Class of each end in the sums, shape ``(num_ends,)``.
-        scales: Scales of the noise in both, shape ``(2,)``.
+        strengths: Noisy numbers of nodes by class of degree and bin of strength, ``(K, bins)``.
+        scales: Scales of the noise in the counts, the sums and the strengths, shape ``(3,)``.
     """
 
     def __init__(self) -> None:
@@ -98,35 +112,44 @@ class Amounts(nn.Module):
         self.sums: Tensor
         self.count_classes: Tensor
         self.sum_classes: Tensor
+        self.strengths: Tensor
         self.scales: Tensor
         self.register_buffer("counts", torch.empty(0, dtype=torch.double))
         self.register_buffer("sums", torch.empty(0, dtype=torch.double))
         self.register_buffer("count_classes", torch.empty(0, dtype=torch.long))
         self.register_buffer("sum_classes", torch.empty(0, dtype=torch.long))
-        self.register_buffer("scales", torch.zeros(2, dtype=torch.double))
+        self.register_buffer("strengths", torch.empty(0, dtype=torch.double))
+        self.register_buffer("scales", torch.zeros(3, dtype=torch.double))
         resize_own_buffers(self)
 
     @staticmethod
     def entries(facts: TransferFacts, epsilon: float) -> list[LedgerEntry]:
-        """Plan both reads, which spend epsilon."""
+        """Plan all three reads, which spend epsilon."""
         assert facts.bounds.weight_max is not None
         largest = largest_amount(facts.bounds.weight_max)
         return [
             facts.entry(
                 "amounts",
                 "transfers by amount and classes of payer and payee",
-                (1 - _SUM_SHARE) * epsilon,
+                _SHARES["amounts"] * epsilon,
                 amount_count_sensitivity,
                 facts.changes,
             ),
             facts.entry(
                 "amount_sums",
                 "sums of amounts by classes of payer and payee, in 1/100",
-                _SUM_SHARE * epsilon,
+                _SHARES["amount_sums"] * epsilon,
                 amount_sum_sensitivity,
                 facts.changes,
                 largest,
                 public={"largest amount": facts.bounds.weight_max},
+            ),
+            facts.entry(
+                "strengths",
+                "nodes by degree and sum of their amounts",
+                _SHARES["strengths"] * epsilon,
+                strength_sensitivity,
+                1 if facts.kind == "bipartite" else 2,
             ),
         ]
 
@@ -139,7 +162,7 @@ class Amounts(nn.Module):
         classes: Tensor | None,
         reads: Reads,
     ) -> None:
-        """Release both.
+        """Release all three.
 
         Args:
             method: The method, which pays.
@@ -165,7 +188,11 @@ class Amounts(nn.Module):
         self.sums = method.pay(of_sums, torch.from_numpy(sums)).double().view(by_class.sizes)
         self.count_classes = torch.from_numpy(by_degree.of_end)
         self.sum_classes = torch.from_numpy(by_class.of_end)
-        self.scales = torch.tensor([of_counts.scale, of_sums.scale], dtype=torch.double)
+        found = strengths_of(counted.pairs, counted.is_first, counted.amounts, space.num_nodes)
+        by_node = count_strengths(found, strength_nodes(space), weight_max)
+        self.strengths = method.pay(reads["strengths"], torch.from_numpy(by_node)).double()
+        scales = [reads[key].scale for key in _SHARES]
+        self.scales = torch.tensor(scales, dtype=torch.double)
 
     @property
     def total(self) -> float:
@@ -179,12 +206,52 @@ class Amounts(nn.Module):
         one = by_cell[classes[:, 0], classes[:, 1]]
         return one / (one + by_cell[classes[:, 1], classes[:, 0]])
 
-    def draw(self, ends: Integers, weight_max: float, rng: np.random.Generator) -> Integers:
-        """Draw amounts in units, given the ends of payer and payee: ``(T, 2)`` to ``(T,)``."""
+    def draw(
+        self,
+        pairs: Integers,
+        is_first: NDArray[np.bool_],
+        space: PairSpace,
+        weight_max: float,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Draw amounts in units.
+
+        Args:
+            pairs: Payer and payee of each transfer, shape ``(T, 2)``.
+            is_first: Whether a transfer is the first one of its pair, shape ``(T,)``.
+            space: Pairs of nodes (public).
+            weight_max: Largest amount (public).
+            rng: Source of random numbers.
+        """
+        ends = space.ends(torch.from_numpy(pairs)).numpy()
         counts, sums = self.counts.cpu().numpy(), self.sums.cpu().numpy()
         by_degree = EndClasses(self.count_classes.cpu().numpy(), counts.shape[:2])
         by_class = EndClasses(self.sum_classes.cpu().numpy(), sums.shape)
-        scales = self.scales.tolist()
-        flat = counts.reshape(by_degree.num_cells, -1)
-        drawn = draw_amounts(shrunk_shares(flat, scales[0]), by_degree.cells(ends), weight_max, rng)
-        return fitted_to_sums(drawn, by_class.cells(ends), sums.ravel(), scales[1], weight_max, rng)
+        of_counts, of_sums, of_strengths = self.scales.tolist()
+        flat = shrunk_shares(counts.reshape(by_degree.num_cells, -1), of_counts)
+        amounts, cells = (
+            draw_amounts(flat, by_degree.cells(ends), weight_max, rng),
+            by_class.cells(ends),
+        )
+        for _ in range(_ROUNDS):
+            amounts = fitted_to_strengths(
+                pairs,
+                is_first,
+                amounts,
+                strength_nodes(space),
+                self.strengths.cpu().numpy(),
+                of_strengths,
+                weight_max,
+                space.num_nodes,
+                rng,
+            )
+            amounts = fitted_to_sums(amounts, cells, sums.ravel(), of_sums, weight_max, rng)
+        return amounts
+
+
+def strength_nodes(space: PairSpace) -> slice:
+    """Return the nodes whose strengths are counted: all, or the larger side of a bipartite graph."""
+    if space.kind != "bipartite":
+        return slice(0, space.num_nodes)
+    part = max(space.parts, key=lambda part: part.stop - part.start)
+    return slice(part.start, part.stop)

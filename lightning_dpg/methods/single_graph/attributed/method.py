@@ -147,7 +147,7 @@ class Attributed(OneShotSynthesizer):
         domains: dict[str, list[str]] | None = None,
         unit: Unit = "relation",
         max_transfers: int = 10,
-        amount_share: float = 0.3,
+        amount_share: float = 0.4,
         time_share: float = 0.4,
         weight_max: float | None = None,
         time_window: str | None = None,

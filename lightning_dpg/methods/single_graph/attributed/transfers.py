@@ -145,9 +145,10 @@ class TransferPart(nn.Module):
         found = torch.from_numpy(pairs)
         amounts = None
         if weight_max is not None:
-            amounts = torch.from_numpy(
-                self.amounts.draw(space.ends(found).numpy(), weight_max, rng)
-            )
+            is_first = np.zeros(len(pairs), dtype=np.bool_)
+            is_first[np.cumsum(numbers) - numbers] = True
+            drawn = self.amounts.draw(pairs, is_first, space, weight_max, rng)
+            amounts = torch.from_numpy(drawn)
         return DrawnTransfers(
             found,
             amounts,

@@ -272,7 +272,7 @@ def value_columns(
             raise GraphFormatError(
                 f"{origin}: {problem} {value!r}\nthe columns are {shown(names)}\n"
                 "name the columns, or give their numbers: columns.weight and columns.time\n"
-                "(--data.columns.weight NAME --data.columns.time NAME)"
+                "(--weight NAME --time NAME)"
             )
         found.append(place)
     return tuple(found)

@@ -215,13 +215,12 @@ def test_sources_without_rows_are_refused():
     for source in ([("a", "b")], "karate", torch.eye(3).numpy()):
         with pytest.raises(Refusal, match="are for tables of edges"):
             read(source)
-    with pytest.raises(Refusal, match="EdgeListDataModule reads them from Parquet and CSV"):
+    with pytest.raises(Refusal, match="EdgeListDataModule reads them"):
         EdgeTableDataModule("pay.parquet", columns=COLUMNS)
 
 
-OPTIONS = ["--data.columns.weight", "amount", "--data.columns.weight_max", "50",
-           "--data.columns.time", "at", "--data.columns.time_window", "2026-01-01,2026-01-31",
-           "--data.undirected", "true"]  # fmt: skip
+OPTIONS = ["--weight", "amount", "--weight-max", "50", "--time", "at",
+           "--time-window", "2026-01-01,2026-01-31", "--undirected"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -239,7 +238,7 @@ def test_a_run_that_is_refused_spends_nothing_and_leaves_no_file(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pay.csv").write_text(f"payer,payee,amount,at\n{rows}\n")
-    assert main(["fit", "--config", "chung_lu", "--data.name", "pay.csv", *options]) == 2
+    assert main(["fit", "pay.csv", "--method", "chung_lu", "--epsilon", "1", *options]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") <= 6
     assert os.listdir(tmp_path) == ["pay.csv"]

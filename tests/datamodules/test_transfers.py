@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import os
 import random
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -93,6 +94,18 @@ def test_each_transfer_is_on_an_edge_and_each_edge_has_one(kind):
         assert pairs == set(map(tuple, records.edges.tolist()))
     assert "the largest amount of a transfer that counts, 50" in data.assumptions
     assert "the days of the transfers, 2026-01-01 to 2026-01-31" in data.assumptions
+
+
+def test_a_row_less_changes_no_other_row():
+    table = table_of(rows=40)
+    whole = Counter(rows_of(read(table, nodes=NAMES)))
+    lost = Counter()
+    for row in table.index:
+        rest = Counter(rows_of(read(table.drop(index=row), nodes=NAMES)))
+        assert not rest - whole
+        lost += whole - rest
+    assert lost == whole
+    assert 0 < whole.total() < len(table)
 
 
 def test_ends_of_a_bipartite_graph_are_a_left_and_a_right_node():

@@ -215,6 +215,14 @@ def test_a_table_without_amounts_is_refused_before_it_is_read(tmp_path):
             read(source)
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    table = frame().rename(columns={"at": "amount"})
+    table.to_csv(tmp_path / "pay.csv", index=False)
+    for source in (table, tmp_path / "pay.csv"):
+        with pytest.raises(Refusal, match="two columns have the name 'amount'"):
+            read(source, {"weight": "amount", "weight_max": 5})
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -169,8 +169,8 @@ class EdgeTableDataModule(EdgeListDataModule):
         if self.columns.transfers is not None:
             raise GraphFormatError(
                 "columns.weight and columns.time are not read from tables of databases\n"
-                "EdgeListDataModule reads them from Parquet and CSV: write the table to such a file,\n"
-                "and set --data EdgeListDataModule --data.name FILE, or leave both columns out"
+                "a single Parquet or CSV file, a DataFrame: EdgeListDataModule reads them from these\n"
+                "write the table to such a file, or leave both columns out"
             )
         self.table = table
         self.where = where

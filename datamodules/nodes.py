@@ -188,7 +188,7 @@ class Columns:
                 if getattr(self, column) is None:
                     raise Refusal(
                         f"columns.{name} is set, and columns.{column} names no column\n"
-                        f"name it (--data.columns.{column} NAME), or leave columns.{name} out"
+                        f"name it (--{column} NAME), or leave columns.{name} out"
                     )
                 check(value)
 
@@ -261,9 +261,9 @@ def _bound(bound: float | None) -> float:
     if bound is None:
         raise Refusal(
             "columns.weight_max is missing: the largest amount that counts; larger ones are clipped\n"
-            "set it (--data.columns.weight_max 1000) from public knowledge, such as a limit of a "
-            "payment or\na usual salary. A number that was looked up in the data would be a read that "
-            "nobody pays.\nTotals lose what is clipped, and the noise of totals grows with the bound"
+            "set it (--weight-max 1000) from public knowledge, such as a limit of a payment or a usual\n"
+            "salary. A number that was looked up in the data would be a read that nobody pays.\n"
+            "Totals lose what is clipped, and the noise of totals grows with the bound"
         )
     cents = bound * AMOUNT_UNIT if 0 < bound <= _MOST else 0.0
     if cents < 1 or abs(cents - round(cents)) > 1e-6:
@@ -282,10 +282,9 @@ def _window(days: Days | None) -> tuple[datetime, datetime]:
     """
     if days is None:
         raise Refusal(
-            "columns.time_window is missing: the first and the last day of the data; rows of other days "
-            "are left out\nset it (--data.columns.time_window 2026-01-01,2026-06-30) from public "
-            "knowledge, such as the\nquarter of the export. Days that were looked up in the data would be "
-            "a read that nobody pays"
+            "columns.time_window is missing: the first and last day of the data; others are left out\n"
+            "set it (--time-window 2026-01-01,2026-06-30) from public knowledge, such as the quarter of\n"
+            "the export. Days that were looked up in the data would be a read that nobody pays"
         )
     texts = [str(day).strip() for day in (days.split(",") if isinstance(days, str) else days)]
     try:

@@ -167,8 +167,8 @@ class Transfers(NamedTuple):
     equal transfers in any order give equal tensors.
 
     Attributes:
-        pairs: Payer and payee of each transfer (private), numbers of nodes, shape ``(T, 2)``. Those
-            of a node to itself are left out.
+        pairs: Payer and payee of each transfer (private), numbers of nodes, shape ``(T, 2)``; in a
+            bipartite graph the left and the right node. Those of a node to itself are left out.
         amounts: Amount of each transfer in units of 1 / :data:`AMOUNT_UNIT`, from 0 to C (private),
             shape ``(T,)``: larger ones are clipped. None without amounts.
         times: Seconds of each transfer since the beginning of the window (private), shape ``(T,)``:

@@ -260,19 +260,24 @@ def value_columns(
         pair: The columns of the ids.
 
     Raises:
-        GraphFormatError: If there is no such column, or if it is asked for twice or holds ids.
+        GraphFormatError: If there is no such column, if it is asked for twice or holds ids, or if two
+            columns have its name.
     """
     found: list[int] = []
     for value in values:
         place = names.index(value) if value in names else -1
         if place < 0 and value.isdecimal() and 0 < int(value) <= len(names):
             place = int(value) - 1
-        if place < 0 or place in (*pair, *found):
-            problem = "no column" if place < 0 else "ids, or amounts and times, in one column"
+        problem = "no column" if place < 0 else ""
+        if place in (*pair, *found):
+            problem = "ids, or amounts and times, in one column"
+        if list(names).count(value) > 1:
+            problem = "two columns have the name"
+        if problem:
             raise GraphFormatError(
                 f"{origin}: {problem} {value!r}\nthe columns are {shown(names)}\n"
                 "name the columns, or give their numbers: columns.weight and columns.time\n"
-                "(--data.columns.weight NAME --data.columns.time NAME)"
+                "(--weight NAME --time NAME)"
             )
         found.append(place)
     return tuple(found)

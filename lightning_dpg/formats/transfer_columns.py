@@ -136,8 +136,7 @@ def read_values(
         raise GraphFormatError(
             f"{origin}: no row is a transfer; outside of the window: {num_outside:,}, without an "
             f"amount or a time: {num_absent:,}\nexpected rows of the days in columns.time_window\n"
-            "set it to the days that the table is meant to hold (--data.columns.time_window "
-            "FIRST,LAST)"
+            "set it to the days that the table is meant to hold (--time-window FIRST,LAST)"
         )
     parts = [f"; rows of transfers: {int(keep.sum()):,}"]
     if amounts is not None and given.weight_max is not None:
@@ -230,7 +229,7 @@ def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
         texts = [str(cell).strip() for cell in cells]
         is_absent = np.array([is_missing(text) for text in texts], dtype=bool)
         seconds, is_zoned = _of_texts(texts, is_absent, given, place)
-    return _Numbers(_on_the_wall(seconds, is_zoned, is_absent, given, place), is_absent)
+    return _Numbers(_on_the_wall(cells, seconds, is_zoned, is_absent, given, place), is_absent)
 
 
 def _of_texts(
@@ -309,12 +308,13 @@ def _refuse_text(text: str, given: TransferColumns, where: str) -> NoReturn:
     raise GraphFormatError(
         f"{where}: {_shown(text)} in column {given.time!r} is no day and time that is read unasked\n"
         "expected 2026-01-31 or 2026-01-31 14:05:00 in all rows, with or without a zone such as +01:00\n"
-        f"or say how all rows are written: --data.columns.time_format\n{ways}\n"
+        f"or say how all rows are written, by columns.time_format (--time-format):\n{ways}\n"
         "an empty cell makes its row no transfer"
     )
 
 
 def _on_the_wall(
+    cells: NDArray[Any] | Sequence[str],
     seconds: NDArray[np.int64],
     is_zoned: NDArray[np.bool_],
     is_absent: NDArray[np.bool_],
@@ -330,25 +330,29 @@ def _on_the_wall(
     rows = np.flatnonzero(~is_absent)
     if not len(rows):
         return seconds
+
+    def first_cell(found: NDArray[np.int64]) -> str:
+        row = int(found[0])
+        return f"{place(row)}: {_shown(cells[row])} in column {given.time!r}"
+
     zoned, odd = bool(is_zoned[rows[0]]), rows[is_zoned[rows] != is_zoned[rows[0]]]
     if len(odd):
         raise GraphFormatError(
-            f"{place(int(odd[0]))}: a time in column {given.time!r} {'without' if zoned else 'with'} a "
-            f"zone, and rows before it {'have' if zoned else 'are without'} one\n"
+            f"{first_cell(odd)} has {'no' if zoned else 'a'} zone, and rows before it "
+            f"{'have one' if zoned else 'have none'}\n"
             "expected a zone in all rows, or in none\nwrite the zone of each stamp, such as "
             "2026-01-31 14:05+01:00, or write all of them by one clock"
         )
     if zoned and given.zone is None:
         raise GraphFormatError(
-            f"{place(int(rows[0]))}: the times in column {given.time!r} are moments with a zone, and "
-            "the days and hours of a release are those of one clock\nname its zone: "
-            "--data.columns.time_zone Europe/Berlin, or UTC"
+            f"{first_cell(rows)} is a moment with a zone, or counted in UTC\n"
+            "expected columns.time_zone: the days and hours of a release are those of one clock\n"
+            "name its zone (--time-zone Europe/Berlin, or UTC)"
         )
     if not zoned and given.zone is not None:
         raise GraphFormatError(
-            f"{place(int(rows[0]))}: the times in column {given.time!r} have no zone, and "
-            f"columns.time_zone is {given.zone.key}\nleave it out: times without a zone are taken as "
-            "they are written"
+            f"{first_cell(rows)} has no zone, and columns.time_zone is {given.zone.key}\n"
+            "leave it out: times without a zone are taken as they are written"
         )
     if given.zone is None or given.window is None:
         return seconds

@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import os
 import random
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -93,6 +94,18 @@ def test_each_transfer_is_on_an_edge_and_each_edge_has_one(kind):
         assert pairs == set(map(tuple, records.edges.tolist()))
     assert "the largest amount of a transfer that counts, 50" in data.assumptions
     assert "the days of the transfers, 2026-01-01 to 2026-01-31" in data.assumptions
+
+
+def test_a_row_less_changes_no_other_row():
+    table = table_of(rows=40)
+    whole = Counter(rows_of(read(table, nodes=NAMES)))
+    lost = Counter()
+    for row in table.index:
+        rest = Counter(rows_of(read(table.drop(index=row), nodes=NAMES)))
+        assert not rest - whole
+        lost += whole - rest
+    assert lost == whole
+    assert 0 < whole.total() < len(table)
 
 
 def test_ends_of_a_bipartite_graph_are_a_left_and_a_right_node():
@@ -215,13 +228,12 @@ def test_sources_without_rows_are_refused():
     for source in ([("a", "b")], "karate", torch.eye(3).numpy()):
         with pytest.raises(Refusal, match="are for tables of edges"):
             read(source)
-    with pytest.raises(Refusal, match="EdgeListDataModule reads them from Parquet and CSV"):
+    with pytest.raises(Refusal, match="EdgeListDataModule reads them"):
         EdgeTableDataModule("pay.parquet", columns=COLUMNS)
 
 
-OPTIONS = ["--data.columns.weight", "amount", "--data.columns.weight_max", "50",
-           "--data.columns.time", "at", "--data.columns.time_window", "2026-01-01,2026-01-31",
-           "--data.undirected", "true"]  # fmt: skip
+OPTIONS = ["--weight", "amount", "--weight-max", "50", "--time", "at",
+           "--time-window", "2026-01-01,2026-01-31", "--undirected"]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -239,7 +251,7 @@ def test_a_run_that_is_refused_spends_nothing_and_leaves_no_file(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pay.csv").write_text(f"payer,payee,amount,at\n{rows}\n")
-    assert main(["fit", "--config", "chung_lu", "--data.name", "pay.csv", *options]) == 2
+    assert main(["fit", "pay.csv", "--method", "chung_lu", "--epsilon", "1", *options]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") <= 6
     assert os.listdir(tmp_path) == ["pay.csv"]

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+import re
 
 import pandas as pd
 import pytest
@@ -161,7 +162,7 @@ def test_moments_with_a_zone_are_those_of_the_named_clock(tmp_path):
     for source in (table, tmp_path / "pay.parquet"):
         data = read(source, COLUMNS | {"time_zone": "Europe/Berlin"})
         assert [row[3] for row in rows_of(data)] == wanted
-        with pytest.raises(Refusal, match=r"row 0 .*moments with a zone"):
+        with pytest.raises(Refusal, match=r"row 0 .*is a moment with a zone"):
             read(source)
 
 
@@ -182,9 +183,9 @@ GOOD = "a,b,1,2026-01-01 10:00\n"
         ("a,b,1,2026-02-30 10:00", {}, ["'2026-02-30 10:00'", "no day and time"]),
         ("a,b,1,2026-01-01 24:00", {}, ["'2026-01-01 24:00'", "no day and time"]),
         ("a,b,1,2026-01-01", {}, ["'2026-01-01'", "one form in all rows"]),
-        ("a,b,1,2026-01-01 10:00+01:00", {}, ["with a zone", "rows before it are without one"]),
+        ("a,b,1,2026-01-01 10:00+01:00", {}, ["'2026-01-01 10:00+01:00'", "has a zone, and rows before it have none"]),
         ("a,b,1,2026-01-01 11:00", {"time_format": "%d.%m.%Y"}, ["'%d.%m.%Y'", "2026-01-01 10:00"]),
-        ("a,b,1,2026-01-01 11:00", {"time_zone": "UTC"}, ["have no zone", "leave it out"]),
+        ("a,b,1,2026-01-01 11:00", {"time_zone": "UTC"}, ["'2026-01-01 10:00'", "has no zone", "leave it out"]),
         ("a,b,1,2026-01-01 11:00", {"time_format": "unix"}, ["number of seconds"]),
         ("a,b,1,2026-01-01 11:00", {"weight": "eur"}, ["no column 'eur'", "'payer'", "'amount'"]),
         ("a,b,1,2026-01-01 11:00", {"time": "when"}, ["no column 'when'", "columns.time"]),
@@ -212,6 +213,14 @@ def test_a_table_without_amounts_is_refused_before_it_is_read(tmp_path):
     for source in (table, tmp_path / "pay.csv"):
         with pytest.raises(Refusal, match="no column 'amount'\nthe columns are 'payer', 'payee'"):
             read(source)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    table = frame().rename(columns={"at": "amount"})
+    table.to_csv(tmp_path / "pay.csv", index=False)
+    for source in (table, tmp_path / "pay.csv"):
+        with pytest.raises(Refusal, match="two columns have the name 'amount'"):
+            read(source, {"weight": "amount", "weight_max": 5})
 
 
 @pytest.mark.parametrize(
@@ -247,4 +256,4 @@ def test_bounds_are_public_settings_and_refused_before_a_file_is_read(settings, 
     assert len(str(refusal.value).splitlines()) <= 4
     if "missing" in said:
         assert "public knowledge" in str(refusal.value)
-        assert "--data.columns." in str(refusal.value)
+        assert re.search(r"\(--(weight-max|time-window) ", str(refusal.value))

@@ -5,6 +5,7 @@ from datetime import datetime
 import torch
 
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import TransferBounds, Transfers
 
 WINDOW = datetime(2022, 1, 3), datetime(2022, 1, 30)  # four weeks from a Monday
@@ -36,16 +37,12 @@ def transfers_of(edges, bounds=BOUNDS, number=None):
 
 
 class TransferDataModule(EdgeListDataModule):
-    """One graph with given transfers, or with those of :func:`transfers_of` on its edges."""
+    """One graph with the transfers of :func:`transfers_of` on its edges."""
 
-    def __init__(self, graph, transfers=None, bounds=BOUNDS, number=None, **settings):
+    def __init__(self, graph, bounds=BOUNDS, number=None, **settings):
         super().__init__(graph, **settings)
-        self.given, self.bounds, self.number = transfers, bounds, number
+        self.bounds, self.number = bounds, number
 
-    @property
-    def records(self):
-        records = super().records
-        records.transfers = self.given
-        if self.given is None:
-            records.transfers = transfers_of(records.edges, self.bounds, self.number)
-        return records
+    def _add_transfers(self, reading):
+        edges = space_of(reading.graph).edges(reading.graph)
+        self.transfers = transfers_of(edges, self.bounds, self.number)

@@ -29,7 +29,7 @@ from tests.transfers import BOUNDS, LENGTH, WINDOW, TransferDataModule
 
 GRAPH = nx.gnm_random_graph(60, 240, seed=0)
 AMOUNTS, TIMES = TransferBounds(1000.0, None), TransferBounds(None, WINDOW)
-DATES = "2022-01-03T00:00:00,2022-01-30T00:00:00"
+DATES = "2022-01-03,2022-01-30"
 
 
 def data(bounds=BOUNDS, graph=GRAPH, **settings):

@@ -110,4 +110,4 @@ def window_from(text: str | None) -> tuple[datetime, datetime] | None:
 
 def window_text(window: tuple[datetime, datetime] | None) -> str | None:
     """Return a window as a plain value, which :func:`window_from` reads."""
-    return None if window is None else ",".join(day.isoformat() for day in window)
+    return None if window is None else ",".join(day.date().isoformat() for day in window)

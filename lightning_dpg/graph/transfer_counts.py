@@ -245,6 +245,14 @@ class Strengths(NamedTuple):
     sums: Integers
 
 
+def node_sums(pairs: Integers, amounts: Integers, num_nodes: int) -> Integers:
+    """Sum the amounts that each node pays and gets: shapes ``(T, 2)`` and ``(T,)`` to ``(N,)``."""
+    sums = np.zeros(num_nodes, dtype=np.int64)
+    for ends in pairs.T:
+        np.add.at(sums, ends, amounts)
+    return sums
+
+
 def strengths_of(
     pairs: Integers, is_first: NDArray[np.bool_], amounts: Integers, num_nodes: int
 ) -> Strengths:
@@ -256,10 +264,8 @@ def strengths_of(
         amounts: Amounts in units, shape ``(T,)``.
         num_nodes: Number of nodes N (public).
     """
-    sums = np.zeros(num_nodes, dtype=np.int64)
-    for ends in pairs.T:
-        np.add.at(sums, ends, amounts)
     degrees = np.bincount(pairs[is_first].ravel(), minlength=num_nodes)
+    sums = node_sums(pairs, amounts, num_nodes)
     return Strengths(np.frexp(degrees)[1].astype(np.int64), sums)
 
 

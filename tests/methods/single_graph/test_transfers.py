@@ -229,5 +229,5 @@ def test_what_it_cannot_learn_is_refused():
 def test_a_graph_without_edges_has_no_transfers(exact):
     method, none = exact.method, torch.empty(0, 2, dtype=torch.long)
     rng = np.random.default_rng(0)
-    drawn = method.transfers.draw(none, method.space, method._facts, 0, rng)
+    drawn = method.transfers.draw(none, method.space, method.facts, 0, rng)
     assert drawn.pairs.shape == (0, 2) and len(drawn.times) == len(drawn.amounts) == 0

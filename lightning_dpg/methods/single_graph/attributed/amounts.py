@@ -80,7 +80,8 @@ def degree_ends(degrees: Integers, space: PairSpace, least: float) -> EndClasses
     for part in space.parts:
         own = slice(part.start, part.stop)
         classes = degree_classes(degrees[own])
-        groups = merged_classes(np.bincount(classes, degrees[own], minlength=1), least)
+        sizes_of = np.bincount(classes, degrees[own], minlength=1).astype(np.float64)
+        groups = merged_classes(sizes_of, least)
         of_end[own] = groups[classes]
         sizes.append(int(groups.max()) + 1)
     return EndClasses(of_end, (sizes[0], sizes[-1]))

@@ -32,12 +32,12 @@ from lightning_dpg.graph.transfer_counts import (
     count_gaps,
     count_hours,
     count_new_pairs,
-    counted_transfers,
     largest_amount,
     node_sums,
     window_of,
 )
 from lightning_dpg.interfaces import AMOUNT_UNIT, Transfers
+from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
 from lightning_dpg.metrics.transfers import (
     curve_distance,
     growth_distance,
@@ -228,8 +228,7 @@ def compared(real: Real, drawn: Transfers) -> dict[str, float]:
     if real.transfers.bounds.window is not None:
         window = window_of(*real.transfers.bounds.window)
         mine, yours = (
-            curves(counted_transfers(each, real.kind, None), window)
-            for each in (drawn, real.transfers)
+            curves(counted_of(each, real.kind, None), window) for each in (drawn, real.transfers)
         )
         scores |= {name: curve_distance(yours[name], mine[name]) for name in mine}
         scores["growth"] = growth_distance(yours["days"], mine["days"])

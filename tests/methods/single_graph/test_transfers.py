@@ -17,11 +17,11 @@ from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.graph.transfer_counts import (
     amount_borders,
     count_days,
-    counted_transfers,
     window_of,
 )
 from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods import Attributed
+from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.training import quiet_trainer
@@ -144,10 +144,7 @@ def test_without_noise_totals_and_days_are_those_of_the_data(exact):
     assert int(drawn.amounts.sum()) == pytest.approx(int(transfers.amounts.sum()), rel=0.01)
     held = transfers._replace(pairs=drawn.pairs, amounts=drawn.amounts, times=drawn.times)
     window = window_of(*WINDOW)
-    days = [
-        count_days(counted_transfers(each, "undirected", None), window)
-        for each in (held, transfers)
-    ]
+    days = [count_days(counted_of(each, "undirected", None), window) for each in (held, transfers)]
     ours, theirs = (each / each.sum() for each in days)
     assert np.abs(ours - theirs).sum() / 2 < 0.03
 

@@ -5,7 +5,13 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.graph.transfer_counts import Window, window_of
+from lightning_dpg.graph.transfer_counts import (
+    Counted,
+    Window,
+    counted_transfers,
+    largest_amount,
+    window_of,
+)
 from lightning_dpg.interfaces import HoldsTransfers, TransferBounds, Transfers
 from lightning_dpg.privacy.events import (
     RECORDS,
@@ -26,6 +32,25 @@ def relation_of(unit: Unit) -> Relation:
 def transfers_of(records: object) -> Transfers | None:
     """Return the transfers that records hold (private); None without amounts and times."""
     return records.transfers if isinstance(records, HoldsTransfers) else None
+
+
+def counted(transfers: Transfers, kind: Kind, most: int | None) -> Counted:
+    """Choose the transfers that count, see :func:`counted_transfers`.
+
+    Args:
+        transfers: All transfers (private), with their public bounds.
+        kind: Kind of the graph (public).
+        most: Number k of transfers of a pair that count; None for all.
+    """
+    weight_max = transfers.bounds.weight_max
+    return counted_transfers(
+        transfers.pairs.numpy(),
+        None if transfers.amounts is None else transfers.amounts.numpy(),
+        None if transfers.times is None else transfers.times.numpy(),
+        kind=kind,
+        most=most,
+        largest=0 if weight_max is None else largest_amount(weight_max),
+    )
 
 
 class TransferFacts(NamedTuple):

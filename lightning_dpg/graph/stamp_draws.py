@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 _SESSION = 900  # seconds
 _LARGEST_POWER = 6.0
 _BISECTIONS = 40
-_EXCHANGES = 200
+_EXCHANGES = 100
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
@@ -208,9 +208,11 @@ def _draw_gaps(
         ordered = follows[is_long][np.lexsort((gaps[follows[is_long]], pairs[follows[is_long]]))]
         is_last = np.append(pairs[ordered[1:]] != pairs[ordered[:-1]], True)
         longest = ordered[is_last]
-        others = rng.choice(follows, len(longest), replace=False)
-        is_other = ~np.isin(others, longest)
-        one, other = longest[is_other], others[is_other]
+        other, place = np.unique(
+            follows[rng.integers(0, len(follows), len(longest))], return_index=True
+        )
+        is_other = ~np.isin(other, longest)
+        one, other = longest[place[is_other]], other[is_other]
         for values in (gaps, is_reply):
             values[one], values[other] = values[other].copy(), values[one].copy()
     spans = np.bincount(pairs, gaps, minlength=len(numbers))

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import (
+    DAY,
     Counted,
     Window,
     counted_transfers,
@@ -42,11 +43,21 @@ def counted(transfers: Transfers, kind: Kind, most: int | None) -> Counted:
         kind: Kind of the graph (public).
         most: Number k of transfers of a pair that count; None for all.
     """
-    weight_max = transfers.bounds.weight_max
+    weight_max, window = transfers.bounds
+    pairs, amounts, times = (
+        None if values is None else values.numpy()
+        for values in (transfers.pairs, transfers.amounts, transfers.times)
+    )
+    assert pairs is not None
+    if times is not None and window is not None:
+        # Data modules leave other rows out. From records of a user's own they would show in shapes.
+        inside = (times >= 0) & (times < window_of(*window).days * DAY)
+        pairs, times = pairs[inside], times[inside]
+        amounts = None if amounts is None else amounts[inside]
     return counted_transfers(
-        transfers.pairs.numpy(),
-        None if transfers.amounts is None else transfers.amounts.numpy(),
-        None if transfers.times is None else transfers.times.numpy(),
+        pairs,
+        amounts,
+        times,
         kind=kind,
         most=most,
         largest=0 if weight_max is None else largest_amount(weight_max),

@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 _SESSION = 900  # seconds
 _LARGEST_POWER = 6.0
 _BISECTIONS = 40
-_EXCHANGES = 100
+_EXCHANGES = 50
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
@@ -186,8 +186,8 @@ def _draw_gaps(
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Draw the gap before each transfer, 0 before the first one of a pair, and whether it replies.
 
-    The gaps of a pair fit into the window: the largest ones of a pair that lasts too long change
-    places with random ones of others, and what remains is shortened.
+    The gaps of a pair fit into the window: large ones of a pair that lasts too long change places with
+    random ones, and what remains is shortened.
     """
     borders, length = gap_borders(window), window.days * DAY
     is_first = np.ones(len(pairs), dtype=np.bool_)
@@ -202,17 +202,14 @@ def _draw_gaps(
     is_reply[follows] = places >= len(borders)
     for _ in range(_EXCHANGES):
         spans = np.bincount(pairs, gaps, minlength=len(numbers))
-        is_long = spans[pairs[follows]] >= length
-        if not is_long.any():
+        # A pair that lasts too long has a gap above its even share of the window.
+        too_large = np.flatnonzero((spans >= length)[pairs] & (gaps * numbers[pairs] > length))
+        if not len(too_large):
             break
-        ordered = follows[is_long][np.lexsort((gaps[follows[is_long]], pairs[follows[is_long]]))]
-        is_last = np.append(pairs[ordered[1:]] != pairs[ordered[:-1]], True)
-        longest = ordered[is_last]
-        other, place = np.unique(
-            follows[rng.integers(0, len(follows), len(longest))], return_index=True
-        )
-        is_other = ~np.isin(other, longest)
-        one, other = longest[place[is_other]], other[is_other]
+        drawn_places = follows[rng.integers(0, len(follows), len(too_large))]
+        other, place = np.unique(drawn_places, return_index=True)
+        is_other = ~np.isin(other, too_large)
+        one, other = too_large[place[is_other]], other[is_other]
         for values in (gaps, is_reply):
             values[one], values[other] = values[other].copy(), values[one].copy()
     spans = np.bincount(pairs, gaps, minlength=len(numbers))

@@ -29,6 +29,7 @@ Integers = NDArray[np.int64]
 _SESSION = 900  # seconds
 _LARGEST_POWER = 6.0
 _BISECTIONS = 40
+_LEAST_MEAN = 0.9  # of the released one
 _EXCHANGES = 50
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
@@ -83,7 +84,8 @@ def draw_numbers(
 
     With an open last bin, the bins from the first one within the noise on are left out: few pairs of
     many transfers would decide on the number of all transfers. In bins of several numbers, a number x has a probability in proportion to :math:`x^{-a}`, where a is
-    fitted so that the mean is the released one.
+    fitted so that the mean is the released one. If the bins do not allow this mean, all numbers are one
+    bin.
 
     Args:
         noisy: Noisy counts of pairs in the bins of :func:`number_borders`.
@@ -104,18 +106,22 @@ def draw_numbers(
     by_bin = shares(np.where(np.logical_or.accumulate(is_within_noise), 0, noisy))
     numbers = np.arange(1, 2 * borders[-1])
     bins = np.searchsorted(borders, numbers, side="right") - 1
+    found = _of_mean(numbers, bins, by_bin, mean)
+    if numbers @ found < _LEAST_MEAN * mean:
+        found = _of_mean(numbers, np.zeros_like(bins), np.ones(1), mean)
+    return rng.permutation(numbers[even_draws(found, count, rng)])
 
-    def of_power(power: float) -> Floats:
-        weights = numbers ** -float(power)
-        found: Floats = by_bin[bins] * weights / np.bincount(bins, weights)[bins]
-        return found
 
-    low, high = -_LARGEST_POWER, _LARGEST_POWER
+def _of_mean(numbers: Integers, bins: Integers, by_bin: Floats, mean: float) -> Floats:
+    """Return probabilities of numbers that have the shares of bins, and nearly a mean."""
+    low, high, found = -_LARGEST_POWER, _LARGEST_POWER, np.zeros(len(numbers))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        is_large = numbers @ of_power(middle) > mean
+        weights = numbers**-middle
+        found = by_bin[bins] * weights / np.bincount(bins, weights)[bins]
+        is_large = numbers @ found > mean
         low, high = (middle, high) if is_large else (low, middle)
-    return rng.permutation(numbers[even_draws(of_power(low), count, rng)])
+    return found
 
 
 def draw_stamps(

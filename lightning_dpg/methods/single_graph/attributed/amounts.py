@@ -89,10 +89,13 @@ def degree_ends(degrees: Integers, space: PairSpace, least: float) -> EndClasses
 
 def public_ends(classes: Tensor, space: PairSpace) -> EndClasses:
     """Return public classes of nodes, of shape ``(N,)`` and -1 for none, as classes of ends."""
-    own = classes.cpu().numpy().astype(np.int64) + 1
-    of_end = np.concatenate([own, own]) if space.num_ends > len(own) else own
-    size = int(own.max(initial=0)) + 1
-    return EndClasses(of_end, (size, size))
+    own = classes.cpu().numpy().astype(np.int64)
+    of_end, sizes = np.zeros(space.num_ends, dtype=np.int64), list[int]()
+    for part in space.parts:  # that of the in-degrees has the numbers of nodes once more
+        nodes = np.arange(part.start, part.stop) % len(own)
+        known, of_end[part.start : part.stop] = np.unique(own[nodes], return_inverse=True)
+        sizes.append(len(known))
+    return EndClasses(of_end, (sizes[0], sizes[-1]))
 
 
 class Amounts(nn.Module):
@@ -195,10 +198,10 @@ class Amounts(nn.Module):
         scales = [reads[key].scale for key in _SHARES]
         self.scales = torch.tensor(scales, dtype=torch.double)
 
-    @property
-    def total(self) -> float:
-        """Released number of counted transfers."""
-        return float(self.counts.sum())
+    def totals(self) -> list[tuple[float, float]]:
+        """Return the released number of counted transfers, with its variance."""
+        scale = float(self.scales[0])
+        return [(float(self.counts.sum()), 2 * scale**2 * self.counts.numel())]
 
     def directions(self, ends: Integers) -> NDArray[np.float64]:
         """Return the share of transfers in the direction of pairs of ends, ``(M, 2)`` to ``(M,)``."""

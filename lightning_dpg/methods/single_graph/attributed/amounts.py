@@ -13,6 +13,7 @@ from lightning_dpg.graph.amount_draws import (
     fitted_to_sums,
     shrunk_shares,
 )
+from lightning_dpg.graph.degree_repair import degrees_by_classes
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     Counted,
@@ -202,6 +203,18 @@ class Amounts(nn.Module):
         """Return the released number of counted transfers, with its variance."""
         scale = float(self.scales[0])
         return [(float(self.counts.sum()), 2 * scale**2 * self.counts.numel())]
+
+    def degrees(self, released: Integers, space: PairSpace, rng: np.random.Generator) -> Integers:
+        """Change released degrees ``(num_ends,)`` to the released numbers of nodes by degree.
+
+        Those of a directed graph stay: the numbers are by all edges of a node.
+        """
+        if space.kind == "directed":
+            return released
+        found, nodes, by_node = released.copy(), strength_nodes(space), self.strengths.cpu().numpy()
+        variance = 2 * float(self.scales[2]) ** 2 * by_node.shape[1]
+        found[nodes] = degrees_by_classes(released[nodes], by_node.sum(axis=1), variance, rng)
+        return found
 
     def directions(self, ends: Integers) -> NDArray[np.float64]:
         """Return the share of transfers in the direction of pairs of ends, ``(M, 2)`` to ``(M,)``."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import attach
+from lightning_dpg.graph.degree_repair import with_degrees
 from lightning_dpg.graph.drawn_rows import DrawnRows, attach_rows
 from lightning_dpg.graph.drawn_transfers import attach_transfers
 from lightning_dpg.graph.exact_mixing import (
@@ -108,7 +109,9 @@ class Attributed(OneShotSynthesizer):
     node given the class of its degree; whole rows are exchanged within classes, and then edges rewired
     without a change of degrees, until the mixing is as close to the released one as its noise allows.
     Amounts are drawn by the classes of their ends, where bins within the noise become those of all
-    transfers, and multiplied until sums and the strengths of nodes are as released. Times come from
+    transfers, and multiplied until sums and the strengths of nodes are as released. Edges of the
+    structure ``chung_lu`` move first, until the degrees are the released ones, see
+    :func:`with_degrees`. Times come from
     renewal: each pair begins on a day of the curve of new pairs and goes on by the curve of gaps. Then
     sessions move to the ranks of the curves of days and hours, see :func:`draw_stamps`.
 
@@ -434,6 +437,12 @@ class Attributed(OneShotSynthesizer):
         """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
         edges = self.structure.sample_edges(generator).cpu().numpy()
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        if self.has_transfers and self.hparams["structure"] == "chung_lu":
+            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
+            degrees = self._released_degrees()
+            if self.hparams["weight_max"] is not None:
+                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
+            edges = with_degrees(edges, degrees, self.space, rng)
         if not self.has_rows:
             return torch.from_numpy(edges), None, rng
         groups = self.groups(np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"]))

@@ -28,9 +28,18 @@ from lightning_dpg.evaluation.row_quality import (
     row_figures,
     row_lines,
 )
+from lightning_dpg.evaluation.transfer_quality import (
+    GraphTransfers,
+    TransferFigure,
+    transfer_answers,
+    transfer_figures,
+    transfer_lines,
+)
 from lightning_dpg.formats.row_tables import read_rows
+from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.drawn_rows import rows_of
+from lightning_dpg.graph.drawn_transfers import DrawnTransfers, transfers_of
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import (
     BipartitePairs,
@@ -39,6 +48,7 @@ from lightning_dpg.graph.pair_space import (
     space_of,
     without_directions,
 )
+from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.single_graph.attributed.method import Attributed
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -46,7 +56,7 @@ from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Answer, Comparison, Profile
-from lightning_dpg.release.graph_files import FORMATS, table_beside
+from lightning_dpg.release.graph_files import FORMATS, table_beside, transfers_beside
 from lightning_dpg.release.reader import open_release, read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import (
@@ -89,13 +99,15 @@ class Evaluation:
         """Return the lines of tables for each synthetic graph, and behind all what they serve.
 
         An empty line follows each table and the purposes of each graph. A release with drawn rows
-        has a second table, of its private columns.
+        has a second table, of its private columns, and one with drawn transfers a table of these.
         """
         tables = list[Sequence[str]]()
         for one in self.measured:
             tables.append((*table(self.name, one.name, one.answers), ""))
             if one.rows is not None:
                 tables.append((*row_lines(one.rows), ""))
+            if one.transfers is not None:
+                tables.append((*transfer_lines(one.transfers), ""))
         judged = [(one.name, one.purposes) for one in self.measured if one.purposes]
         purposes = [
             (*([f"{name}:"] if len(self.measured) > 1 else []), *found.lines(), "")
@@ -120,6 +132,11 @@ class Evaluation:
                 if one.rows is None
                 else {"private_columns": [each.for_json() for each in one.rows]}
             )
+            | (
+                {}
+                if one.transfers is None
+                else {"transfers": [each.for_json() for each in one.transfers]}
+            )
             | (one.purposes.for_json() if one.purposes else {})
             for one in self.measured
         ]
@@ -137,7 +154,7 @@ class Evaluation:
         rows = (
             (one.name, name, *answer.for_json().values())
             for one in self.measured
-            for name, answer in (one.answers | row_answers(one.rows or ())).items()
+            for name, answer in (one.answers | one.further_answers).items()
         )
         return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
 
@@ -179,9 +196,13 @@ class Evaluation:
             for query, errors in [(GRAPH_GLOSSARY[name], _baseline_errors(one, name))]
         ]
         rows += [
-            (one.name, name, "private columns", *answer[:3], "lower", answer.note, *no_baseline)
+            (one.name, name, group, *answer[:3], "lower", answer.note, *no_baseline)
             for one in self.measured
-            for name, answer in row_answers(one.rows or ()).items()
+            for group, answers in (
+                ("private columns", row_answers(one.rows or ())),
+                ("transfers", transfer_answers(one.transfers or ())),
+            )
+            for name, answer in answers.items()
         ]
         return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
 
@@ -425,6 +446,10 @@ def evaluate_graphs(
         if drawn is not None:
             release = open_once(graph.release)
             found = found._replace(rows=_figures(real_rows(graph.release), drawn, release))
+        transfers = _drawn_transfers(graph, open_once)
+        if transfers is not None:
+            figures = _transfer_figures(real_rows(graph.release), transfers, graph.graph)
+            found = found._replace(transfers=figures)
         measured.append(found)
     return Evaluation(_name(real, "real"), profile, tuple(measured))
 
@@ -441,6 +466,50 @@ def _drawn_rows(
             domains = release.method.hparams["domains"]
             rows = read_rows(path, graph.graph.node_names, domains)
     return None if rows is None else GraphRows(undirected_edges(graph.graph).numpy(), rows.values)
+
+
+def _drawn_transfers(
+    graph: NamedGraph, opened: Callable[[Release | Path | None], Release | None]
+) -> DrawnTransfers | None:
+    """Return the drawn transfers of a synthetic graph; None if its release has none."""
+    transfers = transfers_of(graph.graph)
+    if transfers is None and isinstance(graph.release, Path):
+        path = transfers_beside(Path(graph.name))
+        release = opened(graph.release) if path.is_file() else None
+        if release is not None and isinstance(release.method, Attributed):
+            window = release.method.facts.bounds.window
+            first_day = None if window is None else window[0]
+            transfers = read_transfers(path, graph.graph.node_names, first_day)
+    return transfers
+
+
+def _transfer_figures(
+    real: EdgeListDataModule | None, drawn: DrawnTransfers, graph: Data
+) -> tuple[TransferFigure, ...]:
+    """Compare drawn transfers with those of a data module, if it has those of the fit."""
+    private = None if real is None else real.transfers
+    if real is None or private is None or real.graph.num_nodes != graph.num_nodes:
+        return ()
+    window = private.bounds.window
+    if (window is None) != (drawn.times is None) or (
+        window is not None and window[0] != drawn.first_day
+    ):
+        return ()
+    both = (
+        GraphTransfers(
+            each.pairs.numpy(),
+            None if each.amounts is None else each.amounts.numpy(),
+            None if each.times is None else each.times.numpy(),
+        )
+        for each in (private, drawn)
+    )
+    return transfer_figures(
+        *both,
+        kind=real.kind,
+        num_nodes=int(graph.num_nodes),
+        window=None if window is None else window_of(*window),
+        has_names=list(real.graph.node_names) == list(graph.node_names),
+    )
 
 
 def _figures(

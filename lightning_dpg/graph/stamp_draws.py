@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _SESSION = 900  # seconds
-_LARGEST_POWER = 6.0
+_LARGEST_POWER = 4.0
 _BISECTIONS = 40
-_LEAST_MEAN = 0.9  # of the released one
+_LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
 _EXCHANGES = 50
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
@@ -82,10 +82,10 @@ def draw_numbers(
 ) -> Integers:
     r"""Draw the number of transfers of each pair.
 
-    With an open last bin, the bins from the first one within the noise on are left out: few pairs of
-    many transfers would decide on the number of all transfers. In bins of several numbers, a number x has a probability in proportion to :math:`x^{-a}`, where a is
-    fitted so that the mean is the released one. If the bins do not allow this mean, all numbers are one
-    bin.
+    With an open last bin, the bins from the first one within the noise on are left out: few pairs of many
+    transfers would decide on the number of all transfers. In the others, a number x has a probability in
+    proportion to :math:`x^{-a}`, where a is fitted so that the mean is the released one. If it is too
+    large for these bins, the rest of it is a tail that falls exponentially.
 
     Args:
         noisy: Noisy counts of pairs in the bins of :func:`number_borders`.
@@ -103,18 +103,26 @@ def draw_numbers(
         return rng.permutation(borders[even_draws(shares(noisy), count, rng)])
     is_within_noise = noisy <= _LEAST_SIGNAL * scale
     is_within_noise[0] = False
-    by_bin = shares(np.where(np.logical_or.accumulate(is_within_noise), 0, noisy))
+    is_left_out = np.logical_or.accumulate(is_within_noise)
     numbers = np.arange(1, 2 * borders[-1])
     bins = np.searchsorted(borders, numbers, side="right") - 1
-    found = _of_mean(numbers, bins, by_bin, mean)
-    if numbers @ found < _LEAST_MEAN * mean:
-        found = _of_mean(numbers, np.zeros_like(bins), np.ones(1), mean)
+    found = _of_mean(numbers, bins, shares(np.where(is_left_out, 0, noisy)), mean)
+    lacking = mean - float(numbers @ found)
+    if is_left_out.any() and lacking > _LEAST_LACK * mean:
+        first = borders[np.argmax(is_left_out)]
+        beyond = max(
+            float(first), lacking / _MOST_TAIL
+        )  # of the tail's mean, from its first number on
+        tail = np.where(numbers >= first, np.exp(-(numbers - first) / beyond), 0.0)
+        tail /= tail.sum()
+        share = lacking / (lacking + float(numbers @ tail) - mean)
+        found = (1 - share) * found + share * tail
     return rng.permutation(numbers[even_draws(found, count, rng)])
 
 
 def _of_mean(numbers: Integers, bins: Integers, by_bin: Floats, mean: float) -> Floats:
     """Return probabilities of numbers that have the shares of bins, and nearly a mean."""
-    low, high, found = -_LARGEST_POWER, _LARGEST_POWER, np.zeros(len(numbers))
+    low, high, found = 0.0, _LARGEST_POWER, np.zeros(len(numbers))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         weights = numbers**-middle

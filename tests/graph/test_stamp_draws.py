@@ -113,7 +113,7 @@ def test_bins_within_the_noise_have_no_pairs():
     assert drawn.max() <= 3
     more = draw_numbers(counts, 10.0, None, 3.0, 1000, np.random.default_rng(0))
     assert more.mean() == pytest.approx(3, rel=0.02)  # the rest of a released mean is a tail
-    assert (more == 1).mean() > 0.7 and more.max() < 100
+    assert (more == 1).mean() > 0.5 and more.max() < 100
 
 
 def test_even_draws_have_the_shares_of_their_probabilities():

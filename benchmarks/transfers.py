@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 import lightning_dpg as dpg
 from benchmarks.scores_file import ScoresFile
 from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
-from lightning_dpg.graph.drawn_transfers import transfers_of
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import (
     Counted,
@@ -33,24 +32,24 @@ from lightning_dpg.graph.transfer_counts import (
     count_gaps,
     count_hours,
     count_new_pairs,
-    counted_transfers,
     largest_amount,
+    node_sums,
     window_of,
 )
 from lightning_dpg.interfaces import AMOUNT_UNIT, Transfers
+from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
 from lightning_dpg.metrics.transfers import (
     curve_distance,
     growth_distance,
     relative_error,
     strength_distance,
-    strengths,
     top_found,
     top_share,
 )
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 FIELDS = ("data", "row", "epsilon", "seed", "score", "value", "seconds")
-ROWS = ("private", "pooled amounts", "independent stamps", "no data")
+ROWS = ("private", "real edges", "pooled amounts", "independent stamps", "no data")
 _AGES = [0, 30, 40, 50, 60, 150]
 _YEAR = 2018  # of the export
 
@@ -142,12 +141,26 @@ DATA: dict[str, Callable[[], Real]] = {
 }
 
 
-def fitted(real: Real, settings: dict[str, Any], epsilon: float) -> Transfers:
-    """Fit the method, and draw the transfers of a graph from the release."""
+class Drawn(NamedTuple):
+    """Drawn transfers, and others of the same release on the real edges, which have no guarantee."""
+
+    synthetic: Transfers
+    on_real_edges: Transfers
+
+
+def fitted(real: Real, settings: dict[str, Any], epsilon: float) -> Drawn:
+    """Fit the method, and draw transfers from the release.
+
+    On the real edges they have the errors of amounts and times without those of the structure.
+    """
     release = dpg.fit(real.data, "attributed", epsilon=epsilon, **(real.settings | settings))
-    drawn = transfers_of(release.sample(seed=0))
-    assert drawn is not None
-    return Transfers(drawn.pairs, drawn.amounts, drawn.times, real.transfers.bounds)
+    method = release.method
+    drawn = method.sample(torch.Generator().manual_seed(0)).drawn_transfers
+    rng, edges = np.random.default_rng(0), real.data.records.edges
+    given = method.transfers.draw(edges, method.space, method.facts, int(method.num_edges), rng)
+    bounds = real.transfers.bounds
+    found = (Transfers(each.pairs, each.amounts, each.times, bounds) for each in (drawn, given))
+    return Drawn(*found)
 
 
 def without_ties(drawn: Transfers, part: str, rng: np.random.Generator) -> Transfers:
@@ -172,16 +185,20 @@ def of_no_data(drawn: Transfers, rng: np.random.Generator) -> Transfers:
 def rows_of_seed(
     real: Real, settings: dict[str, Any], epsilon: float, seed: int
 ) -> Iterator[tuple[str, Callable[[], Transfers]]]:
-    """Yield the rows of one budget and seed. All of them have the same drawn edges."""
-    made: list[Transfers] = []
+    """Yield the rows of one budget and seed. All but one have the same drawn edges."""
+    made: list[Drawn] = []
 
-    def private() -> Transfers:
+    def drawn() -> Drawn:
         if not made:
             made.append(fitted(real, settings, epsilon))
         return made[0]
 
+    def private() -> Transfers:
+        return drawn().synthetic
+
     rng = np.random.default_rng(seed)
     yield "private", private
+    yield "real edges", lambda: drawn().on_real_edges
     if real.transfers.amounts is not None:
         yield "pooled amounts", lambda: without_ties(private(), "pooled amounts", rng)
     if real.transfers.times is not None:
@@ -195,7 +212,7 @@ def compared(real: Real, drawn: Transfers) -> dict[str, float]:
     num_nodes = len(real.classes)
     if real.transfers.amounts is not None and drawn.amounts is not None:
         ours, theirs = (
-            strengths(each.pairs.numpy(), each.amounts.numpy(), num_nodes)
+            node_sums(each.pairs.numpy(), each.amounts.numpy(), num_nodes)
             for each in (drawn, real.transfers)
         )
         totals = [totals_by_class(each, real.classes) for each in (drawn, real.transfers)]
@@ -205,14 +222,13 @@ def compared(real: Real, drawn: Transfers) -> dict[str, float]:
             "top_share": abs(top_share(ours) - top_share(theirs)),
             "top_found": top_found(theirs, ours),
             "totals": relative_error(totals[1], totals[0]),
-            "mean_total": float(np.mean(np.abs(totals[0] / totals[1] - 1)[is_there])),
+            "mean_total": float(np.mean(np.abs(totals[0][is_there] / totals[1][is_there] - 1))),
             "all_money": abs(float(totals[0].sum() / totals[1].sum()) - 1),
         }
     if real.transfers.bounds.window is not None:
         window = window_of(*real.transfers.bounds.window)
         mine, yours = (
-            curves(counted_transfers(each, real.kind, None), window)
-            for each in (drawn, real.transfers)
+            curves(counted_of(each, real.kind, None), window) for each in (drawn, real.transfers)
         )
         scores |= {name: curve_distance(yours[name], mine[name]) for name in mine}
         scores["growth"] = growth_distance(yours["days"], mine["days"])
@@ -225,8 +241,7 @@ def totals_by_class(transfers: Transfers, classes: NDArray[np.int64]) -> NDArray
     assert transfers.amounts is not None
     size, ends = int(classes.max()) + 1, classes[transfers.pairs.numpy()]
     amounts = transfers.amounts.numpy() / AMOUNT_UNIT
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.bincount(ends[:, 0] * size + ends[:, 1], amounts, minlength=size**2)
+    return np.bincount(ends[:, 0] * size + ends[:, 1], amounts, minlength=size**2)
 
 
 def curves(counted: Counted, window: Window) -> dict[str, NDArray[np.float64]]:

@@ -138,6 +138,7 @@ class EdgeListDataModule(GraphDataModule):
         self.split = split
         self.seed = seed
         self._is_set_up = False
+        self._learned: Transfers | None = None
 
     def setup(self, stage: str) -> None:
         """Read the graph and split its edges; prediction needs neither."""
@@ -160,6 +161,7 @@ class EdgeListDataModule(GraphDataModule):
         else:
             self._split_as_published(self.split)
         self.train_graph = self._on_nodes(self.edges)
+        self._learned = self._of_training()
         self._is_set_up = True
 
     @property
@@ -168,9 +170,9 @@ class EdgeListDataModule(GraphDataModule):
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
         private = self.private_columns, self.private_labels
-        return kind(self.train_graph, self.edges, self.assumptions, *private, self._learned())
+        return kind(self.train_graph, self.edges, self.assumptions, *private, self._learned)
 
-    def _learned(self) -> Transfers | None:
+    def _of_training(self) -> Transfers | None:
         """Return the transfers of the training edges: those of held-out edges are held out."""
         if self.transfers is None:
             return None

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.drawn_transfers import CENTS
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.interfaces import AMOUNT_UNIT, Transfers
 
 Integers = NDArray[np.int64]
 
@@ -43,10 +43,18 @@ class Counted(NamedTuple):
 
 def largest_amount(weight_max: float) -> int:
     """Return the largest amount that counts in units, at least 1."""
-    return max(1, round(weight_max * AMOUNT_UNIT))
+    return max(1, round(weight_max * CENTS))
 
 
-def counted_transfers(transfers: Transfers, kind: Kind, most: int | None) -> Counted:
+def counted_transfers(
+    pairs: Integers,
+    amounts: Integers | None,
+    times: Integers | None,
+    *,
+    kind: Kind,
+    most: int | None,
+    largest: int = 0,
+) -> Counted:
     """Choose the transfers that count, for each pair by its own transfers alone.
 
     A pair is an edge of the graph: without directions, unless the graph is directed. The transfers of
@@ -54,18 +62,19 @@ def counted_transfers(transfers: Transfers, kind: Kind, most: int | None) -> Cou
     order does not depend on that of the rows.
 
     Args:
-        transfers: All transfers (private).
+        pairs: Payer and payee of all transfers, shape ``(T, 2)`` (private).
+        amounts: Their amounts in units, shape ``(T,)`` (private); None without amounts.
+        times: Their seconds since the beginning of the window, shape ``(T,)`` (private); None without
+            times.
         kind: Kind of the graph (public).
         most: Number k of transfers of a pair that count, its first ones; None counts all of them. If
             1, and without times, a pair counts as one transfer of the sum of its amounts, clipped, in
             the direction of its first one.
+        largest: Largest amount in units (public), to which larger ones are clipped.
 
     Returns:
         The transfers that count (private).
     """
-    pairs = transfers.pairs.numpy()
-    amounts = None if transfers.amounts is None else transfers.amounts.numpy()
-    times = None if transfers.times is None else transfers.times.numpy()
     if kind == "bipartite":
         pairs = np.sort(pairs, axis=1)
     ends = pairs if kind == "directed" else np.sort(pairs, axis=1)
@@ -76,8 +85,6 @@ def counted_transfers(transfers: Transfers, kind: Kind, most: int | None) -> Cou
     is_first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
     starts = np.flatnonzero(is_first)
     if amounts is not None:
-        assert transfers.bounds.weight_max is not None
-        largest = largest_amount(transfers.bounds.weight_max)
         amounts = amounts[order].clip(0, largest)
         if most == 1 and times is None:
             totals = np.add.reduceat(amounts, starts) if len(starts) else amounts
@@ -245,6 +252,14 @@ class Strengths(NamedTuple):
     sums: Integers
 
 
+def node_sums(pairs: Integers, amounts: Integers, num_nodes: int) -> Integers:
+    """Sum the amounts that each node pays and gets: shapes ``(T, 2)`` and ``(T,)`` to ``(N,)``."""
+    sums = np.zeros(num_nodes, dtype=np.int64)
+    for ends in pairs.T:
+        np.add.at(sums, ends, amounts)
+    return sums
+
+
 def strengths_of(
     pairs: Integers, is_first: NDArray[np.bool_], amounts: Integers, num_nodes: int
 ) -> Strengths:
@@ -256,10 +271,8 @@ def strengths_of(
         amounts: Amounts in units, shape ``(T,)``.
         num_nodes: Number of nodes N (public).
     """
-    sums = np.zeros(num_nodes, dtype=np.int64)
-    for ends in pairs.T:
-        np.add.at(sums, ends, amounts)
     degrees = np.bincount(pairs[is_first].ravel(), minlength=num_nodes)
+    sums = node_sums(pairs, amounts, num_nodes)
     return Strengths(np.frexp(degrees)[1].astype(np.int64), sums)
 
 

@@ -1,4 +1,7 @@
-"""Figures of amounts and times of transfers: of real ones (private), or of synthetic ones."""
+"""Figures of amounts and times of transfers: of real ones (private), or of synthetic ones.
+
+Strengths are those of :func:`lightning_dpg.graph.transfer_counts.node_sums`.
+"""
 
 import math
 
@@ -10,14 +13,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _TOP = 0.1
-
-
-def strengths(pairs: Integers, amounts: Integers, num_nodes: int) -> Integers:
-    """Sum the amounts that each node pays and gets: shapes ``(T, 2)`` and ``(T,)`` to ``(N,)``."""
-    found = np.zeros(num_nodes, dtype=np.int64)
-    for ends in pairs.T:
-        np.add.at(found, ends, amounts)
-    return found
 
 
 def strength_distance(one: Integers, other: Integers) -> float:

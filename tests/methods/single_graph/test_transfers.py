@@ -17,11 +17,12 @@ from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.graph.transfer_counts import (
     amount_borders,
     count_days,
-    counted_transfers,
     window_of,
 )
 from lightning_dpg.interfaces import TransferBounds
+from lightning_dpg.main import main
 from lightning_dpg.methods import Attributed
+from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.training import quiet_trainer
@@ -144,10 +145,7 @@ def test_without_noise_totals_and_days_are_those_of_the_data(exact):
     assert int(drawn.amounts.sum()) == pytest.approx(int(transfers.amounts.sum()), rel=0.01)
     held = transfers._replace(pairs=drawn.pairs, amounts=drawn.amounts, times=drawn.times)
     window = window_of(*WINDOW)
-    days = [
-        count_days(counted_transfers(each, "undirected", None), window)
-        for each in (held, transfers)
-    ]
+    days = [count_days(counted_of(each, "undirected", None), window) for each in (held, transfers)]
     ours, theirs = (each / each.sum() for each in days)
     assert np.abs(ours - theirs).sum() / 2 < 0.03
 
@@ -229,5 +227,31 @@ def test_what_it_cannot_learn_is_refused():
 def test_a_graph_without_edges_has_no_transfers(exact):
     method, none = exact.method, torch.empty(0, 2, dtype=torch.long)
     rng = np.random.default_rng(0)
-    drawn = method.transfers.draw(none, method.space, method._facts, 0, rng)
+    drawn = method.transfers.draw(none, method.space, method.facts, 0, rng)
     assert drawn.pairs.shape == (0, 2) and len(drawn.times) == len(drawn.amounts) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["relation", "transfer"])
+def test_a_release_is_verified_attacked_audited_and_drawn_from_again(
+    unit, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    setting = ["--model.init_args.unit", unit]
+    assert main(["fit", "--config", "transfers", "--out", "run", *setting]) == 0
+    for command in ("verify", "evaluate", "attack"):
+        assert main([command, "run"]) == 0
+    assert main(["generate", "run", "--num-graphs", "1", "--out", "more"]) == 0
+    (drawn,) = (tmp_path / "more").glob("transfers-*.csv")
+    assert drawn.read_text().startswith("source,target,amount,time\n")
+    capsys.readouterr()
+    options = ["--canaries", "20", "--view", "white_box", "--no-book", "--out", "audit"]
+    assert main(["audit", "--config", "transfers", *options, *setting]) == 0
+    assert "not refuted" in capsys.readouterr().out
+    (checkpoint,) = tmp_path.glob("run/checkpoints/*.ckpt")
+    again = ["fit", "--config", "transfers", "--ckpt_path", str(checkpoint), "--out", "again"]
+    assert main([*again, *setting]) == 0
+    before, after = (
+        transfers_of(dpg.open_release(tmp_path / name).sample(0)) for name in ("run", "again")
+    )
+    assert torch.equal(before.times, after.times) and torch.equal(before.amounts, after.amounts)

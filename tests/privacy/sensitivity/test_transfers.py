@@ -11,6 +11,7 @@ import torch
 
 from lightning_dpg.graph import transfer_counts as counts
 from lightning_dpg.interfaces import TransferBounds, Transfers
+from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
 from lightning_dpg.privacy import sensitivity as bounds
 
 C = 0.7  # 70 units
@@ -80,7 +81,7 @@ def largest_move(reads, tables, pairs):
 
 
 def read(value, kind, most, table, has_times=True):
-    return value(counts.counted_transfers(transfers(table, has_times), kind, most))
+    return value(counted_of(transfers(table, has_times), kind, most))
 
 
 K = 2
@@ -138,7 +139,7 @@ def test_a_bound_of_the_data_is_found():
         found = transfers(table)
         largest = max((amount for _, _, amount in table), default=1) / 100
         held = found._replace(bounds=TransferBounds(largest, DAYS))
-        counted = counts.counted_transfers(held, "undirected", None)
+        counted = counted_of(held, "undirected", None)
         return value(counted, largest)
 
     def binned(counted, largest):
@@ -185,7 +186,7 @@ def test_the_order_of_rows_does_not_count():
             torch.tensor([time for _, time, _ in rows]),
             TransferBounds(C, DAYS),
         )
-        counted = counts.counted_transfers(held, "undirected", 3)
+        counted = counted_of(held, "undirected", 3)
         found.add((tuple(map(tuple, counted.pairs.tolist())), tuple(counted.amounts.tolist())))
     assert found == {(((0, 1), (0, 1), (0, 1), (0, 2)), (9, 3, 9, 1))}
 

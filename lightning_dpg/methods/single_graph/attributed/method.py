@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import attach
+from lightning_dpg.graph.degree_repair import with_degrees
 from lightning_dpg.graph.drawn_rows import DrawnRows, attach_rows
 from lightning_dpg.graph.drawn_transfers import attach_transfers
 from lightning_dpg.graph.exact_mixing import (
@@ -77,10 +78,10 @@ _TRANSFERS = Constraint(
 
 
 class Attributed(OneShotSynthesizer):
-    r"""Graphs with private columns of their nodes, on the structure of another method.
+    r"""Graphs with private columns of nodes and transfers, on the structure of another method.
 
-    Two relations are protected, each at a budget of its own: one edge at ``privacy.epsilon``, and the
-    private columns of one node at ``privacy.row_epsilon``. The reads, with discrete Laplace noise:
+    The data have private columns of nodes, amounts or times of transfers, or several of these. The
+    reads, with discrete Laplace noise:
 
     1. The structure, by the method of that name, which reads edges only.
     2. Tables of the nodes by each pair of [class of the released degree, private columns], which read
@@ -93,42 +94,72 @@ class Attributed(OneShotSynthesizer):
        :math:`3D / ((D + 1) b)` and a row :math:`2D / b` for each column, see
        :func:`mixing_edge_sensitivity` and :func:`mixing_row_sensitivity`. What the smaller noise of
        both would save is left to the structure, or to the tables.
+    4. Amounts: transfers by bins of amounts and by classes of the released degrees of payer and payee;
+       sums of amounts by public classes of both, or by those of the degrees; nodes by their true degree
+       and the sum of their amounts, see :func:`amount_count_sensitivity`,
+       :func:`amount_sum_sensitivity` and :func:`strength_sensitivity`.
+    5. Times: transfers by day and by hour of the week, gaps within pairs by length and reply, pairs by
+       the day of their first transfer, see :func:`event_count_sensitivity`,
+       :func:`relation_gap_sensitivity` and :func:`relation_contact_sensitivity`.
+    6. Pairs by the number of their transfers, where a pair has several.
 
     The rest is post-processing, so that any number of graphs is free: a joint distribution is fitted to
     the tables, without categories that no more than noise has; a graph is drawn, then a row for each
     node given the class of its degree; whole rows are exchanged within classes, and then edges rewired
     without a change of degrees, until the mixing is as close to the released one as its noise allows.
+    Amounts are drawn by the classes of their ends, where bins within the noise become those of all
+    transfers, and multiplied until sums and the strengths of nodes are as released. Edges of the
+    structure ``chung_lu`` move first, until the degrees are the released ones, see
+    :func:`with_degrees`. Times come from
+    renewal: each pair begins on a day of the curve of new pairs and goes on by the curve of gaps. Then
+    sessions move to the ranks of the curves of days and hours, see :func:`draw_stamps`.
 
     When to use:
         For tables of people with private columns and private relations, where the columns and the
-        relations depend on each other. Associations that are weaker than the noise do not come
-        through: four columns of a graph of 7,000 nodes need a homophily of about 0.1. For the
-        structure alone take its method.
+        relations depend on each other; and for tables of transfers, for totals, curves and
+        distributions. Associations that are weaker than the noise do not come through: four columns of
+        a graph of 7,000 nodes need a homophily of about 0.1. *Which* nodes pay much is not in the
+        release. For the structure alone take its method.
 
     Privacy:
-        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), and beside it
-        at that of private columns (those of one node are exchanged for any others). Each level has a
-        total of its own. The guarantee has no condition and needs no delta. The set of nodes, and the
-        domains of the columns, are public. Rows are drawn: the row of a node is not that of its bearer.
+        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), and beside it,
+        with private columns, at that of the columns of one node (they are exchanged for any others).
+        Each level has a total of its own. The guarantee has no condition and needs no delta. With
+        transfers, one edge is a pair with all of them: its first k, with their amounts and times,
+        count, or without times the sum of all amounts. With ``unit: transfer`` the level is that of one
+        transfer, and all of them count. What is proved for one edge holds for one transfer, which adds
+        or removes one edge at most. The set of nodes, the domains of the columns, the largest amount
+        and the window of the times are public. Rows and transfers are drawn: those of a node are not
+        those of its bearer.
 
     Cost:
         Time and memory are those of the structure, and O(N J + M J) beside, with a joint distribution
-        of at most a million cells.
+        of at most a million cells; for T transfers O(T log T).
 
     Differences from the paper:
         AGM-DP leaves out edges of nodes of many edges, counts mixing of all combinations of values, and
         adds both budgets up. Here each edge counts, mixing is by column, and each relation has a total.
+        It has no transfers.
 
     * Jorgensen, Yu, Cormode, "Publishing attributed social graphs with formal privacy guarantees",
       2016.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
-        structure: Method of the edges.
+        structure: Method of the edges. Directed and bipartite graphs need one that learns them, such as
+            ``chung_lu``, and have no private columns.
         structure_share: Share of the edges' budget for the structure, at least; mixing gets the rest.
+            With transfers it is the share of what these leave.
         table_share: Share of the rows' budget for the tables, at least; mixing gets the rest.
         max_weight: Largest weight D of all edges of a node together, a whole number.
         domains: Values of each private column by its name (public); they come from the data.
+        unit: What is protected of transfers: one ``relation`` with all of them, or one ``transfer``.
+        max_transfers: Number k of transfers of a relation that count, the first ones, where the data
+            have times and the unit is a relation.
+        amount_share: Share of the edges' budget for amounts, where the data have them.
+        time_share: Share of the edges' budget for times, where the data have them.
+        weight_max: Largest amount that counts (public); it comes from the data.
+        time_window: First and last day of the times (public); they come from the data.
     """
 
     learns_private_columns: ClassVar[bool] = True
@@ -206,8 +237,8 @@ class Attributed(OneShotSynthesizer):
         return TransferBounds(self.hparams["weight_max"], window_from(self.hparams["time_window"]))
 
     @property
-    def _facts(self) -> TransferFacts:
-        """What is public of the transfers."""
+    def facts(self) -> TransferFacts:
+        """What is public of the transfers, and the unit."""
         h = self.hparams
         return TransferFacts(
             h["unit"], h["max_transfers"], self._bounds, self.kind, self.edge_record
@@ -293,7 +324,7 @@ class Attributed(OneShotSynthesizer):
             entries = [
                 read.by_transfer() if read.relation is Relation.EDGE else read for read in entries
             ]
-        return [*entries, *(self.transfers.entries(self._facts, spent) if spent else ())]
+        return [*entries, *(self.transfers.entries(self.facts, spent) if spent else ())]
 
     def _edge_entries(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the structure, the tables of rows and the mixing."""
@@ -323,7 +354,7 @@ class Attributed(OneShotSynthesizer):
             self.transfers.release(
                 self,
                 transfers,
-                self._facts,
+                self.facts,
                 self._released_degrees(),
                 None if public is None else public.y,
                 reads,
@@ -388,7 +419,7 @@ class Attributed(OneShotSynthesizer):
         elif self.node_attributes is not None:
             attach(graph, self.node_attributes)
         if self.has_transfers:
-            facts, num_edges = self._facts, int(self.num_edges)
+            facts, num_edges = self.facts, int(self.num_edges)
             drawn = self.transfers.draw(edges, self.space, facts, num_edges, rng)
             attach_transfers(graph, drawn)
         return graph
@@ -399,6 +430,12 @@ class Attributed(OneShotSynthesizer):
         """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
         edges = self.structure.sample_edges(generator).cpu().numpy()
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        if self.has_transfers and self.hparams["structure"] == "chung_lu":
+            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
+            degrees = self._released_degrees()
+            if self.hparams["weight_max"] is not None:
+                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
+            edges = with_degrees(edges, degrees, self.space, rng)
         if not self.has_rows:
             return torch.from_numpy(edges), None, rng
         groups = self.groups(np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"]))
@@ -421,7 +458,7 @@ _FACTS = {
     "weight_max": "the largest amount",
     "time_window": "the window of the times",
 }
-_DRAWN = "Amounts and times of transfers are drawn."
+_DRAWN = "Amounts and times of transfers are drawn: they are not those of a relation in the data."
 
 
 def _rest(budget: Budget, *epsilons: float) -> Budget:

@@ -1,6 +1,7 @@
 """Transfers on the edges of a structure: their numbers, amounts and times."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -10,12 +11,12 @@ from torch import Tensor, nn
 from lightning_dpg.graph.drawn_transfers import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stamp_draws import draw_numbers
-from lightning_dpg.graph.transfer_counts import count_numbers, counted_transfers
+from lightning_dpg.graph.transfer_counts import count_numbers
 from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attributed.amounts import Amounts
 from lightning_dpg.methods.single_graph.attributed.times import Times
-from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts
+from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts, counted
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry
@@ -26,6 +27,7 @@ from lightning_dpg.privacy.sensitivity import (
 
 Integers = NDArray[np.int64]
 
+_LEAST_VARIANCE = 1e-9  # of estimates without noise
 _NUMBER_SHARE = 0.15
 """Share of the numbers of transfers in the epsilon of the times, or of the amounts without times."""
 
@@ -91,17 +93,17 @@ class TransferPart(nn.Module):
             reads: Planned reads.
         """
         transfers = transfers._replace(bounds=facts.bounds)
-        counted = counted_transfers(transfers, facts.kind, facts.most)
+        found = counted(transfers, facts.kind, facts.most)
         if facts.has_numbers:
             read = reads["pair_numbers"]
-            exact = torch.from_numpy(count_numbers(counted, facts.most))
+            exact = torch.from_numpy(count_numbers(found, facts.most))
             self.numbers = method.pay(read, exact).double()
             self.number_scale = torch.tensor(read.scale, dtype=torch.double)
         if facts.bounds.weight_max is not None:
             largest = facts.bounds.weight_max
-            self.amounts.release(method, counted, largest, degrees, classes, reads)
+            self.amounts.release(method, found, largest, degrees, classes, reads)
         if facts.window is not None:
-            self.times.release(method, counted, facts.window, reads)
+            self.times.release(method, found, facts.window, reads)
 
     def draw(
         self,
@@ -123,9 +125,10 @@ class TransferPart(nn.Module):
         weight_max, window = facts.bounds.weight_max, facts.window
         numbers = np.ones(len(edges), dtype=np.int64)
         if facts.has_numbers:
-            total = self.amounts.total if window is None else self.times.total
+            totals = [] if weight_max is None else self.amounts.totals()
+            totals += [] if window is None else self.times.totals()
             noisy = self.numbers.cpu().numpy()
-            mean, scale = total / max(num_edges, 1), float(self.number_scale)
+            mean, scale = _mean_of(totals) / max(num_edges, 1), float(self.number_scale)
             numbers = draw_numbers(noisy, scale, facts.most, mean, len(edges), rng)
         stamps = None if window is None else self.times.draw(numbers, window, rng)
         places = np.repeat(np.arange(len(edges)), numbers) if stamps is None else stamps.pairs
@@ -155,3 +158,11 @@ class TransferPart(nn.Module):
             None if stamps is None else torch.from_numpy(stamps.times),
             None if facts.bounds.window is None else facts.bounds.window[0],
         )
+
+
+def _mean_of(estimates: Sequence[tuple[float, float]]) -> float:
+    """Return the mean of estimates, each weighted by the inverse of its variance."""
+    weights = [1 / max(variance, _LEAST_VARIANCE) for _, variance in estimates]
+    values = [value for value, _ in estimates]
+    weighted = math.fsum(w * v for w, v in zip(weights, values, strict=True))
+    return weighted / math.fsum(weights)

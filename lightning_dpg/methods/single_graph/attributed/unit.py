@@ -5,7 +5,14 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.graph.transfer_counts import Window, window_of
+from lightning_dpg.graph.transfer_counts import (
+    DAY,
+    Counted,
+    Window,
+    counted_transfers,
+    largest_amount,
+    window_of,
+)
 from lightning_dpg.interfaces import HoldsTransfers, TransferBounds, Transfers
 from lightning_dpg.privacy.events import (
     RECORDS,
@@ -26,6 +33,35 @@ def relation_of(unit: Unit) -> Relation:
 def transfers_of(records: object) -> Transfers | None:
     """Return the transfers that records hold (private); None without amounts and times."""
     return records.transfers if isinstance(records, HoldsTransfers) else None
+
+
+def counted(transfers: Transfers, kind: Kind, most: int | None) -> Counted:
+    """Choose the transfers that count, see :func:`counted_transfers`.
+
+    Args:
+        transfers: All transfers (private), with their public bounds.
+        kind: Kind of the graph (public).
+        most: Number k of transfers of a pair that count; None for all.
+    """
+    weight_max, window = transfers.bounds
+    pairs, amounts, times = (
+        None if values is None else values.numpy()
+        for values in (transfers.pairs, transfers.amounts, transfers.times)
+    )
+    assert pairs is not None
+    if times is not None and window is not None:
+        # Data modules leave other rows out. From records of a user's own they would show in shapes.
+        inside = (times >= 0) & (times < window_of(*window).days * DAY)
+        pairs, times = pairs[inside], times[inside]
+        amounts = None if amounts is None else amounts[inside]
+    return counted_transfers(
+        pairs,
+        amounts,
+        times,
+        kind=kind,
+        most=most,
+        largest=0 if weight_max is None else largest_amount(weight_max),
+    )
 
 
 class TransferFacts(NamedTuple):

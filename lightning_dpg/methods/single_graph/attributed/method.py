@@ -156,8 +156,9 @@ class Attributed(OneShotSynthesizer):
         unit: What is protected of transfers: one ``relation`` with all of them, or one ``transfer``.
         max_transfers: Number k of transfers of a relation that count, the first ones, where the data
             have times and the unit is a relation.
-        amount_share: Share of the edges' budget for amounts, where the data have them.
-        time_share: Share of the edges' budget for times, where the data have them.
+        amount_share: Share of the edges' budget for amounts, where the data have them; .4 by default,
+            and .25 if they have times, too.
+        time_share: Share of the edges' budget for times; .4 by default, and .25 if they have amounts.
         weight_max: Largest amount that counts (public); it comes from the data.
         time_window: First and last day of the times (public); they come from the data.
     """
@@ -177,8 +178,8 @@ class Attributed(OneShotSynthesizer):
         domains: dict[str, list[str]] | None = None,
         unit: Unit = "relation",
         max_transfers: int = 10,
-        amount_share: float = 0.4,
-        time_share: float = 0.4,
+        amount_share: float | None = None,
+        time_share: float | None = None,
         weight_max: float | None = None,
         time_window: str | None = None,
     ) -> None:
@@ -187,7 +188,9 @@ class Attributed(OneShotSynthesizer):
         self.save_hyperparameters()
         check_shares(structure_share=structure_share)
         check_shares(table_share=table_share)
-        check_shares(amount_share=amount_share, time_share=time_share)
+        shares = {"amount_share": amount_share, "time_share": time_share}
+        if given := {name: share for name, share in shares.items() if share is not None}:
+            check_shares(**given)
         # Lightning's command line hands the settings of this class to save_hyperparameters by a
         # variable of the context; the structure must not take them for its own.
         self.structure: OneShotSynthesizer = Context().run(_STRUCTURES[structure], num_nodes)
@@ -315,9 +318,13 @@ class Attributed(OneShotSynthesizer):
         Without a budget of rows the entries of rows are left out.
         """
         bounds, h = self._bounds, self.hparams
-        shares = {"amounts": h["amount_share"], "times": h["time_share"]}
+        given = {"amounts": h["amount_share"], "times": h["time_share"]}
         has = {"amounts": bounds.weight_max is not None, "times": bounds.window is not None}
-        spent = {part: share * budget.epsilon for part, share in shares.items() if has[part]}
+        usual = _SHARE_OF_BOTH if all(has.values()) else _SHARE_ALONE
+        shares = {part: given[part] or usual for part in given if has[part]}
+        if shares:
+            check_shares(**shares)
+        spent = {part: share * budget.epsilon for part, share in shares.items()}
         rest = _rest(budget, *spent.values())
         entries = self._edge_entries(rest) if self.has_rows else self.structure.plan(rest, 1)
         if self.relation is Relation.TRANSFER:
@@ -458,6 +465,8 @@ _FACTS = {
     "weight_max": "the largest amount",
     "time_window": "the window of the times",
 }
+# Shares of amounts and of times, alone and beside each other: the structure has to keep half.
+_SHARE_ALONE, _SHARE_OF_BOTH = 0.4, 0.25
 _DRAWN = "Amounts and times of transfers are drawn: they are not those of a relation in the data."
 
 

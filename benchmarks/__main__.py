@@ -17,6 +17,7 @@ NAMES = (
     "large_classes",
     "large_graphs",
     "large_links",
+    "large_rows",
     "link_methods",
     "links",
     "local_labels",

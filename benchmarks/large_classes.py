@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -22,33 +23,49 @@ SEED = 0
 _CLASSES, _ATTRIBUTES = 5, 64
 _DELTA = 1e-6  # of graphs with fewer than a million edges
 _HOMOPHILY = 0.6  # share of the edges that are drawn within a class
+Measure = Callable[[str, Path], dict[str, dict[str, float]]]
+"""From a graph and the folder of files to seconds and memory of each stage."""
 _QUIET = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
 
 
 def main(args: list[str]) -> None:
     """Print a table, and write the numbers into the folder as CSV."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks large_classes")
-    parser.add_argument("--graphs", nargs="*", default=["cora_ml", "facebook_pages"])
+    measure_each("large_classes", ["cora_ml", "facebook_pages"], _named, _drawn, args)
+
+
+def measure_each(
+    benchmark: str, graphs: list[str], named: Measure, drawn: Measure, args: list[str]
+) -> None:
+    """Measure each graph in a process of its own, print a table, and write it as CSV.
+
+    Args:
+        benchmark: Name of the benchmark.
+        graphs: Small graphs, by default.
+        named: Measures the stages of a small graph.
+        drawn: Measures those of a drawn graph, whose name is its number of edges.
+        args: Command line.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {benchmark}")
+    parser.add_argument("--graphs", nargs="*", default=graphs)
     parser.add_argument("--edges", type=int, nargs="*", default=[1_000_000, 10_000_000])
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--only", help="measure this graph in this process")
     options = parser.parse_args(args)
     if options.only:
-        is_drawn = options.only.isdecimal()
-        measure = _drawn(int(options.only), options.folder) if is_drawn else _named(options.only)
-        print(json.dumps(measure))
+        measure = drawn if options.only.isdecimal() else named
+        print(json.dumps(measure(options.only, options.folder)))
         return
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for edges in options.edges:
-        if not _edges_path(options.folder, edges).exists():
+        if not edges_path(options.folder, edges).exists():
             draw_classes(edges, options.folder)
     for graph in [*options.graphs, *map(str, options.edges)]:
-        for step, found in _in_its_own_process(graph, options.folder).items():
+        for step, found in _in_its_own_process(benchmark, graph, options.folder).items():
             rows.append({"graph": graph, "step": step, **found})
             print(" | ".join(str(value) for value in rows[-1].values()), flush=True)
-    with (options.folder / "large_classes.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[-1]))
+    with (options.folder / f"{benchmark}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
         writer.writeheader()
         writer.writerows(rows)
 
@@ -68,14 +85,14 @@ def draw_classes(edges: int, folder: Path) -> None:
     ids = rng.permutation(nodes)  # node k of class k mod 5 has the id ids[k]
     places = np.argsort(ids)
     means = rng.normal(size=(_CLASSES, _ATTRIBUTES)).astype(np.float32) / 4
-    with parquet.ParquetWriter(_people_path(folder, edges), _people_schema()) as writer:
+    with parquet.ParquetWriter(people_path(folder, edges), _people_schema()) as writer:
         for block in np.array_split(places, max(1, nodes // 2**16)):
             values = means[block % _CLASSES]
             values += rng.normal(size=values.shape).astype(np.float32)
             columns = [ids[block], block % _CLASSES, *values.T]
             writer.write_table(pyarrow.table(columns, schema=_people_schema()))
     schema = pyarrow.schema([("source", pyarrow.int64()), ("target", pyarrow.int64())])
-    with parquet.ParquetWriter(_edges_path(folder, edges), schema) as writer:
+    with parquet.ParquetWriter(edges_path(folder, edges), schema) as writer:
         for block in np.array_split(np.arange(edges), max(1, edges // 2**20)):
             first = rng.integers(nodes, size=len(block))
             second = rng.integers(nodes, size=len(block))
@@ -93,16 +110,18 @@ def _people_schema() -> Any:
     return pyarrow.schema([("id", pyarrow.int64()), ("y", pyarrow.int64()), *attributes])
 
 
-def _edges_path(folder: Path, edges: int) -> Path:
+def edges_path(folder: Path, edges: int) -> Path:
+    """File of the edges of a drawn graph."""
     return folder / f"classes-{edges}.parquet"
 
 
-def _people_path(folder: Path, edges: int) -> Path:
+def people_path(folder: Path, edges: int) -> Path:
+    """File of the nodes of a drawn graph."""
     return folder / f"people-{edges}.parquet"
 
 
-def _in_its_own_process(graph: str, folder: Path) -> dict[str, dict[str, float]]:
-    command = [sys.executable, "-m", "benchmarks", "large_classes", "--folder", str(folder)]
+def _in_its_own_process(benchmark: str, graph: str, folder: Path) -> dict[str, dict[str, float]]:
+    command = [sys.executable, "-m", "benchmarks", benchmark, "--folder", str(folder)]
     done = subprocess.run(
         [*command, "--only", graph], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -110,20 +129,21 @@ def _in_its_own_process(graph: str, folder: Path) -> dict[str, dict[str, float]]
     return found
 
 
-def _drawn(edges: int, folder: Path) -> dict[str, dict[str, float]]:
+def _drawn(graph: str, folder: Path) -> dict[str, dict[str, float]]:
     """Learn classes from a table of attributes, while the edges stay in theirs."""
+    edges = int(graph)
     from lightning_dpg.datamodules import EdgeTableDataModule, Nodes
 
     import_engine()
     stages = Stages()
     with stages.stage("read"):
-        nodes = Nodes(attributes=str(_people_path(folder, edges)))
-        data = EdgeTableDataModule(str(_edges_path(folder, edges)), nodes=nodes, undirected=True)
+        nodes = Nodes(attributes=str(people_path(folder, edges)))
+        data = EdgeTableDataModule(str(edges_path(folder, edges)), nodes=nodes, undirected=True)
         data.setup("fit")
     return _learn(data, 0.1 / edges, stages)
 
 
-def _named(name: str) -> dict[str, dict[str, float]]:
+def _named(name: str, folder: Path) -> dict[str, dict[str, float]]:
     """Learn classes of a graph in memory."""
     from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 

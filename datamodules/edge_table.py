@@ -101,9 +101,9 @@ class EdgeTableDataModule(EdgeListDataModule):
     """One graph whose edges are the rows of a table: Parquet, CSV, DuckDB, PostgreSQL or Spark.
 
     The engine of the table numbers the nodes, drops loops and repeated edges and counts them, for
-    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2), or sums over
-    neighbors (NeighborVotes, NodeNeighborVotes, AggregationPerturbation), leave the edges there;
-    for all others the edges are read at their first use. The records are those that
+    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2, and Attributed with
+    one of them), or sums over neighbors (NeighborVotes, NodeNeighborVotes, AggregationPerturbation),
+    leave the edges there; for all others the edges are read at their first use. The records are those that
     :class:`EdgeListDataModule` reads from a file of the same ids.
 
     Columns besides the two ids, such as amounts and times, are not read, and refused if they are named. The connection only reads.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.datamodules.table_records import EdgeTable
+from lightning_dpg.graph.exact_mixing import check_mixing, mixing_cells, mixing_of_counts
 from lightning_dpg.graph.joint_degrees import cells_of_counts
 from lightning_dpg.graph.neighbor_sums import block_size, on_grid, sums_over_blocks
 from lightning_dpg.graph.wedges import WedgeHash, count_closed
@@ -54,20 +55,8 @@ class TableStatistics:
 
     def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count edges by the classes of their ends: shape ``(K, K)``."""
-        import ibis
-
         self._table.engine.upload(_NODES, {"node": np.arange(len(classes)), "class": classes})
-        nodes, pairs = (
-            ibis.table({"node": "int64", "class": "int64"}, name=_NODES),
-            self._table.pairs(),
-        )
-        low = nodes.select(low=nodes.node, low_class=nodes["class"])
-        high = nodes.select(high=nodes.node, high_class=nodes["class"])
-        ends = pairs.join(low, "low").join(high, "high")
-        ends = ends.select(
-            first=ibis.greatest(ends.low_class, ends.high_class),
-            second=ibis.least(ends.low_class, ends.high_class),
-        )
+        ends = _classes_of_ends(self._table.pairs())
         grouped = ends.group_by(["first", "second"]).aggregate(edges=ends.count())
         size = int(classes.max()) + 1
         counts = np.zeros((size, size), dtype=np.int64)
@@ -75,15 +64,25 @@ class TableStatistics:
             counts[first, second] = edges
         return counts
 
+    def column_mixing(
+        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int
+    ) -> NDArray[np.int64]:
+        """Sum weights by the values of private columns, from edges by values and larger degree."""
+        check_mixing(self._table.num_nodes, sizes)
+        sums = []
+        for values, size in zip(rows.T, sizes, strict=True):
+            self._table.engine.upload(_NODES, {"node": np.arange(len(values)), "class": values})
+            counted = self._table.rows(_edges_by_value_and_degree(self._table.pairs()))
+            high, low, larger, edges = counted.astype(np.int64).T
+            cells = mixing_cells(low, high)
+            sums.append(mixing_of_counts(cells, larger, edges, size, max_weight))
+        return np.concatenate(sums)
+
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends: shape ``(C,)``."""
         import ibis
 
-        table, pairs = self._table, self._table.pairs()
-        degrees = _degrees(pairs, 0)
-        low = degrees.select(low=degrees.node, low_degree=degrees.degree)
-        high = degrees.select(high=degrees.node, high_degree=degrees.degree)
-        ends = pairs.join(low, "low").join(high, "high")
+        table, ends = self._table, _with_degrees(self._table.pairs())
         ends = ends.select(
             smaller=ibis.least(ends.low_degree, ends.high_degree),
             larger=ibis.greatest(ends.low_degree, ends.high_degree),
@@ -142,6 +141,39 @@ class TableStatistics:
         is_counted = count_closed(rows[:, 0], links, hashing.order, closures_per_edge)
         counts[1] = np.bincount(rows[is_counted, 1], minlength=counts.shape[1])
         return counts
+
+
+def _classes_of_ends(pairs: Any) -> Any:
+    """Return the larger and the smaller uploaded class of the ends of each pair, beside the pair."""
+    import ibis
+
+    nodes = ibis.table({"node": "int64", "class": "int64"}, name=_NODES)
+    low = nodes.select(low=nodes.node, low_class=nodes["class"])
+    high = nodes.select(high=nodes.node, high_class=nodes["class"])
+    ends = pairs.join(low, "low").join(high, "high")
+    return ends.select(
+        "low",
+        "high",
+        first=ibis.greatest(ends.low_class, ends.high_class),
+        second=ibis.least(ends.low_class, ends.high_class),
+    )
+
+
+def _with_degrees(pairs: Any) -> Any:
+    """Add the degrees of both ends to each pair."""
+    degrees = _degrees(pairs.select("low", "high"), 0)
+    low = degrees.select(low=degrees.node, low_degree=degrees.degree)
+    high = degrees.select(high=degrees.node, high_degree=degrees.degree)
+    return pairs.join(low, "low").join(high, "high")
+
+
+def _edges_by_value_and_degree(pairs: Any) -> Any:
+    """Count edges by the uploaded values of their ends and by the larger degree of both."""
+    import ibis
+
+    ends = _with_degrees(_classes_of_ends(pairs))
+    ends = ends.mutate(larger=ibis.greatest(ends.low_degree, ends.high_degree))
+    return ends.group_by(["first", "second", "larger"]).aggregate(edges=ends.count())
 
 
 def _degrees(pairs: Any, shift: int) -> Any:

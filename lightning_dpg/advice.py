@@ -10,7 +10,9 @@ from typing import Literal, NamedTuple
 
 from lightning_dpg.errors import Refusal
 
-Goal = Literal["links", "communities", "shape", "degrees", "graphs", "labels", "clients"]
+Goal = Literal[
+    "links", "communities", "shape", "degrees", "classes", "rows", "graphs", "labels", "clients"
+]
 Kind = Literal["undirected", "directed", "bipartite", "set"]
 
 GOALS: dict[Goal, str] = {
@@ -18,6 +20,8 @@ GOALS: dict[Goal, str] = {
     "communities": "for communities",
     "shape": "for the shape of a graph",
     "degrees": "for degrees",
+    "classes": "for classes of nodes",
+    "rows": "for private columns of nodes",
     "graphs": "for graphs of a set",
     "labels": "for labels of graphs",
     "clients": "for graphs of clients that trust nobody",
@@ -26,6 +30,9 @@ GOALS: dict[Goal, str] = {
 
 OF_SETS: frozenset[Goal] = frozenset({"graphs", "labels", "clients"})
 """Goals of a set of graphs; the others are goals of one graph."""
+
+OF_COLUMNS: frozenset[Goal] = frozenset({"classes", "rows"})
+"""Goals of one undirected graph whose nodes have columns."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Facts:
             a private graph.
         kind: Kind of the graph, or ``set`` for a set of graphs.
         allows_delta: Whether the budget has a delta above 0.
-        has_attributes: Whether attributes of the nodes are public.
+        has_attributes: Whether attributes of the nodes are public, of which classes are learned.
     """
 
     goal: Goal
@@ -52,13 +59,26 @@ class Facts:
     has_attributes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a goal of other data, and a budget that is none."""
+        """Refuse a goal of other data or of another budget, and a budget that is none."""
         if not self.epsilon > 0:
             raise Refusal(f"epsilon must be positive, got {self.epsilon:g}")
         if (self.goal in OF_SETS) != (self.kind == "set"):
             fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
             data = "a set of graphs" if self.kind == "set" else "one graph"
             raise Refusal(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
+        if self.goal in OF_COLUMNS and self.kind != "undirected":
+            raise Refusal(
+                f"{self.goal} is a goal of undirected graphs, and this one is {self.kind}"
+            )
+        if self.goal == "classes" and not self.has_attributes:
+            raise Refusal(
+                "classes is a goal of nodes with public attributes\ngive them (fit: --attributes FILE, "
+                "plan: --attributes)"
+            )
+        if self.goal == "classes" and not self.allows_delta:
+            raise Refusal(
+                "classes is a goal of a budget with a delta\ngive one, such as --delta 1e-5"
+            )
 
     @property
     def mean_degree(self) -> float | None:
@@ -130,7 +150,7 @@ def choices(goal: Goal) -> list[Recommendation]:
     kind: Kind = "set" if goal in OF_SETS else "undirected"
     named = {
         str(case): case
-        for has_attributes in (True, False)
+        for has_attributes in ((True,) if goal == "classes" else (True, False))
         for epsilon in (2 * _REPORTS_EPSILON, 0.1)
         for case in cases(Facts(goal, epsilon, kind=kind, has_attributes=has_attributes))
     }
@@ -193,6 +213,10 @@ def _without_degree(facts: Facts) -> Recommendation:
         return Recommendation("ChungLu", f"BTER does not learn {facts.kind} graphs")
     if facts.goal == "degrees":
         return Recommendation("ChungLu", "it spends the whole budget on degrees")
+    if facts.goal == "classes":
+        return Recommendation("NeighborVotes", "it learns from attributes and from edges")
+    if facts.goal == "rows":
+        return Recommendation("Attributed", "columns and edges have a budget each")
     if facts.goal == "graphs" and facts.epsilon >= _SET_EPSILON:
         return Recommendation("PooledSet", "it learns more than sizes, of 100 graphs and more")
     if facts.goal == "graphs":

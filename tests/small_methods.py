@@ -43,16 +43,18 @@ SHORT = SIZES | {
     "max_degree": 8,
 }
 
-# Configurations: the seven rows of docs/choosing.md, baselines, and one of each other kind. The
+# Configurations: the nine rows of docs/choosing.md, baselines, and one of each other kind. The
 # contracts of the methods fit every class.
 RECOMMENDED = {
     "attribute_encoder",
+    "attributed",
     "bter",
     "chung_lu",
     "dp_netgan",
     "erdos_renyi",
     "erdos_renyi_set",
     "local_scalars",
+    "neighbor_votes",
     "node_degrees",
     "pooled_set",
     "private_kernel",

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.advice import GOALS, OF_SETS, Facts, cases, choices, hint, recommend
+from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, cases, choices, hint, recommend
 from lightning_dpg.cli.notes import better_method
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
+from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
@@ -34,21 +35,22 @@ KINDS = ["undirected", "directed", "bipartite"]
 def known_facts(draw):
     """Everything that can be known of data and budget."""
     goal = draw(st.sampled_from(sorted(GOALS)))
+    kinds = ["set"] if goal in OF_SETS else ["undirected"] if goal in OF_COLUMNS else KINDS
     num_nodes = draw(st.integers(2, 200_000) | st.sampled_from([MAX_NODES, MAX_NODES + 1]))
     return Facts(
         goal,
         math.exp(draw(st.floats(-3, 5))),
         num_nodes,
         draw(st.none() | st.integers(0, num_nodes * (num_nodes - 1) // 2)),
-        "set" if goal in OF_SETS else draw(st.sampled_from(KINDS)),
-        draw(st.booleans()),
-        draw(st.booleans()),
+        draw(st.sampled_from(kinds)),
+        goal == "classes" or draw(st.booleans()),
+        goal == "classes" or draw(st.booleans()),
     )
 
 
 @cache
-def data_of(kind, has_attributes):
-    """Small data of a kind, set up for a fit."""
+def data_of(kind, has_attributes, goal="links"):
+    """Small data of a kind for a goal, set up for a fit."""
     if kind == "set":
         graphs = [from_networkx(nx.cycle_graph(n)) for n in range(4, 12)]
         for number, graph in enumerate(graphs):
@@ -58,7 +60,13 @@ def data_of(kind, has_attributes):
         graph = nx.complete_bipartite_graph(4, 8)
         graph = graph.to_directed() if kind == "directed" else graph
         nx.set_node_attributes(graph, {node: node % 3 for node in graph}, "age")
-        given = {"nodes": Nodes(attributes="from_graph")} if has_attributes else {}
+        nx.set_node_attributes(graph, {node: node % 2 for node in graph}, "side")
+        columns = {
+            "classes": {"policy": {"side": "label"}},
+            "rows": {"private_columns": ["side"], "domains": {"side": ["0", "1"]}},
+        }.get(goal, {"policy": {"side": "drop"}})
+        has_columns = has_attributes or goal in OF_COLUMNS
+        given = {"nodes": Nodes(attributes="from_graph", **columns)} if has_columns else {}
         data = EdgeListDataModule(graph, kind=kind, **given)
     data.setup("fit")
     return data
@@ -72,9 +80,9 @@ def small(case, num_nodes=12):
 
 
 @cache
-def offer(case, kind, has_attributes):
+def offer(case, kind, has_attributes, goal):
     """Offer data to a method as ``fit`` does; a refusal is an error."""
-    small(case).accept_data(data_of(kind, has_attributes))
+    small(case).accept_data(data_of(kind, has_attributes, goal))
 
 
 @given(known_facts())
@@ -82,7 +90,7 @@ def offer(case, kind, has_attributes):
 def test_no_recommended_method_refuses_the_data(facts):
     for case in cases(facts):
         method = METHODS[case.method]
-        offer(case._replace(least_degree=0.0), facts.kind, facts.has_attributes)
+        offer(case._replace(least_degree=0.0), facts.kind, facts.has_attributes, facts.goal)
         assert (method.reads is GraphSetRecords) == (facts.kind == "set")
         assert facts.has_attributes or method.reads is not AttributedGraphRecords
         assert facts.kind == "set" or facts.kind in method.kinds
@@ -98,6 +106,8 @@ def test_no_recommended_method_refuses_the_data(facts):
 def test_no_recommended_method_refuses_the_budget(goal, epsilon, delta):
     kind = "set" if goal in OF_SETS else "undirected"
     for has_attributes in (True, False):
+        if goal == "classes" and not (has_attributes and delta):
+            continue
         facts = Facts(goal, epsilon, 12, None, kind, delta > 0, has_attributes)
         for case in cases(facts):
             small(case).check_budget(Budget(epsilon, delta))
@@ -155,6 +165,19 @@ def test_the_rule_for_links_on_graphs_where_it_was_made(known, method):
 def test_other_data_have_other_goals(goal):
     with pytest.raises(ValueError, match=f"{goal} is no goal of"):
         Facts(goal, 1.0, kind="directed" if goal in OF_SETS else "set")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"goal": "classes"}, "classes is a goal of nodes with public attributes"),
+        ({"goal": "classes", "has_attributes": True, "allows_delta": False}, "with a delta"),
+        ({"goal": "rows", "kind": "bipartite"}, "undirected graphs, and this one is bipartite"),
+    ],
+)
+def test_goals_of_columns_name_what_they_need(facts, words):
+    with pytest.raises(Refusal, match=words):
+        Facts(epsilon=1.0, **facts)
 
 
 def test_the_hint_before_a_run_does_not_follow_the_edges():
@@ -225,7 +248,7 @@ def test_list_names_a_configuration_of_each_recommended_method(capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("recommended, by goal")
-    for line, (goal, words) in zip(lines[1:8], GOALS.items(), strict=True):
+    for line, (goal, words) in zip(lines[1:10], GOALS.items(), strict=True):
         start, _, names = line.partition(": ")
         assert start == f"  {words}"
         for case, name in zip(choices(goal), names.split(", "), strict=True):
@@ -243,7 +266,7 @@ def methods_in(page, heading):
 
 def test_tables_name_the_recommended_methods():
     recommended = {case.method for goal in GOALS for case in choices(goal)}
-    assert methods_in("docs/choosing.md", "In seven rows") == recommended
+    assert methods_in("docs/choosing.md", "In nine rows") == recommended
     assert methods_in("README.md", "Which method?") == recommended
 
 

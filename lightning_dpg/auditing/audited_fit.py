@@ -245,10 +245,11 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
 def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, Claim]:
     """Return the claim of each release and all earlier ones by key; ``epsilon`` is the total."""
     claims: dict[str, Claim] = {}
-    for place, entry in enumerate(ledger.entries, 1):
+    entries = ledger.of(ledger.relation)
+    for place, entry in enumerate(entries, 1):
         prefix = PrivacyLedger(ledger.relation)
-        prefix.entries = ledger.entries[:place]
-        is_all = place == len(ledger.entries)
+        prefix.entries = entries[:place]
+        is_all = place == len(entries)
         so_far = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
         claims[entry.key] = Claim(so_far, largest_share(prefix))
     return claims

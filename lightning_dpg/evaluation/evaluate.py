@@ -1,10 +1,6 @@
 """Comparison of synthetic graphs with the real one (reads the private graph)."""
 
-import json
-import math
-import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
@@ -13,205 +9,50 @@ from torch_geometric.data import Data
 
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.errors import CommandError, Refusal
-from lightning_dpg.evaluation.baselines import BASELINES, QUICK, Baselines, epsilon_of
-from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
+from lightning_dpg.errors import CommandError
+from lightning_dpg.evaluation.baselines import QUICK, Baselines, epsilon_of
+from lightning_dpg.evaluation.evaluation import Evaluation
+from lightning_dpg.evaluation.given_graphs import (
+    all_graphs,
+    graphs_of,
+    kind_of,
+    name_of,
+    opened,
+    predicting,
+    sources_of,
+)
+from lightning_dpg.evaluation.measured import Measured
 from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
 from lightning_dpg.evaluation.node_predictions import NamedPredictions
-from lightning_dpg.evaluation.page import page, summary
 from lightning_dpg.evaluation.row_quality import (
     GraphRows,
     RowFigure,
     noise_of,
-    row_answers,
     row_figures,
-    row_lines,
 )
 from lightning_dpg.formats.row_tables import read_rows
-from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.drawn_rows import rows_of
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import (
-    BipartitePairs,
-    DirectedPairs,
     Kind,
-    space_of,
     without_directions,
 )
-from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.single_graph.attributed.method import Attributed
-from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics import queries
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
 from lightning_dpg.metrics.kind_queries import compare_kinds
-from lightning_dpg.metrics.queries import Answer, Comparison, Profile
-from lightning_dpg.release.graph_files import FORMATS, table_beside
-from lightning_dpg.release.reader import open_release, read_recipe
+from lightning_dpg.metrics.queries import Comparison, Profile
+from lightning_dpg.release.graph_files import table_beside
 from lightning_dpg.release.release import Release
-from lightning_dpg.release.writer import (
-    FEATURES,
-)
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_data import data_of_rows, data_of_run
-from lightning_dpg.tables import as_csv, as_data_frame, as_json
 
 _PREDICTS = (
     "its method predicts classes of nodes, and draws no graph\n"
     "score the classes: leave the task out, or give --task node-classification"
 )
-_KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
-    """Synthetic graphs beside the real graph. All numbers are private: the real graph was read.
-
-    Attributes:
-        name: Name of the real graph.
-        real: Measurements of the real graph.
-        measured: Synthetic graphs in the given order, with their answers.
-    """
-
-    name: str
-    real: Profile
-    measured: tuple[Measured, ...]
-
-    @property
-    def answers(self) -> dict[str, dict[str, Answer]]:
-        """Answer to each query, by the name of the synthetic graph and by the query."""
-        return {each.name: each.answers for each in self.measured}
-
-    def table(self) -> list[str]:
-        """Return the lines of tables for each synthetic graph, and behind all what they serve.
-
-        An empty line follows each table and the purposes of each graph. A release with drawn rows
-        has a second table, of its private columns.
-        """
-        tables = list[Sequence[str]]()
-        for one in self.measured:
-            tables.append((*table(self.name, one.name, one.answers), ""))
-            if one.rows is not None:
-                tables.append((*row_lines(one.rows), ""))
-        judged = [(one.name, one.purposes) for one in self.measured if one.purposes]
-        purposes = [
-            (*([f"{name}:"] if len(self.measured) > 1 else []), *found.lines(), "")
-            for name, found in judged
-        ]
-        return [line for lines in (*tables, *purposes) for line in lines]
-
-    def __str__(self) -> str:
-        """Return all tables, the purposes served, and a reminder that they are not private."""
-        return "\n".join([*self.table(), NOT_PRIVATE])
-
-    def __repr__(self) -> str:
-        """Return the tables, as ``str`` does."""
-        return str(self)
-
-    def to_json(self) -> str:
-        """Return all answers as strict JSON, with null for nan, with their notes and purposes."""
-        graphs = [
-            {"path": one.name, "queries": {name: _plain(one.answers[name]) for name in one.answers}}
-            | (
-                {}
-                if one.rows is None
-                else {"private_columns": [each.for_json() for each in one.rows]}
-            )
-            | (one.purposes.for_json() if one.purposes else {})
-            for one in self.measured
-        ]
-        return as_json({"graphs": graphs})
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write a row for each synthetic graph and query.
-
-        Args:
-            path: File to write.
-        """
-        write_whole(Path(path), self._csv())
-
-    def _csv(self) -> str:
-        rows = (
-            (one.name, name, *answer.for_json().values())
-            for one in self.measured
-            for name, answer in (one.answers | row_answers(one.rows or ())).items()
-        )
-        return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
-
-    def to_dataframe(self) -> Any:
-        r"""Return a row for each synthetic graph and query, as a DataFrame of pandas.
-
-        The columns ``error_ErdosRenyi`` and ``error_ChungLu`` are means over the fits of a baseline,
-        and nan where there was none. ``to_latex`` of the DataFrame prints a table for a paper.
-
-        Raises:
-            CommandError: If pandas is not installed.
-
-        Example:
-            >>> import lightning_dpg as dpg
-            >>> frame = dpg.evaluate("karate", "karate").to_dataframe()
-            >>> list(frame.columns)  # doctest: +NORMALIZE_WHITESPACE
-            ['graph', 'query', 'group', 'real', 'synthetic', 'error', 'better', 'note',
-             'error_ErdosRenyi', 'error_ChungLu']
-            >>> sizes = frame[frame.group == "size"]
-            >>> print(sizes.to_latex(columns=["query", "real"], index=False, float_format="%.0f"))
-            \begin{tabular}{lr}
-            \toprule
-            query & real \\
-            \midrule
-            num_nodes & 34 \\
-            num_edges & 78 \\
-            largest_component_size & 34 \\
-            num_components & 1 \\
-            \bottomrule
-            \end{tabular}
-            <BLANKLINE>
-        """
-        head = ("graph", "query", "group", "real", "synthetic", "error", "better", "note")
-        no_baseline = [math.nan] * len(BASELINES)
-        rows = [
-            (*(one.name, name, query.group, *answer[:3], query.better, answer.note), *errors)
-            for one in self.measured
-            for name, answer in one.answers.items()
-            for query, errors in [(GRAPH_GLOSSARY[name], _baseline_errors(one, name))]
-        ]
-        rows += [
-            (one.name, name, "private columns", *answer[:3], "lower", answer.note, *no_baseline)
-            for one in self.measured
-            for name, answer in row_answers(one.rows or ()).items()
-        ]
-        return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
-
-    def to_html(self, path: str | Path) -> None:
-        """Write one page that works without a network: pictures, charts, queries and their meaning.
-
-        Args:
-            path: File to write.
-        """
-        write_whole(Path(path), self.to_html_text())
-
-    def to_html_text(self) -> str:
-        """Return the text of the page of :meth:`to_html`."""
-        return page(self.name, self.real, self.measured, self._csv(), self.to_json())
-
-    def _repr_html_(self) -> str:
-        """Show compact tables in a notebook."""
-        return summary(self.name, self.measured)
-
-
-def _baseline_errors(measured: Measured, query: str) -> tuple[float, ...]:
-    """Return the mean error of each baseline in a query; nan where there is none."""
-    found = measured.purposes.scores if measured.purposes else {}
-    scores = [found.get(name, {}).get(query, []) for name in BASELINES]
-    return tuple(statistics.fmean(values) if values else math.nan for values in scores)
-
-
-def _plain(answer: Answer) -> dict[str, float | str | None]:
-    """Return an answer as plain values, without an empty note."""
-    return {key: value for key, value in answer.for_json().items() if key != "note" or value}
 
 
 Task: TypeAlias = Literal["queries", "node_classification"]
@@ -360,12 +201,14 @@ def evaluate_releases(
 ) -> Evaluation | NodeEvaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     graphs, predictions = list[tuple[Any, str]](), list[NamedPredictions]()
-    for number, source in enumerate(_sources(synthetic)):
-        release = _predicting(source)
+    for number, source in enumerate(sources_of(synthetic)):
+        release = predicting(source)
         if release is None:
             graphs.append((source, f"synthetic-{number}"))
         else:
-            predictions.append(NamedPredictions(_name_of(release, source, predictions), release))
+            predictions.append(
+                NamedPredictions(_name_of_release(release, source, predictions), release)
+            )
     if task is None:
         task = "node_classification" if predictions else "queries"
     if task == "node_classification":
@@ -403,15 +246,15 @@ def evaluate_graphs(
     baselines: bool = True,
 ) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
-    kind = kind or _kind_of(synthetic, undirected)
+    kind = kind or kind_of(synthetic, undirected)
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
-    graphs = _all_graphs(_sources(synthetic), undirected, kind)
+    graphs = all_graphs(sources_of(synthetic), undirected, kind)
     profile = queries.profile(without_directions(original))
     real_rows = cache(lambda release: data_of_rows(real, release))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
-    open_once = cache(_opened)  # for all graphs of a folder
+    open_once = cache(opened)  # for all graphs of a folder
     measured = []
     for graph in graphs:
         compared = _compared(profile, original, graph.graph)
@@ -426,17 +269,17 @@ def evaluate_graphs(
             release = open_once(graph.release)
             found = found._replace(rows=_figures(real_rows(graph.release), drawn, release))
         measured.append(found)
-    return Evaluation(_name(real, "real"), profile, tuple(measured))
+    return Evaluation(name_of(real, "real"), profile, tuple(measured))
 
 
 def _drawn_rows(
-    graph: NamedGraph, opened: Callable[[Release | Path | None], Release | None]
+    graph: NamedGraph, open_once: Callable[[Release | Path | None], Release | None]
 ) -> GraphRows | None:
     """Return the edges and the drawn rows of a synthetic graph; None if its release has none."""
     rows = rows_of(graph.graph)
     if rows is None and isinstance(graph.release, Path):
         path = table_beside(Path(graph.name))
-        release = opened(graph.release) if path.is_file() else None
+        release = open_once(graph.release) if path.is_file() else None
         if release is not None and isinstance(release.method, Attributed):
             domains = release.method.hparams["domains"]
             rows = read_rows(path, graph.graph.node_names, domains)
@@ -470,7 +313,7 @@ def _evaluate_classes(
     train_fraction: float | None,
 ) -> NodeEvaluation:
     """Score predictions of classes by releases, and by networks on graphs with their names."""
-    kind = kind or _kind_of([source for source, _ in graphs], undirected)
+    kind = kind or kind_of([source for source, _ in graphs], undirected)
     if kind != "undirected":
         raise CommandError(
             f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
@@ -496,10 +339,10 @@ def _evaluate_classes(
     drawn = [
         graph
         for source, name in graphs
-        for graph in _graphs(source, name, undirected, kind, attributes=True)
+        for graph in graphs_of(source, name, undirected, kind, attributes=True)
     ]
     return evaluate_nodes(
-        _name(real, "real"),
+        name_of(real, "real"),
         original,
         drawn,
         predictions,
@@ -508,64 +351,12 @@ def _evaluate_classes(
     )
 
 
-def _name_of(release: Release, source: Any, others: Sequence[NamedPredictions]) -> str:
+def _name_of_release(release: Release, source: Any, others: Sequence[NamedPredictions]) -> str:
     """Name a release by its folder, or by its method and epsilon."""
     epsilon = float(release.statement["epsilon"])
-    name = _name(source, f"{type(release.method).__name__} at {epsilon:g}")
+    name = name_of(source, f"{type(release.method).__name__} at {epsilon:g}")
     same = sum(one.name.split(" (")[0] == name for one in others)
     return f"{name} ({same + 1})" if same else name
-
-
-def _sources(synthetic: Any) -> list[Any]:
-    """Return the graphs and releases that were given."""
-    sources = synthetic if _holds_several(synthetic) else [synthetic]
-    if not sources:
-        raise CommandError("evaluate: no synthetic graph is given")
-    return sources
-
-
-def _all_graphs(sources: Iterable[Any], undirected: bool, kind: Kind) -> list[NamedGraph]:
-    """Read all synthetic graphs."""
-    return [
-        graph
-        for number, source in enumerate(sources)
-        for graph in _graphs(source, f"synthetic-{number}", undirected, kind, attributes=False)
-    ]
-
-
-def _predicting(source: Any) -> Release | None:
-    """Return the open release of a source that predicts classes; None if it draws graphs."""
-    if isinstance(source, Release):
-        return source if isinstance(source.method, NodeClassifier) else None
-    folder = release_folder(source) if isinstance(source, (str, Path)) else None
-    if folder is None or not (folder / LEARNER).is_file():
-        return None
-    release = open_release(folder)
-    return release if isinstance(release.method, NodeClassifier) else None
-
-
-def _kind_of(synthetic: Any, undirected: bool) -> Kind:
-    """Return the kind of the first release among the synthetic graphs, if directions are kept."""
-    sources = [] if undirected else synthetic if _holds_several(synthetic) else [synthetic]
-    for source in sources:
-        if isinstance(source, Release):
-            kind: Kind = getattr(source.method, "kind", "undirected")
-            return kind
-        folder = release_folder(source) if isinstance(source, (str, Path)) else None
-        if folder is not None:
-            entries = read_statement(folder).get("entries") or [{}]
-            return _KINDS.get(entries[0].get("record", ""), "undirected")
-    return "undirected"
-
-
-def _opened(release: Release | Path | None) -> Release | None:
-    """Open a release, to score pairs; None if it cannot be opened."""
-    if not isinstance(release, Path):
-        return release
-    try:
-        return open_release(release)
-    except Refusal:  # its class is not shipped, or it has graphs only
-        return None
 
 
 def _compared(
@@ -575,94 +366,3 @@ def _compared(
     drawn = without_directions(synthetic)
     comparison = queries.compare_measured(profile, drawn, networkx_edges)
     return comparison._replace(answers=comparison.answers | compare_kinds(real, synthetic))
-
-
-def _holds_several(synthetic: Any) -> bool:
-    """Return whether a list holds graphs and releases; a list of pairs is one graph."""
-    return isinstance(synthetic, list) and not (synthetic and all(map(_is_pair, synthetic)))
-
-
-def _is_pair(item: Any) -> bool:
-    return isinstance(item, (list, tuple)) and not isinstance(item, Release)
-
-
-def _name(source: object, otherwise: str) -> str:
-    source = getattr(source, "source", source)  # of a data module
-    return str(source) if isinstance(source, (str, Path)) else otherwise
-
-
-def _graphs(
-    source: Any, otherwise: str, undirected: bool, kind: Kind, attributes: bool
-) -> Iterator[NamedGraph]:
-    """Yield each graph that a source stands for."""
-    if isinstance(source, Release):
-        guarantee = str(source.statement.get("guarantee", ""))
-        graph = _draw(source, kind)
-        yield NamedGraph(otherwise, graph, guarantee, source.statement, source)
-        return
-    folder = release_folder(source) if isinstance(source, (str, Path)) else None
-    if folder is None:
-        graph = load(source, undirected, kind, attributes=attributes)
-        yield NamedGraph(_name(source, otherwise), graph, "")
-        return
-    statement = read_statement(folder)
-    for path in released_graphs(folder):
-        nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
-        graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
-        yield NamedGraph(str(path), graph, statement["guarantee"], statement, folder)
-
-
-def _names_of_nodes(folder: Path) -> list[str] | None:
-    """Return the names of all nodes of a release; its Parquet files lack those without edges."""
-    path = folder / GENERATOR
-    return read_recipe(path)[0]["node_names"] if path.is_file() else None
-
-
-def _draw(release: Release, kind: Kind) -> Data:
-    """Draw the graph of seed 0 from an open release."""
-    if not isinstance(release.method, Synthesizer):
-        raise CommandError(
-            f"evaluate: {type(release.method).__name__} releases features, and draws no graph"
-        )
-    graph = release.sample(0)
-    if space_of(graph).kind != kind:
-        raise CommandError(
-            f"evaluate: the graph of the release is {space_of(graph).kind}, and the real one is "
-            f"read as {kind}\nset kind to {space_of(graph).kind}"
-        )
-    return graph
-
-
-def released_graphs(folder: Path) -> list[Path]:
-    """Return the files of the graphs of a release, one for each seed, in the order of the seeds.
-
-    Args:
-        folder: Folder of the release.
-
-    Raises:
-        CommandError: If there is none.
-    """
-    # Reversed, since an edge list, the first format, loses nodes without edges.
-    for suffix in (*reversed(FORMATS), "parquet"):
-        paths = list(folder.glob(f"synthetic-*.{suffix}"))
-        if paths:
-            return sorted(paths, key=lambda path: (len(path.name), path.name))
-    features = f": it holds {FEATURES}" if (folder / FEATURES).is_file() else ""
-    raise CommandError(f"{folder}: a release without synthetic graphs{features}")
-
-
-def read_statement(folder: Path) -> dict[str, Any]:
-    """Read the privacy statement of a release, with the sentence of its guarantee.
-
-    Args:
-        folder: Folder of the release.
-
-    Raises:
-        CommandError: If its statement is damaged.
-    """
-    path = folder / STATEMENT
-    try:
-        statement: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return statement | {"guarantee": str(statement["guarantee"])}
-    except (ValueError, TypeError, KeyError) as error:
-        raise CommandError(f"{path}: no privacy statement ({error})") from error

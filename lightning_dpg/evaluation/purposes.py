@@ -22,7 +22,7 @@ PURPOSES: dict[Goal, tuple[Group, ...]] = {
     "communities": ("communities",),
     "links": ("copies",),
 }
-"""Groups of queries that speak for each goal of one graph."""
+"""Groups of queries that speak for each goal of one graph. Goals of columns have tables of their own."""
 
 LINK_AUC = Query(
     "link_auc",

@@ -1,9 +1,12 @@
 """Counts of a graph whose edges are in memory, see ``GraphStatisticsSource``."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.joint_degrees import joint_degrees
 from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.graph.pair_space import PairSpace
@@ -36,6 +39,13 @@ class EdgeStatistics:
     def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count edges by the classes of their ends, see :func:`count_links`: shape ``(K, K)``."""
         return count_links(classes, self.edges.numpy())
+
+    def column_mixing(
+        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int
+    ) -> NDArray[np.int64]:
+        """Sum weights by the values of private columns, see :func:`exact_mixing`."""
+        degrees = self.degrees().numpy()
+        return exact_mixing(self.edges.numpy(), degrees, rows, sizes, max_weight)
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends, see :func:`joint_degrees`: ``(C,)``."""

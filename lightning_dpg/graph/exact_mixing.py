@@ -78,15 +78,39 @@ def exact_mixing(
     sums = []
     for column, size in enumerate(sizes):
         low, high = np.sort(rows[:, column][edges], axis=1).T
-        cell = high * (high + 1) // 2 + low
-        keys, counts = np.unique(cell * len(larger) + place, return_counts=True)
+        keys, counts = np.unique(mixing_cells(low, high) * len(larger) + place, return_counts=True)
         cells, degree = keys // len(larger), larger[keys % len(larger)]
-        whole, rest = np.divmod(MIXING_UNIT * counts * np.minimum(max_weight, degree), degree)
-        total, fraction = np.zeros((2, num_cells([size])), dtype=np.int64)
-        np.add.at(total, cells, whole)
-        np.add.at(fraction, cells, (rest << _FRACTION_BITS) // degree)
-        sums.append(total + (fraction >> _FRACTION_BITS))
+        sums.append(mixing_of_counts(cells, degree, counts, size, max_weight))
     return np.concatenate(sums)
+
+
+def mixing_cells(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each cell {a, b} of a column, given its smaller and its larger value."""
+    return high * (high + 1) // 2 + low
+
+
+def mixing_of_counts(
+    cells: NDArray[np.int64],
+    larger: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    size: int,
+    max_weight: int,
+) -> NDArray[np.int64]:
+    """Sum the weights of counted edges of one column, see :func:`exact_mixing`.
+
+    Args:
+        cells: Cells as :func:`mixing_cells` numbers them, each with each degree once, shape ``(C,)``
+            (private).
+        larger: Larger degree of the ends, shape ``(C,)`` (private).
+        counts: Edges of the cell with this larger degree, shape ``(C,)`` (private).
+        size: Number of values of the column (public).
+        max_weight: Largest weight of all edges of a node together (public).
+    """
+    whole, rest = np.divmod(MIXING_UNIT * counts * np.minimum(max_weight, larger), larger)
+    total, fraction = np.zeros((2, num_cells([size])), dtype=np.int64)
+    np.add.at(total, cells, whole)
+    np.add.at(fraction, cells, (rest << _FRACTION_BITS) // larger)
+    return total + (fraction >> _FRACTION_BITS)
 
 
 def mixing_matrices(cells: NDArray[np.float64], sizes: Sequence[int]) -> list[NDArray[np.float64]]:

@@ -1,5 +1,7 @@
 """Counts and sums that methods ask of a graph, wherever its edges are."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -25,6 +27,17 @@ class GraphStatisticsSource(Protocol):
 
     def mixing(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Edges by the classes of their ends, shape ``(K, K)``, given public classes ``(N,)``."""
+
+    def column_mixing(
+        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int
+    ) -> NDArray[np.int64]:
+        """Weights of edges by the values of their ends, see :func:`exact_mixing`, undirected graphs.
+
+        Args:
+            rows: Value of each node in each private column, shape ``(N, J)`` (private).
+            sizes: Number of values of each column (public).
+            max_weight: Largest weight of all edges of a node together (public).
+        """
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Edges by the degrees of their ends, whose sum is at most ``largest_two`` (public)."""

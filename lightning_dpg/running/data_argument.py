@@ -84,5 +84,12 @@ def reader(data: object, chosen: MethodChoice) -> ReadData:
         data: As for :func:`data_module`.
         chosen: Method of the fits.
     """
-    is_module = isinstance(data, pl.LightningDataModule)
-    return lambda: data_module(copy.deepcopy(data) if is_module else data, chosen)
+
+    def read() -> pl.LightningDataModule:
+        if not isinstance(data, pl.LightningDataModule):
+            return data_module(data, chosen)
+        alone = copy.copy(data)
+        alone.trainer = None  # that of an earlier fit holds noise, which is not copied
+        return data_module(copy.deepcopy(alone), chosen)
+
+    return read

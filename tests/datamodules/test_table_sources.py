@@ -22,11 +22,13 @@ from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph import neighbor_sums
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import (
     BTER,
     DK2,
     AggregationPerturbation,
+    Attributed,
     ChungLu,
     ErdosRenyi,
     NeighborVotes,
@@ -146,6 +148,9 @@ def assert_equal_to_memory(data, expected):
     degrees = here.degrees().numpy()
     classes = np.frexp(degrees)[1].astype(np.int64)
     assert (there.mixing(classes) == here.mixing(classes)).all()
+    values = np.stack([np.arange(len(degrees)) % 3, classes % 5], axis=1)
+    mixed = there.column_mixing(values, [3, 5], 2)
+    assert (mixed == exact_mixing(expected.edges.numpy(), degrees, values, [3, 5], 2)).all()
     most = int(np.sort(degrees)[-2:].sum()) // 2  # which leaves some edges out
     assert (there.joint_degrees(most) == here.joint_degrees(most)).all()
     slots = -(-degrees // 2)
@@ -236,6 +241,49 @@ def classified(method, data):
     module = method(rank=4, split_seed=0, train_fraction=0.1)
     module._noise = NoiseSource(unsafe_seed=5)
     quiet_trainer(PrivacyAccountant(4.0, 1e-5, book=NO_BOOK)).fit(module, data)
+    return module.released_state()
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "postgresql"])
+def test_private_columns_and_edges_in_one_database_are_those_of_files(kind, tmp_path, request):
+    pairs = [*nx.planted_partition_graph(2, 30, 0.3, 0.02, seed=0).edges]
+    people = pa.table(
+        {
+            "id": [str(node) for node in range(61)],  # the last one has no edge
+            "age": [None if node % 7 == 0 else 20 + node for node in range(61)],
+            "town": [f"town {node % 4}" for node in range(61)],
+        }
+    )
+    rows = pa.table({"source": [str(i) for i, _ in pairs], "target": [str(j) for _, j in pairs]})
+    source, settings = stored(kind, rows, tmp_path, request)
+    if kind == "duckdb":
+        with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
+            connection.register("rows", people)
+            connection.execute("CREATE TABLE people AS SELECT * FROM rows")
+    else:
+        postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
+        with postgres.connect(source, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest("people", people, mode="replace")
+    private = {
+        "private_columns": ["age", "town"],
+        "domains": {"age": [18, 40, 100], "town": ["town 0", "town 1", "town 2"]},
+        "names": "keep",
+    }
+    parquet.write_table(people, tmp_path / "people.parquet")
+    there = EdgeTableDataModule(source, nodes=Nodes(attributes="people(id)", **private), **settings)
+    nodes = Nodes(attributes=str(tmp_path / "people.parquet"), **private)
+    here = EdgeListDataModule([(str(i), str(j)) for i, j in pairs], nodes=nodes)
+    one, other = (with_rows(data) for data in (there, here))
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
+    assert not there.records.holds_edges
+    assert there.identity() == here.identity()
+
+
+def with_rows(data):
+    """Released tensors of edges and private columns under noise that the test fixes."""
+    module = Attributed()
+    module._noise = NoiseSource(unsafe_seed=5)
+    quiet_trainer(PrivacyAccountant(4.0, 0.0, row_epsilon=4.0, book=NO_BOOK)).fit(module, data)
     return module.released_state()
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
-from lightning_dpg.evaluation import evaluate as evaluation
+from lightning_dpg.evaluation import evaluate as evaluate_module
+from lightning_dpg.evaluation import evaluation, given_graphs
 from lightning_dpg.evaluation.evaluate import (
     evaluate,
 )
@@ -73,7 +74,7 @@ def test_an_open_release_gives_its_graph_and_its_guarantee():
     [([("0", "1"), ("1", "2")], 1), ([[0, 1], [1, 2]], 1), ([KARATE, KARATE], 2), (["a", "b"], 2)],
 )
 def test_a_list_holds_graphs_or_the_edges_of_one(synthetic, count, monkeypatch):
-    monkeypatch.setattr(evaluation, "load", lambda *_, **__: from_networkx(KARATE))
+    monkeypatch.setattr(given_graphs, "load", lambda *_, **__: from_networkx(KARATE))
     assert len(evaluate("karate", synthetic).measured) == count
 
 
@@ -120,5 +121,6 @@ def test_damaged_folders_are_refused(tmp_path, content, said):
 
 
 def test_example_in_the_docstring():
-    assert doctest.testmod(evaluation).attempted
-    assert not doctest.testmod(evaluation).failed
+    for module in (evaluate_module, evaluation):
+        found = doctest.testmod(module)
+        assert found.attempted and not found.failed

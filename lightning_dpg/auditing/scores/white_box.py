@@ -31,6 +31,7 @@ from lightning_dpg.auditing.scores.graph_sets import (
     num_edges_per_graph_score,
     subgraph_counts_score,
 )
+from lightning_dpg.auditing.scores.mixing import mixing_score
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.pooled_sets import pooled_statistics_score
 from lightning_dpg.auditing.scores.products import product_score
@@ -373,6 +374,7 @@ _SCORES = {
     "degree_counts": _degree_counts,
     "largest_degrees": _largest_degrees,
     "joint_degrees": _joint_degrees,
+    "column_mixing": mixing_score,
     "communities": _communities,
     "community_links": _community_links,
     "block_labels": _block_labels,

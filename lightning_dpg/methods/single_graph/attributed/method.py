@@ -18,7 +18,6 @@ from lightning_dpg.graph.drawn_transfers import attach_transfers
 from lightning_dpg.graph.exact_mixing import (
     MIXING_UNIT,
     check_mixing,
-    exact_mixing,
     mixing_matrices,
 )
 from lightning_dpg.graph.mixing_rewiring import rewire
@@ -374,13 +373,7 @@ class Attributed(OneShotSynthesizer):
         of_rows: LedgerEntry,
     ) -> None:
         """Release the mixing of rows of shape ``(N, J)`` (private), which costs both relations."""
-        cells = exact_mixing(
-            source.edges.numpy(),
-            source.degrees().numpy(),
-            rows,
-            self._sizes,
-            self.hparams["max_weight"],
-        )
+        cells = source.column_mixing(rows, self._sizes, self.hparams["max_weight"])
         noisy = self.pay(of_edges, torch.from_numpy(cells), also=[of_rows])
         self.mixing = noisy.double() / MIXING_UNIT
         self.mixing_scale = torch.tensor(of_edges.scale / MIXING_UNIT, dtype=torch.double)

@@ -39,6 +39,7 @@ class _Dialect(NamedTuple):
     matches: str
     rounded: str
     """A number rounded to a whole one, to the even one of two that are as near."""
+    is_nan: str
     is_finite: str
     days: str
     """Days of a date since 1970."""
@@ -55,6 +56,7 @@ _DIALECTS = {
         "DOUBLE",
         "REGEXP_FULL_MATCH({}, '{}')",
         "ROUND_EVEN({}, 0)",
+        "ISNAN({})",  # statistics of Parquet, which know no NaN, make a comparison with it false
         "ISFINITE({})",
         "CAST({} - DATE '1970-01-01' AS BIGINT)",
         _MICROSECONDS.format("EPOCH_US(CAST({0} AS TIMESTAMP))"),
@@ -65,6 +67,7 @@ _DIALECTS = {
         "DOUBLE PRECISION",
         "{} ~ '^({})$'",
         "ROUND({})",
+        "{} = CAST('NaN' AS DOUBLE PRECISION)",
         "ISFINITE({})",
         "CAST({} - DATE '1970-01-01' AS BIGINT)",
         "CAST(FLOOR(EXTRACT(EPOCH FROM {})) AS BIGINT)",
@@ -75,6 +78,7 @@ _DIALECTS = {
         "DOUBLE",
         "{} RLIKE '^({})$'",
         "RINT({})",
+        "ISNAN({})",
         "{} IS NOT NULL",
         "CAST(DATEDIFF({}, DATE '1970-01-01') AS BIGINT)",
         "CAST(DATEDIFF(CAST({0} AS DATE), DATE '1970-01-01') AS BIGINT) * 86400 + HOUR({0}) * 3600 "
@@ -161,7 +165,7 @@ class _Cells(NamedTuple):
             return [
                 {f"{name}_number": number, f"{name}_text": f"CAST({cell} AS {dialect.text})"},
                 {
-                    f"{name}_absent": f"({cell} IS NULL OR {name}_number = CAST('NaN' AS {dialect.real}))",
+                    f"{name}_absent": f"({cell} IS NULL OR {dialect.is_nan.format(f'{name}_number')})",
                     f"{name}_odd": f"({name}_number IN ({infinite}))",
                 },
             ]

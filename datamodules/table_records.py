@@ -362,11 +362,10 @@ class EdgeTable:
             f"read {Path(self.engine.origin).name}: {self.num_nodes:,} nodes, {counts.edges:,} edges "
             f"({shown_kind}{table}; columns {self.columns[0]!r} and {self.columns[1]!r}; "
             f"{repeated:,} repeated, {counts.loops:,} loops{note}); e.g. {names[0]}, "
-            f"{names[1]}, ...{self._of_values}"
+            f"{names[1]}, ..."
         )
-        return line + (
-            f"; dropped from the edges: {', '.join(self.others)[:200]}" if self.others else ""
-        )
+        others = f"; dropped from the edges: {', '.join(self.others)[:200]}" if self.others else ""
+        return line + others + self._of_values
 
     def read_edges(self) -> Tensor:
         """Read the records (private), shape ``(M, 2)``, in lexicographic order."""

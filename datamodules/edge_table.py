@@ -109,7 +109,8 @@ class EdgeTableDataModule(EdgeListDataModule):
     leave the edges there; for all others the edges are read at their first use. The records are those that
     :class:`EdgeListDataModule` reads from a file of the same ids.
 
-    Columns besides the two ids, such as amounts and times, are not read, and refused if they are named. The connection only reads.
+    Amounts and times of transfers are read if their columns are named; they are counted likewise. Other
+    columns are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:
@@ -255,7 +256,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _read_graph(self) -> Data:
         """Read all edges of the table."""
         if self._stays_there():
-            self._whole = self._table_graph.graph
+            self._whole, self.transfers = self._table_graph.graph, self._read_transfers()
             return self._whole
         self._describe()
         table = self._table

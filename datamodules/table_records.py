@@ -420,6 +420,13 @@ class EdgeTable:
         rows = self._rows().join(ends["source"], "source").join(ends["target"], "target")
         return rows.filter(rows.source_number != rows.target_number)
 
+    def transfer_rows(self, query: Any) -> NDArray[np.int64]:
+        """Return whole numbers of each row without loops, shape ``(T, columns)``."""
+        counts = self.counts
+        return self.engine.numbers(
+            self._sql(query), counts.rows - counts.num_missing - counts.loops
+        )
+
     def define(self, name: str, query: Any, *, keep: bool = False) -> None:
         """Give a query of Ibis a name; ``keep`` says that its rows are needed several times."""
         self.engine.define(name, self._sql(query), keep=keep)

@@ -60,9 +60,9 @@ class TableTransfers:
         """All transfers with their place in the order of their pair, kept by the engine."""
         rows, has_times = _rows(self._table, self._columns), self._columns.time is not None
         self._table.define(_RANKED, _ranked(rows, has_times=has_times), keep=True)
-        schema = {**rows.schema(), "place": "int64"}
+        schema = {**rows.schema(), "place": "int32"}
         if has_times:
-            schema |= {"gap": "int64", "is_reply": "int64"}
+            schema |= {"gap": "int64", "is_reply": "int8"}
         return _ibis_module().table(schema, name=_RANKED)
 
     def rows(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
@@ -74,7 +74,7 @@ class TableTransfers:
         """
         rows = self._table.numbered_rows()
         names = [name for name in ("amount", "time") if name in rows.columns]
-        found = self._table.rows(rows.select("source_number", "target_number", *names))
+        found = self._table.transfer_rows(rows.select("source_number", "target_number", *names))
         columns = dict(zip(names, torch.from_numpy(found[:, 2:]).T, strict=True))
         times = columns.get("time")
         if times is not None and self._columns.window is not None:
@@ -210,7 +210,7 @@ class TableTransferCounts:
 def _rows(table: EdgeTable, columns: TransferColumns) -> Any:
     """Return the transfers in numbers: the pair, payer and payee, clipped amount and time."""
     ibis, rows = _ibis_module(), table.numbered_rows()
-    payer, payee = rows.source_number.cast("int64"), rows.target_number.cast("int64")
+    payer, payee = rows.source_number, rows.target_number
     low, high = payer, payee
     if table.kind == "undirected":
         low, high = ibis.least(payer, payee), ibis.greatest(payer, payee)
@@ -230,11 +230,11 @@ def _ranked(rows: Any, *, has_times: bool) -> Any:
     ibis = _ibis_module()
     keys = [name for name in ("time", "payer", "amount") if name in rows.columns]
     window = ibis.window(group_by=["low", "high"], order_by=keys)
-    places = {"place": ibis.row_number().over(window).cast("int64")}
+    places = {"place": ibis.row_number().over(window).cast("int32")}
     if has_times:
         before = rows.payer.lag().over(window)
         places["gap"] = rows.time - rows.time.lag().over(window)
-        places["is_reply"] = ibis.ifelse(before == rows.payer, 0, 1).cast("int64")
+        places["is_reply"] = ibis.ifelse(before == rows.payer, 0, 1).cast("int8")
     return rows.mutate(**places)
 
 
@@ -245,7 +245,7 @@ def _totals(ranked: Any, largest: int) -> Any:
         payer=ranked.payer.min(), total=ranked.amount.sum().cast("int64")
     )
     return sums.mutate(
-        payee=sums.low + sums.high - sums.payer,
+        payee=ibis.ifelse(sums.payer == sums.low, sums.high, sums.low),
         amount=ibis.least(sums.total, largest),
         place=ibis.literal(0, "int64"),
     )

@@ -28,6 +28,7 @@ pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 
 AMOUNTS = {"weight": "amount", "weight_max": 500}
 TIMES = {"time": "at", "time_window": "2026-01-01,2026-02-04"}
+FORMS = {"both": "undirected", "amounts": "directed", "times": "bipartite"}
 READ = {"both": AMOUNTS | TIMES, "amounts": AMOUNTS, "times": TIMES}
 
 
@@ -81,12 +82,7 @@ def all_counts(source, columns, space):
 @pytest.mark.parametrize("read", READ)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_counts_and_releases_are_those_of_rows_in_memory(kind, read, tmp_path, request):
-    form = {"both": "undirected", "amounts": "directed", "times": "bipartite"}[read]
-    if kind in ("parquet", "duckdb"):
-        forms = ["undirected", "directed", "bipartite"]
-    else:
-        forms = [form]
-    for form in forms:
+    for form in FORMS.values() if (kind, read) == ("duckdb", "both") else [FORMS[read]]:
         settings = {"kind": form, "undirected": form == "undirected", "columns": READ[read]}
         folder = tmp_path / form
         folder.mkdir()
@@ -199,7 +195,7 @@ def columns_of(name):
     }[name]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [k for k in SOURCES if k != "expression of postgresql"])
+@pytest.mark.parametrize("kind", SOURCES)
 def test_cells_are_the_whole_numbers_of_files(kind, tmp_path, request):
     for number, name in enumerate(
         ["texts", "floats", "whole numbers", "decimals", "stamps as texts", "days as texts",

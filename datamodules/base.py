@@ -41,7 +41,13 @@ from lightning_dpg.graph.attributes import (
 )
 from lightning_dpg.graph.graph import largest_component
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import Identity, PrivateColumns, PrivateLabels, Transfers
+from lightning_dpg.interfaces import (
+    Identity,
+    PrivateColumns,
+    PrivateLabels,
+    TransferBounds,
+    Transfers,
+)
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "built-in graph",
@@ -132,20 +138,29 @@ class GraphDataModule(pl.LightningDataModule):
 
     def identity(self) -> Identity:
         """Return the canonical content of the whole graph under its own names (private)."""
-        if self._whole is None:
-            _ = self.graph
-        assert self._whole is not None  # read with the graph
-        identity, table = identity_of([self._whole]), self._attribute_table
-        if self._rows is not None and self._rows.values is not None:
-            values = self._rows.values
-            identity = with_transfers(
-                identity, self._whole, self._rows.links, values.amounts, values.times
-            )
+        whole, table = self._whole_graph(), self._attribute_table
+        identity = identity_of([whole])
+        rows = self._transfer_rows()
+        if rows is not None:
+            identity = with_transfers(identity, whole, *rows)
         if table is None:
             return identity
         labels = [] if self.private_labels is None else [self.private_labels.column]
         columns = [*self.nodes.value_domains, *labels]
-        return identity._replace(rows=rows_of(table, columns, self._whole.node_names))
+        return identity._replace(rows=rows_of(table, columns, whole.node_names))
+
+    def _whole_graph(self) -> Data:
+        """Return the whole graph under its own names (private)."""
+        if self._whole is None:
+            _ = self.graph
+        assert self._whole is not None  # read with the graph
+        return self._whole
+
+    def _transfer_rows(self) -> tuple[Tensor, Tensor | None, Tensor | None] | None:
+        """Return payer and payee, amount and time of each row as they were read; None if none are."""
+        if self._rows is None or self._rows.values is None:
+            return None
+        return self._rows.links, self._rows.values.amounts, self._rows.values.times
 
     def _read_graph(self) -> Data:
         self._check_kind()
@@ -218,9 +233,12 @@ class GraphDataModule(pl.LightningDataModule):
     def _add_transfers(self, reading: GraphReading) -> None:
         """Find the transfers of a reading, and state what is public about them."""
         self.transfers = transfers_of(reading, self.columns.transfers)
-        if self.transfers is None:
-            return
-        bound, window = self.transfers.bounds
+        if self.transfers is not None:
+            self._state_bounds(self.transfers.bounds)
+
+    def _state_bounds(self, bounds: TransferBounds) -> None:
+        """State the bounds of amounts and times as public."""
+        bound, window = bounds
         if bound is not None:
             self.assumptions.append(f"the largest amount of a transfer that counts, {bound:,.15g}")
         if window is not None:

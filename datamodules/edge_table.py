@@ -17,10 +17,11 @@ from lightning_dpg.datamodules.table_nodes import attributes_beside, ids_of_node
 from lightning_dpg.datamodules.table_records import EdgeTable, IdsOfNodes
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.datamodules.table_statistics import TableStatistics
+from lightning_dpg.datamodules.table_transfers import TableTransfers
 from lightning_dpg.graph.attributes import AttributeTable, share_attributes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.interfaces import PrivateColumns, PrivateLabels
+from lightning_dpg.interfaces import PrivateColumns, PrivateLabels, TransferBounds, Transfers
 
 if TYPE_CHECKING:
     TableSource: TypeAlias = str | Path | Any
@@ -40,6 +41,7 @@ class TableGraph:
 
     Attributes:
         statistics: Counts of the edges and sums over them, which the engine of the table computes.
+        transfers: Counts of transfers likewise, if amounts or times are read.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class TableGraph:
         self.num_left = table.num_left
         self.assumptions = assumptions
         self.statistics = TableStatistics(table)
+        self.transfers = None if table.values is None else TableTransfers(table)
 
     @property
     def classes(self) -> Tensor | None:
@@ -106,7 +109,8 @@ class EdgeTableDataModule(EdgeListDataModule):
     leave the edges there; for all others the edges are read at their first use. The records are those that
     :class:`EdgeListDataModule` reads from a file of the same ids.
 
-    Columns besides the two ids, such as amounts and times, are not read, and refused if they are named. The connection only reads.
+    Amounts and times of transfers are read if their columns are named; they are counted likewise. Other
+    columns are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:
@@ -166,12 +170,6 @@ class EdgeTableDataModule(EdgeListDataModule):
             columns=columns,
             kind=kind,
         )
-        if self.columns.transfers is not None:
-            raise GraphFormatError(
-                "columns.weight and columns.time are not read from tables of databases\n"
-                "a single Parquet or CSV file, a DataFrame: EdgeListDataModule reads them from these\n"
-                "write the table to such a file, or leave both columns out"
-            )
         self.table = table
         self.where = where
         self._attributes: AttributeTable | None = None
@@ -243,6 +241,8 @@ class EdgeTableDataModule(EdgeListDataModule):
         """State the assumptions, and summarize the table for the owner."""
         table = self._table
         self.summary = table.summary()
+        if table.values is not None:
+            self._state_bounds(TransferBounds(table.values.weight_max, table.values.window))
         node_set = table.node_set
         self.assumptions.append(
             node_set_assumption(table.num_nodes, node_set, self.nodes.published_names)
@@ -256,10 +256,11 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _read_graph(self) -> Data:
         """Read all edges of the table."""
         if self._stays_there():
-            self._whole = self._table_graph.graph
+            self._whole, self.transfers = self._table_graph.graph, self._read_transfers()
             return self._whole
         self._describe()
         table = self._table
+        self.transfers = self._read_transfers()
         whole = table.space.graph(table.read_edges(), table.node_names)
         self._whole = share_attributes(whole, self._without_edges)
         return self._whole if self.nodes.published_names == "keep" else self._numbered(self._whole)
@@ -277,7 +278,26 @@ class EdgeTableDataModule(EdgeListDataModule):
 
         They are the graph in memory as soon as there is one: an audit puts edges into it.
         """
-        return self._table_graph if "edges" not in vars(self) else super().records
+        if "edges" not in vars(self):
+            return self._table_graph
+        if self._stays_there():
+            self.transfers = self.transfers or self._read_transfers()
+            self._learned = self._of_training()
+        return super().records
+
+    def _read_transfers(self) -> Transfers | None:
+        """Read all transfers into memory, if there are any."""
+        return None if self._table.values is None else TableTransfers(self._table).read()
+
+    def _whole_graph(self) -> Data:
+        """Return the whole graph; edges that stay in the table are read, and not kept."""
+        if self._whole is not None or not self._stays_there():
+            return super()._whole_graph()
+        return self._table.space.graph(self._table.read_edges(), self._table.node_names)
+
+    def _transfer_rows(self) -> tuple[Tensor, Tensor | None, Tensor | None] | None:
+        """Read payer and payee, amount and time of each row; they are not kept."""
+        return None if self._table.values is None else TableTransfers(self._table).rows()
 
     @cached_property
     def edges(self) -> Tensor:  # type: ignore[override]

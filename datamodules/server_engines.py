@@ -179,6 +179,8 @@ class IbisPostgresEngine(PostgresEngine):
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
         """Return the columns of a relation and their types in Arrow, or of PostgreSQL for others."""
         arrow_names = {"int2": "int16", "int4": "int32", "int8": "int64", "numeric": "decimal128"}
+        arrow_names |= {"float4": "float", "float8": "double", "date": "date32[day]"}
+        arrow_names |= {"timestamp": "timestamp[us]", "timestamptz": "timestamp[us, tz=UTC]"}
         arrow_names |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
         types = self._connection.adapters.types
         with self._explained(), self._connection.cursor() as cursor:

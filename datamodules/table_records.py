@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.datamodules.nodes import Columns
+from lightning_dpg.datamodules.table_cells import value_rows
 from lightning_dpg.datamodules.table_engine import TableEngine, nearest
+from lightning_dpg.datamodules.table_values import kept_rows
 from lightning_dpg.formats.conversion import NodeSet, check_share_of_mutual
-from lightning_dpg.formats.edge_columns import recognized_header, shown
+from lightning_dpg.formats.edge_columns import recognized_header, shown, value_columns
+from lightning_dpg.formats.transfer_columns import TransferColumns
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 
@@ -74,16 +77,16 @@ class EdgeTable:
         kind: Kind,
     ) -> None:
         self.engine, self.kind, self.table = engine, kind, table
-        self._define_rows(table, columns.pair, where)
+        self.values: TransferColumns | None = None
+        self._of_values = ""  # for the owner
+        self._define_rows(table, columns, where)
         self._check_rows(where, columns.drops_missing)
         self._define_nodes(node_ids)
         self._define_edges()
         self._check_edges()
 
-    def _define_rows(
-        self, table: str | None, columns: tuple[str, str] | None, where: str | None
-    ) -> None:
-        """Define ``edge_rows``: both ids of each row, as whole numbers or as text."""
+    def _define_rows(self, table: str | None, columns: Columns, where: str | None) -> None:
+        """Define ``edge_rows``: both ids of each row, and its amount and time if they are read."""
         engine = self.engine
         if table is None and engine.relation is None:
             tables = engine.tables()
@@ -96,8 +99,10 @@ class EdgeTable:
             )
         relation = self._edges = engine.relation or engine.table(str(table))
         types = engine.columns(relation, table)
-        self.columns = _chosen_columns(engine.origin, list(types), columns)
-        self.others = [name for name in types if name not in self.columns]
+        self.columns = _chosen_columns(engine.origin, list(types), columns.pair)
+        self._name_values(list(types), columns.transfers)
+        read = {*self.columns, *(self.values.names if self.values else ())}
+        self.others = [name for name in types if name not in read]
         kinds = [_kind_of_ids(engine.origin, name, types[name]) for name in self.columns]
         if kinds[0] != kinds[1]:
             one, other = (f"{name!r} holds {types[name]}" for name in self.columns)
@@ -108,9 +113,32 @@ class EdgeTable:
         self._kind_of_ids = kinds[0]
         first, second = (self._id(name) for name in self.columns)
         condition = "" if where is None else f" WHERE ({engine.predicate(where, relation)})"
-        engine.define(
-            "edge_rows", f"SELECT {first} AS source, {second} AS target FROM {relation}{condition}"
+        cells = [f"{first} AS source", f"{second} AS target"]
+        asked = {} if self.values is None else self.values._asdict()
+        for part, column in (("amount", asked.get("weight")), ("time", asked.get("time"))):
+            if column is not None:
+                cells.append(f"{engine.column(column)} AS {part}_cell")
+        rows = f"SELECT {', '.join(cells)} FROM {relation}{condition}"
+        if self.values is not None:
+            rows = value_rows(engine, rows, self.values, types, self.place)
+        engine.define("edge_rows", rows)
+
+    def _name_values(self, names: list[str], asked: TransferColumns | None) -> None:
+        """Find the columns of amounts and times, which can be given by their numbers."""
+        if asked is None:
+            return
+        first, second = map(names.index, self.columns)
+        places = value_columns(self.place, names, asked.names, (first, second))
+        found = dict(zip(asked.names, (names[place] for place in places), strict=True))
+        self.values = asked._replace(
+            weight=None if asked.weight is None else found[asked.weight],
+            time=None if asked.time is None else found[asked.time],
         )
+
+    @property
+    def place(self) -> str:
+        """Name of the table for an error."""
+        return f"{self.engine.origin}{'' if self.table is None else f': table {self.table}'}"
 
     def _id(self, column: str) -> str:
         """Return the SQL of an id in canonical form."""
@@ -122,7 +150,7 @@ class EdgeTable:
 
     def _check_rows(self, where: str | None, drops_missing: bool) -> None:
         """Count rows and missing ids; keep the rows without missing ids as ``edge_ids``."""
-        rows = self._rows("edge_rows")
+        rows = self._value_rows()
         is_bad = self._is_missing(rows.source) | self._is_missing(rows.target)
         self._rows_total, self._missing = (
             int(count or 0)
@@ -142,9 +170,14 @@ class EdgeTable:
             )
         if self._missing == self._rows_total:
             raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
-        self._define("edge_ids", rows.filter(~is_bad))
+        there = rows.filter(~is_bad)
+        if self.values is not None:
+            kept = kept_rows(there, self._row, self.values, self.place)
+            there, self._of_values = kept.rows, kept.summary
+            self._rows_total -= kept.left_out
+        self.define("edge_ids", there)
         if self._kind_of_ids == "int64":
-            ids = self._rows("edge_ids")
+            ids = self._rows()
             (least,) = self._row(
                 ids.aggregate(least=_ibis_module().least(ids.source, ids.target).min())
             )
@@ -160,7 +193,7 @@ class EdgeTable:
 
     def _define_nodes(self, given: Sequence[IdsOfNodes]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
-        ibis, rows = _ibis_module(), self._rows("edge_ids")
+        ibis, rows = _ibis_module(), self._rows()
         self._are_nodes_given = bool(given)
         lists = [self.engine.table(ids.table) for ids in given if isinstance(ids, ColumnOfIds)]
         self.node_set = NodeSet.LINES if not given else _origin_of_nodes(self._edges, lists)
@@ -181,11 +214,11 @@ class EdgeTable:
             ids.distinct().mutate(side=ibis.literal(place)) for place, ids in enumerate(tables)
         ]
         ids = sides[0] if len(sides) == 1 else ibis.union(*sides)
-        self._define("node_set", ids, keep=True)
+        self.define("node_set", ids, keep=True)
         node_set = ibis.table({"id": self._kind_of_ids, "side": "int64"}, name="node_set")
         order = [node_set.side, *self._natural_order(node_set)]
         number = ibis.row_number().over(order_by=order).cast("int32")
-        self._define("nodes", node_set.mutate(number=number), keep=True)
+        self.define("nodes", node_set.mutate(number=number), keep=True)
         nodes = self._nodes()
         total, num_left = self._row(
             nodes.aggregate(total=nodes.count(), left=(1 - nodes.side).sum())
@@ -276,10 +309,10 @@ class EdgeTable:
 
     def _define_edges(self) -> None:
         """Define ``edge_pairs``: each record once, with its number of rows and of directions."""
-        rows, ends = self._rows("edge_ids"), _numbered_ends(self._nodes(), self.kind)
+        rows, ends = self._rows(), _numbered_ends(self._nodes(), self.kind)
         if self._are_nodes_given:
             self._refuse_outside(_outside_ids(rows, ends))
-        self._define("edge_pairs", _canonical_pairs(rows, ends, self.kind), keep=True)
+        self.define("edge_pairs", _canonical_pairs(rows, ends, self.kind), keep=True)
 
     def _refuse_outside(self, outside: Any) -> None:
         """Refuse ids that are not among the given ones."""
@@ -331,9 +364,8 @@ class EdgeTable:
             f"{repeated:,} repeated, {counts.loops:,} loops{note}); e.g. {names[0]}, "
             f"{names[1]}, ..."
         )
-        return line + (
-            f"; dropped from the edges: {', '.join(self.others)[:200]}" if self.others else ""
-        )
+        others = f"; dropped from the edges: {', '.join(self.others)[:200]}" if self.others else ""
+        return line + others + self._of_values
 
     def read_edges(self) -> Tensor:
         """Read the records (private), shape ``(M, 2)``, in lexicographic order."""
@@ -365,11 +397,38 @@ class EdgeTable:
         schema = {"low": "int32", "high": "int32", "repeats": "int32", "links": "int8"}
         return _ibis_module().table(schema, name="edge_pairs")
 
-    def _rows(self, name: str) -> Any:
-        ids = self._kind_of_ids
-        return _ibis_module().table({"source": ids, "target": ids}, name=name)
+    def _value_rows(self) -> Any:
+        """Return ``edge_rows`` with the columns of amounts and times as far as there are any."""
+        schema = dict.fromkeys(("source", "target"), self._kind_of_ids)
+        if self.values is not None and self.values.weight is not None:
+            schema |= {"amount": "int64", "amount_text": "string"}
+        if self.values is not None and self.values.time is not None:
+            schema |= {"time": "int64", "form": "int32", "time_text": "string"}
+        return _ibis_module().table(schema, name="edge_rows")
 
-    def _define(self, name: str, query: Any, *, keep: bool = False) -> None:
+    def _rows(self) -> Any:
+        """Return ``edge_ids``: the rows with both ids and, if they are read, with amount and time."""
+        schema = dict.fromkeys(("source", "target"), self._kind_of_ids)
+        if self.values is not None:
+            named = {"amount": self.values.weight, "time": self.values.time}
+            schema |= {part: "int64" for part, column in named.items() if column is not None}
+        return _ibis_module().table(schema, name="edge_ids")
+
+    def numbered_rows(self) -> Any:
+        """Return the rows without loops with the numbers of their ends, ``source_number`` and so on."""
+        ends = _numbered_ends(self._nodes(), self.kind)
+        rows = self._rows().join(ends["source"], "source").join(ends["target"], "target")
+        return rows.filter(rows.source_number != rows.target_number)
+
+    def transfer_rows(self, query: Any) -> NDArray[np.int64]:
+        """Return whole numbers of each row without loops, shape ``(T, columns)``."""
+        counts = self.counts
+        return self.engine.numbers(
+            self._sql(query), counts.rows - counts.num_missing - counts.loops
+        )
+
+    def define(self, name: str, query: Any, *, keep: bool = False) -> None:
+        """Give a query of Ibis a name; ``keep`` says that its rows are needed several times."""
         self.engine.define(name, self._sql(query), keep=keep)
 
     def _row(self, query: Any) -> list[Any]:

@@ -29,7 +29,7 @@ def transfers_of(reading: GraphReading, columns: TransferColumns | None) -> Tran
     if times is not None and columns.window is not None:
         times = (times - int((columns.window[0] - _EPOCH).total_seconds()))[~is_loop]
     bounds = TransferBounds(columns.weight_max, columns.window)
-    return _ordered(Transfers(reading.links[~is_loop], amounts, times, bounds))
+    return ordered(Transfers(reading.links[~is_loop], amounts, times, bounds))
 
 
 def renumbered(transfers: Transfers, numbers: Tensor) -> Transfers:
@@ -40,7 +40,7 @@ def renumbered(transfers: Transfers, numbers: Tensor) -> Transfers:
         numbers: New number of each node, -1 for a node that is left out with its transfers.
     """
     pairs = numbers[transfers.pairs]
-    return _ordered(_chosen(transfers._replace(pairs=pairs), (pairs >= 0).all(1)))
+    return ordered(_chosen(transfers._replace(pairs=pairs), (pairs >= 0).all(1)))
 
 
 def of_edges(
@@ -69,7 +69,7 @@ def _chosen(transfers: Transfers, is_kept: Tensor) -> Transfers:
     )
 
 
-def _ordered(transfers: Transfers) -> Transfers:
+def ordered(transfers: Transfers) -> Transfers:
     """Sort by the pair, the time, the payer and the amount."""
     ends = transfers.pairs.sort(1).values
     keys = [transfers.amounts, transfers.pairs[:, 0], transfers.times, ends[:, 1], ends[:, 0]]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -29,10 +29,10 @@ from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
 UNIX = {"unix": 1, "unix_ms": 1000}
 """Formats of times that are numbers, with their units in a second since 1970."""
-_LARGEST = 1e13
+LARGEST = 1e13
 """Amounts above it, which every bound clips, would leave the range of whole numbers."""
 _NUMBER = re.compile(r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?")
-_STAMP = re.compile(
+STAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
     r"(?: ?(Z|UTC|([-+])([0-9]{2}):?([0-9]{2})?))?)?"
@@ -60,6 +60,11 @@ class TransferColumns(NamedTuple):
     window: tuple[datetime, datetime] | None
     time_format: str | None = None
     zone: ZoneInfo | None = None
+
+    @property
+    def largest(self) -> int:
+        """Largest amount that counts in hundredths; 0 without amounts."""
+        return 0 if self.weight_max is None else round(self.weight_max * CENTS)
 
     @property
     def names(self) -> list[str]:
@@ -128,26 +133,63 @@ def read_values(
     has_values = ~np.logical_or.reduce([part.is_absent for part in read])
     is_inside = np.ones(len(has_values), dtype=bool)
     if times is not None and given.window is not None:
-        first, last = map(_seconds, given.window)
-        is_inside = (times.values >= first) & (times.values < last + _DAY)
+        first, end = window_seconds(given.window)
+        is_inside = (times.values >= first) & (times.values < end)
     keep = has_values & is_inside
-    num_absent, num_outside = int((~has_values).sum()), int((has_values & ~is_inside).sum())
-    if not keep.any():
+    above = 0 if amounts is None else int((amounts.values[keep] > given.largest).sum())
+    counts = RowCounts(
+        int(keep.sum()), int((~has_values).sum()), int((has_values & ~is_inside).sum()), above
+    )
+    summary = described(given, counts, origin)
+    return EdgeValues(_chosen(amounts, keep), _chosen(times, keep), summary), keep
+
+
+class RowCounts(NamedTuple):
+    """Numbers of rows (private)."""
+
+    kept: int
+    """Rows that are transfers."""
+    absent: int
+    """Rows without an amount or without a time."""
+    outside: int
+    """Other rows outside of the window."""
+    above: int
+    """Transfers whose amount is clipped."""
+
+
+def described(given: TransferColumns, counts: RowCounts, origin: str) -> str:
+    """Return a part of a line for the owner.
+
+    Args:
+        given: The columns.
+        counts: Numbers of rows.
+        origin: Name of the table.
+
+    Raises:
+        GraphFormatError: If no row is a transfer.
+    """
+    if not counts.kept:
         raise GraphFormatError(
-            f"{origin}: no row is a transfer; outside of the window: {num_outside:,}, without an "
-            f"amount or a time: {num_absent:,}\nexpected rows of the days in columns.time_window\n"
+            f"{origin}: no row is a transfer; outside of the window: {counts.outside:,}, without an "
+            f"amount or a time: {counts.absent:,}\nexpected rows of the days in columns.time_window\n"
             "set it to the days that the table is meant to hold (--time-window FIRST,LAST)"
         )
-    parts = [f"; rows of transfers: {int(keep.sum()):,}"]
-    if amounts is not None and given.weight_max is not None:
-        above = int((amounts.values[keep] > round(given.weight_max * CENTS)).sum())
-        parts.append(f"amounts from {given.weight!r}, above {given.weight_max:,g}: {above:,}")
-    if times is not None and given.window is not None:
+    parts = [f"; rows of transfers: {counts.kept:,}"]
+    if given.weight_max is not None:
+        parts.append(
+            f"amounts from {given.weight!r}, above {given.weight_max:,g}: {counts.above:,}"
+        )
+    if given.window is not None:
         days = " to ".join(day.date().isoformat() for day in given.window)
-        parts.append(f"times from {given.time!r}, rows outside of {days}: {num_outside:,}")
-    parts.append(f"rows without one: {num_absent:,}")
-    kept = EdgeValues(_chosen(amounts, keep), _chosen(times, keep), ", ".join(parts))
-    return kept, keep
+        parts.append(f"times from {given.time!r}, rows outside of {days}: {counts.outside:,}")
+    parts.append(f"rows without one: {counts.absent:,}")
+    return ", ".join(parts)
+
+
+def window_seconds(window: tuple[datetime, datetime]) -> tuple[int, int]:
+    """Return the beginning of a window and its end, in seconds of the clock since 1970."""
+    first, last = map(_seconds, window)
+    return first, last + _DAY
 
 
 def _chosen(part: _Numbers | None, keep: NDArray[np.bool_]) -> Tensor | None:
@@ -173,12 +215,8 @@ def _amounts(column: Cells, name: str, place: Place) -> _Numbers:
     negative = np.flatnonzero(numbers < 0)
     if len(negative):
         row = int(negative[0])
-        raise GraphFormatError(
-            f"{place(row)}: {numbers[row]:g} in column {name!r} is a negative amount\n"
-            "expected amounts of 0 or more\n"
-            "write it as a transfer in the other direction, or leave the line out"
-        )
-    return _Numbers(np.rint(np.minimum(numbers, _LARGEST) * CENTS).astype(np.int64), is_absent)
+        raise negative_amount(place(row), f"{numbers[row]:g}", name)
+    return _Numbers(np.rint(np.minimum(numbers, LARGEST) * CENTS).astype(np.int64), is_absent)
 
 
 def _numbers(
@@ -199,12 +237,50 @@ def _numbers(
         is_bad = ~is_absent & (~is_number | np.isinf(numbers))
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])
-        raise GraphFormatError(
-            f"{place(row)}: {_shown(cells[row])} in column {name!r} is not {what}\n"
-            f"expected {expected}, without a sign of a currency and without separators of thousands\n"
-            "correct the line, or leave the cell empty: such a row is no transfer"
-        )
+        raise no_number(place(row), cells[row], name, what, expected)
     return np.where(is_absent, 0.0, numbers), is_absent
+
+
+def negative_amount(where: str, amount: str, name: str) -> GraphFormatError:
+    """Build the error that refuses an amount below 0."""
+    return GraphFormatError(
+        f"{where}: {amount} in column {name!r} is a negative amount\nexpected amounts of 0 or more\n"
+        "write it as a transfer in the other direction, or leave the line out"
+    )
+
+
+def no_number(where: str, cell: object, name: str, what: str, expected: str) -> GraphFormatError:
+    """Build the error that refuses a cell which is no number."""
+    return GraphFormatError(
+        f"{where}: {_shown(cell)} in column {name!r} is not {what}\n"
+        f"expected {expected}, without a sign of a currency and without separators of thousands\n"
+        "correct the line, or leave the cell empty: such a row is no transfer"
+    )
+
+
+def already_dates(where: str, name: str, form: str) -> GraphFormatError:
+    """Build the error that refuses a format of cells that are no texts."""
+    return GraphFormatError(
+        f"{where}: column {name!r} holds dates and times already, and not texts\n"
+        f"leave out columns.time_format, which is {form!r}"
+    )
+
+
+def zone_missing(cell: str) -> GraphFormatError:
+    """Build the error that asks for the zone of the clock."""
+    return GraphFormatError(
+        f"{cell} is a moment with a zone, or counted in UTC\n"
+        "expected columns.time_zone: the days and hours of a release are those of one clock\n"
+        "name its zone (--time-zone Europe/Berlin, or UTC)"
+    )
+
+
+def zone_unneeded(cell: str, zone: ZoneInfo) -> GraphFormatError:
+    """Build the error that refuses a zone of times that have none."""
+    return GraphFormatError(
+        f"{cell} has no zone, and columns.time_zone is {zone.key}\n"
+        "leave it out: times without a zone are taken as they are written"
+    )
 
 
 def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
@@ -212,10 +288,7 @@ def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
     cells, name = column.values, given.time or ""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         if given.time_format is not None:
-            raise GraphFormatError(
-                f"{place(0)}: column {name!r} holds dates and times already, and not texts\n"
-                f"leave out columns.time_format, which is {given.time_format!r}"
-            )
+            raise already_dates(place(0), name, given.time_format)
         is_absent = np.isnat(cells)
         seconds = cells.astype("datetime64[s]").astype(np.int64)
         is_zoned = np.full(len(cells), column.are_instants)
@@ -246,10 +319,10 @@ def _of_texts(
                 text, given.time_format, given.time, place, row
             )
             continue
-        found = _STAMP.fullmatch(text)
+        found = STAMP.fullmatch(text)
         stamp = None if found is None else _in_iso(found)
         if found is None or stamp is None:
-            _refuse_text(text, given, place(row))
+            raise no_time(place(row), text, given.time)
         seconds[row], is_zoned[row] = stamp
         if has_clock is None:
             has_clock = found[2] is not None
@@ -301,12 +374,13 @@ def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -
     return _seconds(stamp.replace(tzinfo=None)) - int(offset.total_seconds()), True
 
 
-def _refuse_text(text: str, given: TransferColumns, where: str) -> NoReturn:
+def no_time(where: str, text: str, name: str | None) -> GraphFormatError:
+    """Build the error that refuses a text which is no time."""
     ways = "'%d/%m/%Y' if the day comes first, '%m/%d/%Y' if the month does"
     if _NUMBER.fullmatch(text):
         ways = "unix for seconds since 1970, unix_ms for milliseconds, or '%Y%m%d'"
-    raise GraphFormatError(
-        f"{where}: {_shown(text)} in column {given.time!r} is no day and time that is read unasked\n"
+    return GraphFormatError(
+        f"{where}: {_shown(text)} in column {name!r} is no day and time that is read unasked\n"
         "expected 2026-01-31 or 2026-01-31 14:05:00 in all rows, with or without a zone such as +01:00\n"
         f"or say how all rows are written, by columns.time_format (--time-format):\n{ways}\n"
         "an empty cell makes its row no transfer"
@@ -344,16 +418,9 @@ def _on_the_wall(
             "2026-01-31 14:05+01:00, or write all of them by one clock"
         )
     if zoned and given.zone is None:
-        raise GraphFormatError(
-            f"{first_cell(rows)} is a moment with a zone, or counted in UTC\n"
-            "expected columns.time_zone: the days and hours of a release are those of one clock\n"
-            "name its zone (--time-zone Europe/Berlin, or UTC)"
-        )
+        raise zone_missing(first_cell(rows))
     if not zoned and given.zone is not None:
-        raise GraphFormatError(
-            f"{first_cell(rows)} has no zone, and columns.time_zone is {given.zone.key}\n"
-            "leave it out: times without a zone are taken as they are written"
-        )
+        raise zone_unneeded(first_cell(rows), given.zone)
     if given.zone is None or given.window is None:
         return seconds
     first, last = (_seconds(day) for day in given.window)

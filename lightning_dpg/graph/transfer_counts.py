@@ -151,8 +151,12 @@ def number_borders(most: int | None) -> Integers:
 def count_numbers(counted: Counted, most: int | None) -> Integers:
     """Count pairs by the number of their transfers, in the bins of :func:`number_borders` (private)."""
     numbers = np.diff(np.flatnonzero(counted.is_first), append=len(counted.is_first))
-    borders = number_borders(most)
-    return np.bincount(np.searchsorted(borders, numbers, side="right") - 1, minlength=len(borders))
+    return np.bincount(number_bins(numbers, most), minlength=len(number_borders(most)))
+
+
+def number_bins(numbers: Integers, most: int | None) -> Integers:
+    """Return the bin of numbers of transfers of a pair."""
+    return np.searchsorted(number_borders(most), numbers, side="right") - 1
 
 
 class Window(NamedTuple):
@@ -273,7 +277,12 @@ def strengths_of(
     """
     degrees = np.bincount(pairs[is_first].ravel(), minlength=num_nodes)
     sums = node_sums(pairs, amounts, num_nodes)
-    return Strengths(np.frexp(degrees)[1].astype(np.int64), sums)
+    return Strengths(classes_of_degrees(degrees), sums)
+
+
+def classes_of_degrees(degrees: Integers) -> Integers:
+    """Return the class of degrees: 0, and above it powers of 2."""
+    return np.frexp(degrees)[1].astype(np.int64)
 
 
 def count_strengths(strengths: Strengths, nodes: slice, weight_max: float) -> Integers:

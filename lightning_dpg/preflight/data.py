@@ -92,8 +92,8 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
     if transfers is not None and not method.learns_transfers:
         read = [
             setting
-            for setting, values in (("weight", transfers.amounts), ("time", transfers.times))
-            if values is not None
+            for setting, bound in zip(("weight", "time"), transfers.bounds, strict=True)
+            if bound is not None
         ]
         raise MisconfigurationException(
             f"the data have {' and '.join(_TRANSFER_WORDS[setting] for setting in read)} of "

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
-from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.drawn_transfers import CENTS
 from lightning_dpg.interfaces import AMOUNT_UNIT, HoldsTransfers, TransferBounds
@@ -228,8 +228,6 @@ def test_sources_without_rows_are_refused():
     for source in ([("a", "b")], "karate", torch.eye(3).numpy()):
         with pytest.raises(Refusal, match="are for tables of edges"):
             read(source)
-    with pytest.raises(Refusal, match="EdgeListDataModule reads them"):
-        EdgeTableDataModule("pay.parquet", columns=COLUMNS)
 
 
 OPTIONS = ["--weight", "amount", "--weight-max", "50", "--time", "at",

@@ -1,7 +1,5 @@
 """Amounts of transfers: counts by bins and sums, by classes of payer and payee."""
 
-from typing import NamedTuple
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,15 +13,8 @@ from lightning_dpg.graph.amount_draws import (
 )
 from lightning_dpg.graph.degree_repair import degrees_by_classes
 from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.transfer_counts import (
-    Counted,
-    amount_borders,
-    count_amounts,
-    count_strengths,
-    largest_amount,
-    strengths_of,
-    sum_amounts,
-)
+from lightning_dpg.graph.transfer_counts import amount_borders, largest_amount
+from lightning_dpg.graph.transfer_source import EndClasses, TransferCountsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -43,30 +34,6 @@ _SHARES = {"amounts": 0.2, "amount_sums": 0.4, "strengths": 0.4}
 _TRANSFERS_PER_NOISE = 2
 # Strengths and sums are fitted in turns.
 _ROUNDS = 2
-
-
-class EndClasses(NamedTuple):
-    """Classes of payers and payees: public, or functions of earlier releases.
-
-    Attributes:
-        of_end: Class of each end, shape ``(num_ends,)``; those of payers and payees are numbered apart
-            where the graph has two sides.
-        sizes: Number of classes of payers and of payees.
-    """
-
-    of_end: Integers
-    sizes: tuple[int, int]
-
-    @property
-    def num_cells(self) -> int:
-        """Number of pairs of classes."""
-        return self.sizes[0] * self.sizes[1]
-
-    def cells(self, ends: Integers) -> Integers:
-        """Return the pair of classes of payer and payee: shape ``(T, 2)`` to ``(T,)``."""
-        classes = self.of_end[ends]
-        found: Integers = classes[:, 0] * self.sizes[1] + classes[:, 1]
-        return found
 
 
 def degree_ends(degrees: Integers, space: PairSpace, least: float) -> EndClasses:
@@ -161,7 +128,7 @@ class Amounts(nn.Module):
     def release(
         self,
         method: OneShotSynthesizer,
-        counted: Counted,
+        source: TransferCountsSource,
         weight_max: float,
         degrees: Integers,
         classes: Tensor | None,
@@ -171,31 +138,25 @@ class Amounts(nn.Module):
 
         Args:
             method: The method, which pays.
-            counted: The transfers that count (private).
+            source: Counts of the transfers (private).
             weight_max: Largest amount (public).
             degrees: Released degrees, shape ``(num_ends,)``.
             classes: Public classes of the nodes, shape ``(N,)``, by which sums are; None sums by those
                 of the counts.
             reads: Planned reads.
         """
-        assert counted.amounts is not None
         space, of_counts, of_sums = method.space, reads["amounts"], reads["amount_sums"]
         bins = len(amount_borders(weight_max))
         by_degree = degree_ends(degrees, space, _TRANSFERS_PER_NOISE * of_counts.scale * bins)
         by_class = by_degree if classes is None else public_ends(classes, space)
-        ends = space.ends(torch.from_numpy(counted.pairs)).numpy()
-        exact = count_amounts(
-            counted.amounts, by_degree.cells(ends), by_degree.num_cells, weight_max
-        )
-        sums = sum_amounts(counted.amounts, by_class.cells(ends), by_class.num_cells)
-        counts = method.pay(of_counts, torch.from_numpy(exact)).double()
-        self.counts = counts.view(*by_degree.sizes, bins)
-        self.sums = method.pay(of_sums, torch.from_numpy(sums)).double().view(by_class.sizes)
+        exact = torch.from_numpy(source.amounts(by_degree))
+        self.counts = method.pay(of_counts, exact).double().view(*by_degree.sizes, bins)
+        sums = torch.from_numpy(source.sums(by_class))
+        self.sums = method.pay(of_sums, sums).double().view(by_class.sizes)
         self.count_classes = torch.from_numpy(by_degree.of_end)
         self.sum_classes = torch.from_numpy(by_class.of_end)
-        found = strengths_of(counted.pairs, counted.is_first, counted.amounts, space.num_nodes)
-        by_node = count_strengths(found, strength_nodes(space), weight_max)
-        self.strengths = method.pay(reads["strengths"], torch.from_numpy(by_node)).double()
+        by_node = torch.from_numpy(source.strengths(strength_nodes(space)))
+        self.strengths = method.pay(reads["strengths"], by_node).double()
         scales = [reads[key].scale for key in _SHARES]
         self.scales = torch.tensor(scales, dtype=torch.double)
 

@@ -44,6 +44,7 @@ from lightning_dpg.methods.single_graph.attributed.transfers import TransferPart
 from lightning_dpg.methods.single_graph.attributed.unit import (
     TransferFacts,
     Unit,
+    counts_of,
     relation_of,
     transfers_of,
     window_from,
@@ -360,7 +361,7 @@ class Attributed(OneShotSynthesizer):
             public = self.node_attributes
             self.transfers.release(
                 self,
-                transfers,
+                counts_of(transfers, self.facts, self.space),
                 self.facts,
                 self._released_degrees(),
                 None if public is None else public.y,

@@ -7,14 +7,8 @@ from torch import Tensor, nn
 
 from lightning_dpg.graph.curve_smoothing import smoothed_days, smoothed_hours
 from lightning_dpg.graph.stamp_draws import Curves, Stamps, draw_stamps
-from lightning_dpg.graph.transfer_counts import (
-    Counted,
-    Window,
-    count_days,
-    count_gaps,
-    count_hours,
-    count_new_pairs,
-)
+from lightning_dpg.graph.transfer_counts import Window
+from lightning_dpg.graph.transfer_source import TransferCountsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -75,22 +69,21 @@ class Times(nn.Module):
         ]
 
     def release(
-        self, method: OneShotSynthesizer, counted: Counted, window: Window, reads: Reads
+        self, method: OneShotSynthesizer, source: TransferCountsSource, reads: Reads
     ) -> None:
         """Release all curves.
 
         Args:
             method: The method, which pays.
-            counted: The transfers that count (private).
-            window: Grid of days and hours (public).
+            source: Counts of the transfers (private).
             reads: Planned reads.
         """
-        gaps = count_gaps(counted, window)
+        gaps = source.gaps()
         exact = {
-            "days": count_days(counted, window),
-            "hours": count_hours(counted, window),
+            "days": source.days(),
+            "hours": source.hours(),
             "gaps": gaps if method.kind == "undirected" else gaps[:1],
-            "new_pairs": count_new_pairs(counted, window),
+            "new_pairs": source.new_pairs(),
         }
         for key, counts in exact.items():
             setattr(self, key, method.pay(reads[key], torch.from_numpy(counts)).double())

@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from lightning_dpg.graph.drawn_transfers import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stamp_draws import draw_numbers
-from lightning_dpg.graph.transfer_counts import count_numbers
-from lightning_dpg.interfaces import Transfers
+from lightning_dpg.graph.transfer_source import TransferCountsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attributed.amounts import Amounts
 from lightning_dpg.methods.single_graph.attributed.times import Times
-from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts, counted
+from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry
@@ -76,7 +75,7 @@ class TransferPart(nn.Module):
     def release(
         self,
         method: OneShotSynthesizer,
-        transfers: Transfers,
+        source: TransferCountsSource,
         facts: TransferFacts,
         degrees: Integers,
         classes: Tensor | None,
@@ -86,24 +85,21 @@ class TransferPart(nn.Module):
 
         Args:
             method: The method, which pays.
-            transfers: All transfers (private).
+            source: Counts of the transfers (private).
             facts: What is public, and the unit.
             degrees: Released degrees, shape ``(num_ends,)``.
             classes: Public classes of the nodes, shape ``(N,)``; None without classes.
             reads: Planned reads.
         """
-        transfers = transfers._replace(bounds=facts.bounds)
-        found = counted(transfers, facts.kind, facts.most)
         if facts.has_numbers:
             read = reads["pair_numbers"]
-            exact = torch.from_numpy(count_numbers(found, facts.most))
-            self.numbers = method.pay(read, exact).double()
+            self.numbers = method.pay(read, torch.from_numpy(source.numbers())).double()
             self.number_scale = torch.tensor(read.scale, dtype=torch.double)
         if facts.bounds.weight_max is not None:
             largest = facts.bounds.weight_max
-            self.amounts.release(method, found, largest, degrees, classes, reads)
+            self.amounts.release(method, source, largest, degrees, classes, reads)
         if facts.window is not None:
-            self.times.release(method, found, facts.window, reads)
+            self.times.release(method, source, reads)
 
     def draw(
         self,

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     Counted,
@@ -13,7 +14,9 @@ from lightning_dpg.graph.transfer_counts import (
     largest_amount,
     window_of,
 )
-from lightning_dpg.interfaces import HoldsTransfers, TransferBounds, Transfers
+from lightning_dpg.graph.transfer_source import CountsTransfers, TransferCountsSource
+from lightning_dpg.graph.transfer_statistics import TransferStatistics
+from lightning_dpg.interfaces import BoundedTransfers, HoldsTransfers, TransferBounds, Transfers
 from lightning_dpg.privacy.events import (
     RECORDS,
     WITH_TRANSFERS,
@@ -30,7 +33,7 @@ def relation_of(unit: Unit) -> Relation:
     return Relation.TRANSFER if unit == "transfer" else Relation.EDGE
 
 
-def transfers_of(records: object) -> Transfers | None:
+def transfers_of(records: object) -> BoundedTransfers | None:
     """Return the transfers that records hold (private); None without amounts and times."""
     return records.transfers if isinstance(records, HoldsTransfers) else None
 
@@ -134,6 +137,29 @@ class TransferFacts(NamedTuple):
             record=self.record,
             public={**limit, **(public or {})},
         )
+
+
+def counts_of(
+    transfers: BoundedTransfers, facts: TransferFacts, space: PairSpace
+) -> TransferCountsSource:
+    """Return the counts of transfers: those of their engine, or of transfers in memory.
+
+    Args:
+        transfers: All transfers (private).
+        facts: What is public, and the unit.
+        space: Pairs of nodes (public).
+    """
+    if isinstance(transfers, CountsTransfers):
+        return transfers.counts(facts.most)
+    assert isinstance(transfers, Transfers)  # there is no third form
+    held = transfers._replace(bounds=facts.bounds)
+    return TransferStatistics(
+        counted(held, facts.kind, facts.most),
+        space,
+        facts.most,
+        facts.bounds.weight_max,
+        facts.window,
+    )
 
 
 def window_from(text: str | None) -> tuple[datetime, datetime] | None:

@@ -105,11 +105,11 @@ LEDGERS = {
         ("edges within and between communities", "pure", 1, 0.05, 1),
     ],
     "block_sampler": [
-        ("number of edges", "pure", 1, 0.06, 1),
+        ("number of edges", "pure", 1, 0.0375, 1),
         ("ordered degrees", "pure", 2, 0.075, 1),
         ("degree of each node", "pure", 2, 0.165, 1),
         ("labels of nodes", "pure", 1, 0.64, 1),
-        ("edges within and between communities", "pure", 1, 0.06, 1),
+        ("edges within and between communities", "pure", 1, 0.0375, 1),
     ],
     # At most 13 edges of a node; degrees are not released.
     "block_sampler_node": [
@@ -303,21 +303,21 @@ LEDGERS["attributed"] = [
         1,
     ),
 ]
-# A fifth of epsilon for the structure. Two fifths each for amounts and times, of which .15 for the numbers
+# Half of epsilon for the structure. A quarter each for amounts and times, of which .15 for the numbers
 # of transfers; 10 transfers of a relation count, of 500 at most, in units of 1 / 100.
 LEDGERS["transfers"] = [
     *(
-        (name, "pure", sensitivity, 0.2 * epsilon, 1)
+        (name, "pure", sensitivity, 0.5 * epsilon, 1)
         for name, _, sensitivity, epsilon, _ in LEDGERS["bter"]
     ),
-    ("pairs by the number of their transfers", "pure", 1, 0.06, 1),
-    ("transfers by amount and classes of payer and payee", "pure", 10, 0.08, 1),
-    ("sums of amounts by classes of payer and payee, in 1/100", "pure", 10 * 50_000, 0.16, 1),
-    ("nodes by degree and sum of their amounts", "pure", 4, 0.16, 1),
-    ("transfers by day", "pure", 10, 0.085, 1),
-    ("transfers by hour of the week", "pure", 10, 0.051, 1),
-    ("gaps between transfers of a pair", "pure", 9, 0.119, 1),
-    ("pairs by the day of their first transfer", "pure", 1, 0.085, 1),
+    ("pairs by the number of their transfers", "pure", 1, 0.0375, 1),
+    ("transfers by amount and classes of payer and payee", "pure", 10, 0.05, 1),
+    ("sums of amounts by classes of payer and payee, in 1/100", "pure", 10 * 50_000, 0.1, 1),
+    ("nodes by degree and sum of their amounts", "pure", 4, 0.1, 1),
+    ("transfers by day", "pure", 10, 0.053125, 1),
+    ("transfers by hour of the week", "pure", 10, 0.031875, 1),
+    ("gaps between transfers of a pair", "pure", 9, 0.074375, 1),
+    ("pairs by the day of their first transfer", "pure", 1, 0.053125, 1),
 ]
 OF_ROWS = {"row_tables", "column_mixing_rows"}
 """Keys of the reads of private columns."""

@@ -1,5 +1,7 @@
 """Drawn amounts, from noisy counts by classes and bins. All inputs are public or released."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -132,7 +134,17 @@ def fitted_to_sums(
         Amounts in units, from 0 to the largest one, shape ``(T,)``.
     """
     largest = largest_amount(weight_max)
-    factors, values = np.ones(len(sums)), amounts.astype(np.float64)
+    values = _fitted(amounts.astype(np.float64), cells, sums, scale, largest)
+    # Cells without a drawn transfer lack their sums, which the others share.
+    lacking = float(sums.sum() - values.sum())
+    if abs(lacking) > _LEAST_SIGNAL * scale * math.sqrt(2 * len(sums)):
+        values = _fitted(values, 0 * cells, sums.sum(keepdims=True), scale, largest)
+    return np.floor(values + rng.random(len(values))).astype(np.int64).clip(0, largest)
+
+
+def _fitted(amounts: Floats, cells: Integers, sums: Floats, scale: float, largest: int) -> Floats:
+    """Multiply amounts by a factor of their cell, see :func:`fitted_to_sums`."""
+    factors, values = np.ones(len(sums)), amounts
     noise, drawn = _LEAST_SIGNAL * scale, np.bincount(cells, amounts, minlength=len(sums))
     is_known = (drawn > 0) & ((sums > noise) | (drawn > sums + noise))
     for _ in range(_ROUNDS):  # the bound takes a part of an increase
@@ -140,7 +152,7 @@ def fitted_to_sums(
         step = np.where(is_known, np.maximum(sums, 0) / np.maximum(found, 1), 1.0)
         factors = np.clip(factors * step, _LEAST_FACTOR, _MOST_FACTOR)
         values = np.minimum(amounts * factors[cells], largest)
-    return np.floor(values + rng.random(len(values))).astype(np.int64).clip(0, largest)
+    return values
 
 
 def wanted_strengths(

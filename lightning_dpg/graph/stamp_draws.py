@@ -27,9 +27,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _SESSION = 900  # seconds
-_LARGEST_POWER = 6.0
+_LARGEST_POWER = 4.0
 _BISECTIONS = 40
-_EXCHANGES = 100
+_LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
+_EXCHANGES = 50
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
@@ -81,9 +82,10 @@ def draw_numbers(
 ) -> Integers:
     r"""Draw the number of transfers of each pair.
 
-    With an open last bin, the bins from the first one within the noise on are left out: few pairs of
-    many transfers would decide on the number of all transfers. In bins of several numbers, a number x has a probability in proportion to :math:`x^{-a}`, where a is
-    fitted so that the mean is the released one.
+    With an open last bin, the bins from the first one within the noise on are left out: few pairs of many
+    transfers would decide on the number of all transfers. In the others, a number x has a probability in
+    proportion to :math:`x^{-a}`, where a is fitted so that the mean is the released one. If it is too
+    large for these bins, the rest of it is a tail that falls exponentially.
 
     Args:
         noisy: Noisy counts of pairs in the bins of :func:`number_borders`.
@@ -101,21 +103,33 @@ def draw_numbers(
         return rng.permutation(borders[even_draws(shares(noisy), count, rng)])
     is_within_noise = noisy <= _LEAST_SIGNAL * scale
     is_within_noise[0] = False
-    by_bin = shares(np.where(np.logical_or.accumulate(is_within_noise), 0, noisy))
+    is_left_out = np.logical_or.accumulate(is_within_noise)
     numbers = np.arange(1, 2 * borders[-1])
     bins = np.searchsorted(borders, numbers, side="right") - 1
+    found = _of_mean(numbers, bins, shares(np.where(is_left_out, 0, noisy)), mean)
+    lacking = mean - float(numbers @ found)
+    if is_left_out.any() and lacking > _LEAST_LACK * mean:
+        first = borders[np.argmax(is_left_out)]
+        beyond = max(
+            float(first), lacking / _MOST_TAIL
+        )  # of the tail's mean, from its first number on
+        tail = np.where(numbers >= first, np.exp(-(numbers - first) / beyond), 0.0)
+        tail /= tail.sum()
+        share = lacking / (lacking + float(numbers @ tail) - mean)
+        found = (1 - share) * found + share * tail
+    return rng.permutation(numbers[even_draws(found, count, rng)])
 
-    def of_power(power: float) -> Floats:
-        weights = numbers ** -float(power)
-        found: Floats = by_bin[bins] * weights / np.bincount(bins, weights)[bins]
-        return found
 
-    low, high = -_LARGEST_POWER, _LARGEST_POWER
+def _of_mean(numbers: Integers, bins: Integers, by_bin: Floats, mean: float) -> Floats:
+    """Return probabilities of numbers that have the shares of bins, and nearly a mean."""
+    low, high, found = 0.0, _LARGEST_POWER, np.zeros(len(numbers))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        is_large = numbers @ of_power(middle) > mean
+        weights = numbers**-middle
+        found = by_bin[bins] * weights / np.bincount(bins, weights)[bins]
+        is_large = numbers @ found > mean
         low, high = (middle, high) if is_large else (low, middle)
-    return rng.permutation(numbers[even_draws(of_power(low), count, rng)])
+    return found
 
 
 def draw_stamps(
@@ -186,8 +200,8 @@ def _draw_gaps(
 ) -> tuple[Integers, NDArray[np.bool_]]:
     """Draw the gap before each transfer, 0 before the first one of a pair, and whether it replies.
 
-    The gaps of a pair fit into the window: the largest ones of a pair that lasts too long change
-    places with random ones of others, and what remains is shortened.
+    The gaps of a pair fit into the window: large ones of a pair that lasts too long change places with
+    random ones, and what remains is shortened.
     """
     borders, length = gap_borders(window), window.days * DAY
     is_first = np.ones(len(pairs), dtype=np.bool_)
@@ -202,17 +216,14 @@ def _draw_gaps(
     is_reply[follows] = places >= len(borders)
     for _ in range(_EXCHANGES):
         spans = np.bincount(pairs, gaps, minlength=len(numbers))
-        is_long = spans[pairs[follows]] >= length
-        if not is_long.any():
+        # A pair that lasts too long has a gap above its even share of the window.
+        too_large = np.flatnonzero((spans >= length)[pairs] & (gaps * numbers[pairs] > length))
+        if not len(too_large):
             break
-        ordered = follows[is_long][np.lexsort((gaps[follows[is_long]], pairs[follows[is_long]]))]
-        is_last = np.append(pairs[ordered[1:]] != pairs[ordered[:-1]], True)
-        longest = ordered[is_last]
-        other, place = np.unique(
-            follows[rng.integers(0, len(follows), len(longest))], return_index=True
-        )
-        is_other = ~np.isin(other, longest)
-        one, other = longest[place[is_other]], other[is_other]
+        drawn_places = follows[rng.integers(0, len(follows), len(too_large))]
+        other, place = np.unique(drawn_places, return_index=True)
+        is_other = ~np.isin(other, too_large)
+        one, other = too_large[place[is_other]], other[is_other]
         for values in (gaps, is_reply):
             values[one], values[other] = values[other].copy(), values[one].copy()
     spans = np.bincount(pairs, gaps, minlength=len(numbers))

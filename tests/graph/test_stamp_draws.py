@@ -109,8 +109,11 @@ def test_numbers_have_the_released_mean():
 def test_bins_within_the_noise_have_no_pairs():
     counts = np.zeros(len(number_borders(None)))
     counts[:2], counts[-1] = (900, 100), 25  # 25 pairs of thousands of transfers would decide
-    drawn = draw_numbers(counts, 10.0, None, 1.2, 1000, np.random.default_rng(0))
+    drawn = draw_numbers(counts, 10.0, None, 1.13, 1000, np.random.default_rng(0))
     assert drawn.max() <= 3
+    more = draw_numbers(counts, 10.0, None, 3.0, 1000, np.random.default_rng(0))
+    assert more.mean() == pytest.approx(3, rel=0.02)  # the rest of a released mean is a tail
+    assert (more == 1).mean() > 0.5 and more.max() < 100
 
 
 def test_even_draws_have_the_shares_of_their_probabilities():

@@ -71,15 +71,15 @@ def test_without_times_a_relation_is_one_amount():
 def test_with_times_the_first_transfers_of_a_relation_count():
     entries = plan(BOUNDS, max_transfers=5)
     assert listed(entries) == [
-        ("num_edges", 1, 0.2),
-        ("pair_numbers", 1, 0.4 * 0.15),
-        ("amounts", 5, 0.08),
-        ("amount_sums", 5 * C, 0.16),
-        ("strengths", 4, 0.16),
-        ("days", 5, 0.4 * 0.85 * 0.25),
-        ("hours", 5, 0.4 * 0.85 * 0.15),
-        ("gaps", 4, 0.4 * 0.85 * 0.35),
-        ("new_pairs", 1, 0.4 * 0.85 * 0.25),
+        ("num_edges", 1, 0.5),
+        ("pair_numbers", 1, 0.25 * 0.15),
+        ("amounts", 5, 0.05),
+        ("amount_sums", 5 * C, 0.1),
+        ("strengths", 4, 0.1),
+        ("days", 5, 0.25 * 0.85 * 0.25),
+        ("hours", 5, 0.25 * 0.85 * 0.15),
+        ("gaps", 4, 0.25 * 0.85 * 0.35),
+        ("new_pairs", 1, 0.25 * 0.85 * 0.25),
     ]
     assert entries[-1].record == "undirected edge with all its transfers, amounts and times"
     assert entries[-1].public == {"transfers of a pair": 5}

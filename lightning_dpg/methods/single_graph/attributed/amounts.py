@@ -11,6 +11,7 @@ from lightning_dpg.graph.amount_draws import (
     fitted_to_sums,
     shrunk_shares,
 )
+from lightning_dpg.graph.degree_repair import degrees_by_classes
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import amount_borders, largest_amount
 from lightning_dpg.graph.transfer_source import EndClasses, TransferCountsSource
@@ -56,10 +57,13 @@ def degree_ends(degrees: Integers, space: PairSpace, least: float) -> EndClasses
 
 def public_ends(classes: Tensor, space: PairSpace) -> EndClasses:
     """Return public classes of nodes, of shape ``(N,)`` and -1 for none, as classes of ends."""
-    own = classes.cpu().numpy().astype(np.int64) + 1
-    of_end = np.concatenate([own, own]) if space.num_ends > len(own) else own
-    size = int(own.max(initial=0)) + 1
-    return EndClasses(of_end, (size, size))
+    own = classes.cpu().numpy().astype(np.int64)
+    of_end, sizes = np.zeros(space.num_ends, dtype=np.int64), list[int]()
+    for part in space.parts:  # that of the in-degrees has the numbers of nodes once more
+        nodes = np.arange(part.start, part.stop) % len(own)
+        known, of_end[part.start : part.stop] = np.unique(own[nodes], return_inverse=True)
+        sizes.append(len(known))
+    return EndClasses(of_end, (sizes[0], sizes[-1]))
 
 
 class Amounts(nn.Module):
@@ -156,10 +160,22 @@ class Amounts(nn.Module):
         scales = [reads[key].scale for key in _SHARES]
         self.scales = torch.tensor(scales, dtype=torch.double)
 
-    @property
-    def total(self) -> float:
-        """Released number of counted transfers."""
-        return float(self.counts.sum())
+    def totals(self) -> list[tuple[float, float]]:
+        """Return the released number of counted transfers, with its variance."""
+        scale = float(self.scales[0])
+        return [(float(self.counts.sum()), 2 * scale**2 * self.counts.numel())]
+
+    def degrees(self, released: Integers, space: PairSpace, rng: np.random.Generator) -> Integers:
+        """Change released degrees ``(num_ends,)`` to the released numbers of nodes by degree.
+
+        Those of a directed graph stay: the numbers are by all edges of a node.
+        """
+        if space.kind == "directed":
+            return released
+        found, nodes, by_node = released.copy(), strength_nodes(space), self.strengths.cpu().numpy()
+        variance = 2 * float(self.scales[2]) ** 2 * by_node.shape[1]
+        found[nodes] = degrees_by_classes(released[nodes], by_node.sum(axis=1), variance, rng)
+        return found
 
     def directions(self, ends: Integers) -> NDArray[np.float64]:
         """Return the share of transfers in the direction of pairs of ends, ``(M, 2)`` to ``(M,)``."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import attach
+from lightning_dpg.graph.degree_repair import with_degrees
 from lightning_dpg.graph.drawn_rows import DrawnRows, attach_rows
 from lightning_dpg.graph.drawn_transfers import attach_transfers
 from lightning_dpg.graph.exact_mixing import (
@@ -108,7 +109,9 @@ class Attributed(OneShotSynthesizer):
     node given the class of its degree; whole rows are exchanged within classes, and then edges rewired
     without a change of degrees, until the mixing is as close to the released one as its noise allows.
     Amounts are drawn by the classes of their ends, where bins within the noise become those of all
-    transfers, and multiplied until sums and the strengths of nodes are as released. Times come from
+    transfers, and multiplied until sums and the strengths of nodes are as released. Edges of the
+    structure ``chung_lu`` move first, until the degrees are the released ones, see
+    :func:`with_degrees`. Times come from
     renewal: each pair begins on a day of the curve of new pairs and goes on by the curve of gaps. Then
     sessions move to the ranks of the curves of days and hours, see :func:`draw_stamps`.
 
@@ -154,8 +157,9 @@ class Attributed(OneShotSynthesizer):
         unit: What is protected of transfers: one ``relation`` with all of them, or one ``transfer``.
         max_transfers: Number k of transfers of a relation that count, the first ones, where the data
             have times and the unit is a relation.
-        amount_share: Share of the edges' budget for amounts, where the data have them.
-        time_share: Share of the edges' budget for times, where the data have them.
+        amount_share: Share of the edges' budget for amounts, where the data have them; .4 by default,
+            and .25 if they have times, too.
+        time_share: Share of the edges' budget for times; .4 by default, and .25 if they have amounts.
         weight_max: Largest amount that counts (public); it comes from the data.
         time_window: First and last day of the times (public); they come from the data.
     """
@@ -175,8 +179,8 @@ class Attributed(OneShotSynthesizer):
         domains: dict[str, list[str]] | None = None,
         unit: Unit = "relation",
         max_transfers: int = 10,
-        amount_share: float = 0.4,
-        time_share: float = 0.4,
+        amount_share: float | None = None,
+        time_share: float | None = None,
         weight_max: float | None = None,
         time_window: str | None = None,
     ) -> None:
@@ -185,7 +189,9 @@ class Attributed(OneShotSynthesizer):
         self.save_hyperparameters()
         check_shares(structure_share=structure_share)
         check_shares(table_share=table_share)
-        check_shares(amount_share=amount_share, time_share=time_share)
+        shares = {"amount_share": amount_share, "time_share": time_share}
+        if given := {name: share for name, share in shares.items() if share is not None}:
+            check_shares(**given)
         # Lightning's command line hands the settings of this class to save_hyperparameters by a
         # variable of the context; the structure must not take them for its own.
         self.structure: OneShotSynthesizer = Context().run(_STRUCTURES[structure], num_nodes)
@@ -313,9 +319,13 @@ class Attributed(OneShotSynthesizer):
         Without a budget of rows the entries of rows are left out.
         """
         bounds, h = self._bounds, self.hparams
-        shares = {"amounts": h["amount_share"], "times": h["time_share"]}
+        given = {"amounts": h["amount_share"], "times": h["time_share"]}
         has = {"amounts": bounds.weight_max is not None, "times": bounds.window is not None}
-        spent = {part: share * budget.epsilon for part, share in shares.items() if has[part]}
+        usual = _SHARE_OF_BOTH if all(has.values()) else _SHARE_ALONE
+        shares = {part: given[part] or usual for part in given if has[part]}
+        if shares:
+            check_shares(**shares)
+        spent = {part: share * budget.epsilon for part, share in shares.items()}
         rest = _rest(budget, *spent.values())
         entries = self._edge_entries(rest) if self.has_rows else self.structure.plan(rest, 1)
         if self.relation is Relation.TRANSFER:
@@ -428,6 +438,12 @@ class Attributed(OneShotSynthesizer):
         """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
         edges = self.structure.sample_edges(generator).cpu().numpy()
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        if self.has_transfers and self.hparams["structure"] == "chung_lu":
+            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
+            degrees = self._released_degrees()
+            if self.hparams["weight_max"] is not None:
+                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
+            edges = with_degrees(edges, degrees, self.space, rng)
         if not self.has_rows:
             return torch.from_numpy(edges), None, rng
         groups = self.groups(np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"]))
@@ -450,6 +466,8 @@ _FACTS = {
     "weight_max": "the largest amount",
     "time_window": "the window of the times",
 }
+# Shares of amounts and of times, alone and beside each other: the structure has to keep half.
+_SHARE_ALONE, _SHARE_OF_BOTH = 0.4, 0.25
 _DRAWN = "Amounts and times of transfers are drawn: they are not those of a relation in the data."
 
 

@@ -90,10 +90,13 @@ class Times(nn.Module):
         scales = [reads[key].scale for key in exact]
         self.scales = torch.tensor(scales, dtype=torch.double)
 
-    @property
-    def total(self) -> float:
-        """Released number of counted transfers."""
-        return float(self.days.sum())
+    def totals(self) -> list[tuple[float, float]]:
+        """Return two released numbers of counted transfers, with their variances."""
+        scales = self.scales.tolist()
+        return [
+            (float(counts.sum()), 2 * scale**2 * counts.numel())
+            for counts, scale in ((self.days, scales[0]), (self.hours, scales[1]))
+        ]
 
     def draw(self, numbers: Integers, window: Window, rng: np.random.Generator) -> Stamps:
         """Draw the times of pairs with that many transfers each."""

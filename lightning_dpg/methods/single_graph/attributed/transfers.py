@@ -1,6 +1,7 @@
 """Transfers on the edges of a structure: their numbers, amounts and times."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from lightning_dpg.privacy.sensitivity import (
 
 Integers = NDArray[np.int64]
 
+_LEAST_VARIANCE = 1e-9  # of estimates without noise
 _NUMBER_SHARE = 0.15
 """Share of the numbers of transfers in the epsilon of the times, or of the amounts without times."""
 
@@ -119,9 +121,10 @@ class TransferPart(nn.Module):
         weight_max, window = facts.bounds.weight_max, facts.window
         numbers = np.ones(len(edges), dtype=np.int64)
         if facts.has_numbers:
-            total = self.amounts.total if window is None else self.times.total
+            totals = [] if weight_max is None else self.amounts.totals()
+            totals += [] if window is None else self.times.totals()
             noisy = self.numbers.cpu().numpy()
-            mean, scale = total / max(num_edges, 1), float(self.number_scale)
+            mean, scale = _mean_of(totals) / max(num_edges, 1), float(self.number_scale)
             numbers = draw_numbers(noisy, scale, facts.most, mean, len(edges), rng)
         stamps = None if window is None else self.times.draw(numbers, window, rng)
         places = np.repeat(np.arange(len(edges)), numbers) if stamps is None else stamps.pairs
@@ -151,3 +154,11 @@ class TransferPart(nn.Module):
             None if stamps is None else torch.from_numpy(stamps.times),
             None if facts.bounds.window is None else facts.bounds.window[0],
         )
+
+
+def _mean_of(estimates: Sequence[tuple[float, float]]) -> float:
+    """Return the mean of estimates, each weighted by the inverse of its variance."""
+    weights = [1 / max(variance, _LEAST_VARIANCE) for _, variance in estimates]
+    values = [value for value, _ in estimates]
+    weighted = math.fsum(w * v for w, v in zip(weights, values, strict=True))
+    return weighted / math.fsum(weights)

@@ -12,7 +12,6 @@ from lightning_dpg.graph.communities import (
     expected_neighbors,
     nearest_counts,
     turn_stops,
-    untangle,
 )
 from lightning_dpg.graph.end_blocks import (
     by_role,
@@ -22,8 +21,9 @@ from lightning_dpg.graph.end_blocks import (
     no_pairs,
     turn_order,
 )
+from lightning_dpg.graph.linked_classes import draw_links
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import count_links, stub_mixing
 from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -54,7 +54,8 @@ class PrivGraph(OneShotSynthesizer):
        turns count: each edge is read once, by one end.
     3. Releases the edges within and between communities with discrete Laplace noise and rounds them
        to the nearest possible counts of the released sum.
-    4. Gives each node half-edges of its degree and links them by these counts.
+    4. Draws graphs with these degrees and as many edges between each two communities; those within
+       a community have the rest of its degrees, see :func:`draw_links`.
 
     In a directed graph a node selects its community by edges in both directions. Its edges are
     counted by the communities of their first and of their second end, as in a bipartite graph.
@@ -175,16 +176,17 @@ class PrivGraph(OneShotSynthesizer):
         self.links = torch.from_numpy(counts)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, by the edge counts of communities."""
+        """Draw edges with the released degrees and edge counts of communities, see :func:`draw_links`."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        space, classes = self.space, self._classes.numpy()
-        two_sided, loops = is_two_sided(space), no_pairs(space)
-        stubs = np.repeat(np.arange(space.num_ends), self.degrees.cpu().numpy())
-        links = self.links.cpu().numpy()
-        pairs = pair_stubs(stubs, classes[stubs], links, rng, two_sided=two_sided)
-        pairs = untangle(pairs, classes, rng, loops)
-        ends = link_pairs(pairs, loops, space.num_ends, rng, two_sided=two_sided)
-        return space.from_ends(torch.from_numpy(ends))
+        ends = draw_links(
+            self.degrees.cpu().numpy(),
+            self._classes.numpy(),
+            self.links.cpu().numpy(),
+            rng,
+            no_pairs=no_pairs(self.space),
+            two_sided=is_two_sided(self.space),
+        )
+        return self.space.from_ends(torch.from_numpy(ends))
 
     @property
     def _num_blocks(self) -> int:

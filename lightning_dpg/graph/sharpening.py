@@ -50,8 +50,10 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
 def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     """Return the links between different communities that right labels would have.
 
-    Links beyond chance, or below it, are divided by the share that noisy labels leave of them. No two
-    communities lose more than three quarters of their links, and communities without links get none.
+    Links beyond chance, or below it, are divided by the share that noisy labels leave of them. Where that
+    takes more than three quarters of the links of two communities, a quarter stays, and all links are
+    scaled to the sum that the division gives, which is at least a quarter, too. Communities without links
+    get none.
 
     Args:
         links: Released links between communities, as :func:`count_links` gives them, ``(K, K)``.
@@ -63,10 +65,12 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     if share >= 1:
         return links
     totals = _ends(links).sum(axis=1)
-    chance = np.outer(totals, totals) / max(totals.sum(), 1)
+    chance = np.tril(np.outer(totals, totals) / max(totals.sum(), 1), -1)
     between = np.tril(links, -1).astype(np.float64)
-    wanted = np.maximum(chance + (between - chance) / share, _LEAST * between)
-    wanted = np.where(between > 0, wanted, 0)
+    right = chance + (between - chance) / share
+    total = max(float(right.sum()), _LEAST * float(between.sum()))
+    wanted = np.where(between > 0, np.maximum(right, _LEAST * between), 0)
+    wanted *= min(total / max(float(wanted.sum()), 1), 1)
     # Rounding partial sums keeps the total.
     rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0).astype(np.int64)
     return rounded.reshape(links.shape) + np.diag(np.diag(links))

@@ -63,4 +63,4 @@ def test_any_noise_gives_a_share_and_possible_links(links, wedges):
     assert 0 < share <= 1
     found = sharpened_links(links, share)
     assert (found >= 0).all() and not found[links == 0].any()
-    assert (4 * np.tril(found, -1) >= np.tril(links, -1) - 4).all()
+    assert 4 * np.tril(found, -1).sum() >= np.tril(links, -1).sum() - 4

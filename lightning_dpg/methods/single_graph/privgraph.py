@@ -78,7 +78,8 @@ class PrivGraph(OneShotSynthesizer):
         For the communities of a graph, and for links from a mean degree of 30 / epsilon on; from an
         epsilon of 5 on compare it there with :class:`RandomizedResponse`. For triangles and clustering take
         :class:`BTER`. On a sparse graph of many small communities compare it with :class:`PrivCom`
-        and :class:`BTER` first.
+        and :class:`BTER` first. On a dense graph with few hubs that most nodes of a community share,
+        such as pages of an encyclopedia, average clustering of its graphs is too high.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed
@@ -87,14 +88,16 @@ class PrivGraph(OneShotSynthesizer):
 
     Cost:
         Time is O((N + M) log(N + M)) and memory O(N + M) for the default of at most 32 communities,
-        with no limit on N. Both also grow with the square of the number of communities.
+        with no limit on N. Both also grow with the square of the number of communities. A draw takes
+        longer where hubs fill their communities: four seconds for 5,201 nodes and 198,000 edges.
 
     Differences from the paper:
         The paper starts from communities of random groups of nodes, which carry almost no
         information at small budgets, and counts each edge at both ends in the selections. Here the
         nodes of the largest released degrees start the communities, each edge counts at one end,
         and permute and flip takes the place of the exponential mechanism, since it never chooses
-        worse.
+        worse. The paper draws the edges within and between communities by their noisy numbers as they
+        are; here the wedges correct these for wrong labels.
 
     * Yuan et al., "PrivGraph: Differentially Private Graph Data Publication by Exploiting Community
       Information", 2023.

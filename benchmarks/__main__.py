@@ -33,6 +33,7 @@ NAMES = (
     "sampling",
     "startup",
     "statistics",
+    "transfers",
 )
 
 if len(sys.argv) < 2 or sys.argv[1] not in NAMES:

@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import Batches
-from lightning_dpg.datamodules.identity import identity_of, rows_of
-from lightning_dpg.datamodules.loading import GraphSource, load_reading
+from lightning_dpg.datamodules.identity import identity_of, rows_of, with_transfers
+from lightning_dpg.datamodules.loading import TRANSFER_FACTS, GraphSource, load_reading
 from lightning_dpg.datamodules.node_attributes import (
     LEFT_OUT,
     NAMED_BY_ATTRIBUTES,
@@ -27,8 +27,9 @@ from lightning_dpg.datamodules.node_attributes import (
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.private_columns import private_columns_of
 from lightning_dpg.datamodules.private_labels import private_labels
+from lightning_dpg.datamodules.transfers import renumbered, transfers_of
 from lightning_dpg.errors import Refusal
-from lightning_dpg.formats.conversion import NodeSet, holds_attributes
+from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.formats.kinds import given_sides, in_kind
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
@@ -40,7 +41,7 @@ from lightning_dpg.graph.attributes import (
 )
 from lightning_dpg.graph.graph import largest_component
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import Identity, PrivateColumns, PrivateLabels
+from lightning_dpg.interfaces import Identity, PrivateColumns, PrivateLabels, Transfers
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "built-in graph",
@@ -81,6 +82,7 @@ class GraphDataModule(pl.LightningDataModule):
         private_columns: Columns of the nodes that a policy makes private; None without them, and
             before the graph is read.
         private_labels: Labels of the nodes that a policy makes private, likewise.
+        transfers: Transfers between the nodes, if their amounts or times are read, likewise.
         summary: One line on what was read, with exact counts and names: for the owner's terminal,
             never for a log, a tracker or a release (private); None before the graph is read.
     """
@@ -104,10 +106,12 @@ class GraphDataModule(pl.LightningDataModule):
         self.largest_component = largest_component
         self.num_graphs = num_graphs
         self.nodes = Nodes.of(nodes)
-        self.columns = Columns.of(columns)
+        facts = TRANSFER_FACTS.get(name, {}) if isinstance(name, str) else {}
+        self.columns = Columns.of(columns).completed(facts)
         self.private_columns: PrivateColumns | None = None
         self._attribute_table: AttributeTable | None = None
         self.private_labels: PrivateLabels | None = None
+        self.transfers: Transfers | None = None
         self.kind = kind
         self.assumptions: list[str] = []
         self.notes: list[str] = []
@@ -115,6 +119,7 @@ class GraphDataModule(pl.LightningDataModule):
         self._graph: Data | None = None
         self._file_order: Sequence[str] | None = None
         self._whole: Data | None = None
+        self._rows: GraphReading | None = None  # where their amounts or times are read
         self._numbering: list[int] | None = None
         self._key: list[str] | None = None
 
@@ -131,6 +136,11 @@ class GraphDataModule(pl.LightningDataModule):
             _ = self.graph
         assert self._whole is not None  # read with the graph
         identity, table = identity_of([self._whole]), self._attribute_table
+        if self._rows is not None and self._rows.values is not None:
+            values = self._rows.values
+            identity = with_transfers(
+                identity, self._whole, self._rows.links, values.amounts, values.times
+            )
         if table is None:
             return identity
         labels = [] if self.private_labels is None else [self.private_labels.column]
@@ -155,10 +165,11 @@ class GraphDataModule(pl.LightningDataModule):
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
         graph, self.summary = reading.graph, reading.summary
-        self._whole = graph
+        self._whole, self._rows = graph, None if reading.values is None else reading
         total = graph.num_nodes
+        self._add_transfers(reading)
         if self.largest_component:
-            graph = largest_component(graph)
+            graph = self._largest_component(graph)
             self.assumptions.append(
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
@@ -203,6 +214,27 @@ class GraphDataModule(pl.LightningDataModule):
     def space(self) -> PairSpace:
         """Return the pairs of nodes that may be linked (public)."""
         return space_of(self.graph)
+
+    def _add_transfers(self, reading: GraphReading) -> None:
+        """Find the transfers of a reading, and state what is public about them."""
+        self.transfers = transfers_of(reading, self.columns.transfers)
+        if self.transfers is None:
+            return
+        bound, window = self.transfers.bounds
+        if bound is not None:
+            self.assumptions.append(f"the largest amount of a transfer that counts, {bound:,.15g}")
+        if window is not None:
+            days = " to ".join(day.date().isoformat() for day in window)
+            self.assumptions.append(f"the days of the transfers, {days}")
+
+    def _largest_component(self, graph: Data) -> Data:
+        """Return the largest component, and leave out the transfers of other nodes."""
+        component = largest_component(graph)
+        if self.transfers is not None:
+            number = {name: node for node, name in enumerate(component.node_names)}
+            numbers = torch.tensor([number.get(name, -1) for name in graph.node_names])
+            self.transfers = renumbered(self.transfers, numbers)
+        return component
 
     def _add_attributes(self, graph: Data, read: AttributeTable) -> None:
         """Give the nodes of a graph their public attributes, and find their private columns."""
@@ -249,6 +281,8 @@ class GraphDataModule(pl.LightningDataModule):
             self.private_columns = self.private_columns.of_nodes(order)
         if self.private_labels is not None:
             self.private_labels = self.private_labels.of_nodes(order)
+        if self.transfers is not None:
+            self.transfers = renumbered(self.transfers, number)
         return numbered
 
     def write_key(self, path: Path) -> bool:

@@ -24,12 +24,13 @@ from lightning_dpg.datamodules.held_out import numbers_in_file, public_coin, rea
 from lightning_dpg.datamodules.loading import GraphSource
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import AttributedGraph, EdgeRecords, LinkBatch, OneGraph
+from lightning_dpg.datamodules.transfers import of_edges
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.interfaces import BatchRequest, Transfers
 
 _SPLIT = ("val_fraction", "test_fraction", "split", "seed")
 """Arguments that choose the held-out edges."""
@@ -137,6 +138,7 @@ class EdgeListDataModule(GraphDataModule):
         self.split = split
         self.seed = seed
         self._is_set_up = False
+        self._learned: Transfers | None = None
 
     def setup(self, stage: str) -> None:
         """Read the graph and split its edges; prediction needs neither."""
@@ -159,6 +161,7 @@ class EdgeListDataModule(GraphDataModule):
         else:
             self._split_as_published(self.split)
         self.train_graph = self._on_nodes(self.edges)
+        self._learned = self._of_training()
         self._is_set_up = True
 
     @property
@@ -167,7 +170,14 @@ class EdgeListDataModule(GraphDataModule):
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
         private = self.private_columns, self.private_labels
-        return kind(self.train_graph, self.edges, self.assumptions, *private)
+        return kind(self.train_graph, self.edges, self.assumptions, *private, self._learned)
+
+    def _of_training(self) -> Transfers | None:
+        """Return the transfers of the training edges: those of held-out edges are held out."""
+        if self.transfers is None:
+            return None
+        is_directed = self.kind == "directed"
+        return of_edges(self.transfers, self.edges, self.num_nodes, is_directed=is_directed)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the numbering of the nodes and the settings of the split (public)."""

@@ -106,7 +106,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     leave the edges there; for all others the edges are read at their first use. The records are those that
     :class:`EdgeListDataModule` reads from a file of the same ids.
 
-    Columns besides the two ids, such as weights and times, are not read. The connection only reads.
+    Columns besides the two ids, such as amounts and times, are not read, and refused if they are named. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:
@@ -166,6 +166,12 @@ class EdgeTableDataModule(EdgeListDataModule):
             columns=columns,
             kind=kind,
         )
+        if self.columns.transfers is not None:
+            raise GraphFormatError(
+                "columns.weight and columns.time are not read from tables of databases\n"
+                "a single Parquet or CSV file, a DataFrame: EdgeListDataModule reads them from these\n"
+                "write the table to such a file, or leave both columns out"
+            )
         self.table = table
         self.where = where
         self._attributes: AttributeTable | None = None

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Sequence
 
 import numpy as np
+from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import AttributeTable, cells_of
@@ -22,6 +23,36 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
     edges, nodes = zip(*(_canonical(graph) for graph in graphs), strict=True)
     names = [name for graph in graphs if not _is_numbered(graph) for name in graph.node_names]
     return Identity(b"\0".join(edges), b"\0".join(nodes), space_of(graphs[0]).record, names)
+
+
+def with_transfers(
+    identity: Identity, graph: Data, pairs: Tensor, amounts: Tensor | None, times: Tensor | None
+) -> Identity:
+    """Add amounts and times of transfers to the edges, which are private together with them.
+
+    They are as in the source: another bound or window of the settings makes no other data, as long as
+    the same rows are read.
+
+    Args:
+        identity: Canonical content of the graph.
+        graph: The graph.
+        pairs: Payer and payee of each row, also of a node to itself, which is left out; shape ``(T, 2)``.
+        amounts: Amount of each row, shape ``(T,)``; None if they are not read.
+        times: Time of each row, shape ``(T,)``; None if they are not read.
+    """
+    names, is_other = graph.node_names, pairs[:, 0] != pairs[:, 1]
+    ends = pairs[is_other].numpy()
+    linked = sorted(np.unique(ends).tolist(), key=names.__getitem__)
+    rank = np.zeros(len(names), dtype="<i8")
+    rank[linked] = np.arange(len(linked))
+    columns = {"amounts": amounts, "times": times}
+    read = {
+        name: values[is_other].numpy() for name, values in columns.items() if values is not None
+    }
+    rows = np.column_stack([rank[ends], *read.values()]).astype("<i8")
+    rows = rows[np.lexsort(rows.T)]
+    content = b"\0".join([b"", " ".join(read).encode(), rows.tobytes()])
+    return identity._replace(edges=identity.edges + content)
 
 
 def rows_of(table: AttributeTable, columns: Collection[str], nodes: Collection[str]) -> bytes:

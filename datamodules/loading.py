@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
+from lightning_dpg.datamodules import small_bank
 from lightning_dpg.datamodules.nodes import Columns
 from lightning_dpg.formats import graph_places
 from lightning_dpg.formats.conversion import (
@@ -24,6 +25,7 @@ from lightning_dpg.formats.conversion import (
 from lightning_dpg.formats.edge_tables import Table, read_edge_array, read_pairs, read_table
 from lightning_dpg.formats.graph_places import data_set_file, graph_file
 from lightning_dpg.formats.io import GraphFormatError, read
+from lightning_dpg.formats.transfer_columns import no_transfers
 from lightning_dpg.graph.node_names import given_names, user_path
 
 FROM_EDGES = "from_edges"
@@ -59,7 +61,11 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "planted_partition": lambda: nx.planted_partition_graph(4, 50, 0.15, 0.01, seed=0),
     "planted_words": _planted_words,
     "planted_classes": _planted_classes,
+    "small_bank": small_bank.small_bank,
 }
+
+TRANSFER_FACTS: dict[str, dict[str, Any]] = {"small_bank": small_bank.FACTS}
+"""Bounds of amounts and windows of times of built-in graphs, for settings that name none."""
 
 if TYPE_CHECKING:
     GraphSource: TypeAlias = (
@@ -125,6 +131,7 @@ def load_reading(
             nodes=names,
             columns=columns.pair,
             drop_missing=columns.drops_missing,
+            transfers=columns.transfers,
         )
     elif isinstance(source, str):
         reading = _read_named(source, undirected, nodes, names, columns)
@@ -144,7 +151,15 @@ def _converted(source: object, undirected: bool, columns: Columns) -> GraphReadi
     """Convert a graph object of another library."""
     pair, drop_missing = columns.pair, columns.drops_missing
     if isinstance(source, Table):
-        return read_table(source, undirected=undirected, columns=pair, drop_missing=drop_missing)
+        return read_table(
+            source,
+            undirected=undirected,
+            columns=pair,
+            drop_missing=drop_missing,
+            transfers=columns.transfers,
+        )
+    if columns.transfers is not None:
+        raise no_transfers(type(source).__name__)
     if pair is not None:
         raise GraphFormatError(
             "columns.source and columns.target are for edge lists and tables only"
@@ -221,13 +236,17 @@ def _read_named(
     """Read a graph by its name, or from a file."""
     file = graph_file(source, BUILT_IN)
     if file is None:
-        reading = read_networkx(BUILT_IN[source](), origin=source, form="built in")
-        return reading._replace(node_set=NodeSet.BUILT_IN)
+        return _read_built_in(source, columns)
     if file == data_set_file(source):
         # The ids of these edge lists are 0 to n - 1, including nodes without an edge.
         keep_gaps = nodes is None and file.suffix == ".gz"
         return read(
-            file, undirected=undirected, keep_gaps=keep_gaps, nodes=names, columns=columns.pair
+            file,
+            undirected=undirected,
+            keep_gaps=keep_gaps,
+            nodes=names,
+            columns=columns.pair,
+            transfers=columns.transfers,
         )
     return read(
         file,
@@ -235,7 +254,45 @@ def _read_named(
         nodes=names,
         columns=columns.pair,
         drop_missing=columns.drops_missing,
+        transfers=columns.transfers,
     )
+
+
+def _read_built_in(name: str, columns: Columns) -> GraphReading:
+    """Read a built-in graph; the directions of transfers are dropped where the kind has none."""
+    graph = BUILT_IN[name]()
+    reading = read_networkx(graph, undirected=True, origin=name, form="built in")
+    reading = reading._replace(node_set=NodeSet.BUILT_IN)
+    if columns.transfers is None:
+        return reading
+    if name not in TRANSFER_FACTS:
+        raise no_transfers(name)
+    rows = _Rows(graph)
+    transfers = columns.transfers
+    found = read_table(rows, undirected=True, columns=_Rows.ends, transfers=transfers)
+    found = on_nodes(found, reading.graph.node_names, name)
+    summary = f"{reading.summary}{found.values.summary if found.values else ''}"
+    return found._replace(node_set=NodeSet.BUILT_IN, attributes=reading.attributes, summary=summary)
+
+
+class _Rows:
+    """The edges of a graph of networkx as a table of texts and numbers."""
+
+    ends = "source", "target"
+
+    def __init__(self, graph: nx.Graph) -> None:
+        self._rows = [
+            {"source": str(u), "target": str(v), **data} for u, v, data in graph.edges(data=True)
+        ]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._rows[0])
+
+    def __getitem__(self, label: str) -> list[Any]:
+        """Return a column."""
+        return [row[label] for row in self._rows]
 
 
 def known_graphs() -> list[str]:

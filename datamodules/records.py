@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.batches import PoissonRecords
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import PrivateColumns, PrivateLabels
+from lightning_dpg.interfaces import PrivateColumns, PrivateLabels, Transfers
 from lightning_dpg.privacy.sampling import PoissonBatch
 
 
@@ -83,6 +83,8 @@ class OneGraph:
         assumptions: What a guarantee takes as public.
         private_columns: Private columns of the nodes, if there are any.
         private_labels: Labels of the nodes (private), if there are any.
+        transfers: Transfers between the nodes (private), if their amounts or times are read; each is
+            one of the pairs in ``edges``.
     """
 
     def __init__(
@@ -92,7 +94,9 @@ class OneGraph:
         assumptions: list[str],
         private_columns: PrivateColumns | None = None,
         private_labels: PrivateLabels | None = None,
+        transfers: Transfers | None = None,
     ) -> None:
+        self.transfers = transfers
         self.private_columns = private_columns
         self.private_labels = private_labels
         self.graph = graph

@@ -6,6 +6,7 @@ Methods import no data module, and callbacks import neither. At run time the mod
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from datetime import datetime
 from inspect import getattr_static
 from pathlib import Path
 from typing import (
@@ -142,6 +143,56 @@ class HoldsPrivateLabels(Protocol):
     private_labels: PrivateLabels | None
 
 
+AMOUNT_UNIT = 100
+"""Units of an amount of 1: amounts are whole numbers of cents."""
+
+
+class TransferBounds(NamedTuple):
+    """What is public of amounts and times of transfers.
+
+    Attributes:
+        weight_max: Largest amount C that counts; None without amounts.
+        window: First and last day of the times, both inclusive and at midnight of the zone in which
+            the times are written; None without times.
+    """
+
+    weight_max: float | None
+    window: tuple[datetime, datetime] | None
+
+
+class Transfers(NamedTuple):
+    """Transfers between nodes, the rows of a table of edges, with their amounts and times.
+
+    Rows are in the order of the pair (its smaller number first), the time, the payer and the amount:
+    equal transfers in any order give equal tensors.
+
+    Attributes:
+        pairs: Payer and payee of each transfer (private), numbers of nodes, shape ``(T, 2)``; in a
+            bipartite graph the left and the right node. Those of a node to itself are left out.
+        amounts: Amount of each transfer in units of 1 / :data:`AMOUNT_UNIT`, from 0 to C (private),
+            shape ``(T,)``: larger ones are clipped. None without amounts.
+        times: Seconds of each transfer since the beginning of the window (private), shape ``(T,)``:
+            a row outside of the window is no transfer. None without times.
+        bounds: The bounds of both (public).
+    """
+
+    pairs: Tensor
+    amounts: Tensor | None
+    times: Tensor | None
+    bounds: TransferBounds
+
+
+@runtime_checkable
+class HoldsTransfers(Protocol):
+    """Records of one graph that may have amounts and times of transfers.
+
+    Attributes:
+        transfers: The transfers; None if the data have neither amounts nor times.
+    """
+
+    transfers: Transfers | None
+
+
 @runtime_checkable
 class KindOfRecords(Protocol):
     """Records of one graph that name its kind; other records are of an undirected graph.
@@ -276,6 +327,7 @@ class LearnsRecords(Protocol):
     repeats_edges: ClassVar[bool]
     learns_private_labels: ClassVar[bool]
     learns_private_columns: ClassVar[bool]
+    learns_transfers: ClassVar[bool]
     kinds: ClassVar[frozenset[str]]
 
 

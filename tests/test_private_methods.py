@@ -37,6 +37,7 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph
+from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy import label_reports, label_sampling, mechanisms, multi_bit, piecewise
@@ -51,6 +52,7 @@ from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.settings import shipped_configs
 from tests.closed_forms import gaussian_sigma
 from tests.training import quiet_trainer
+from tests.transfers import BOUNDS, TransferDataModule
 
 N = 14
 SIZES = (1, 3, 10)  # of the parts of the nodes that make a set
@@ -104,11 +106,11 @@ LEDGERS = {
         ("wedges by equal or different communities of their ends", "pure", 4, 0.05, 1),
     ],
     "block_sampler": [
-        ("number of edges", "pure", 1, 0.06, 1),
+        ("number of edges", "pure", 1, 0.0375, 1),
         ("ordered degrees", "pure", 2, 0.075, 1),
         ("degree of each node", "pure", 2, 0.165, 1),
         ("labels of nodes", "pure", 1, 0.64, 1),
-        ("edges within and between communities", "pure", 1, 0.06, 1),
+        ("edges within and between communities", "pure", 1, 0.0375, 1),
     ],
     # At most 13 edges of a node; degrees are not released.
     "block_sampler_node": [
@@ -302,6 +304,22 @@ LEDGERS["attributed"] = [
         1,
     ),
 ]
+# Half of epsilon for the structure. A quarter each for amounts and times, of which .15 for the numbers
+# of transfers; 10 transfers of a relation count, of 500 at most, in units of 1 / 100.
+LEDGERS["transfers"] = [
+    *(
+        (name, "pure", sensitivity, 0.5 * epsilon, 1)
+        for name, _, sensitivity, epsilon, _ in LEDGERS["bter"]
+    ),
+    ("pairs by the number of their transfers", "pure", 1, 0.0375, 1),
+    ("transfers by amount and classes of payer and payee", "pure", 10, 0.05, 1),
+    ("sums of amounts by classes of payer and payee, in 1/100", "pure", 10 * 50_000, 0.1, 1),
+    ("nodes by degree and sum of their amounts", "pure", 4, 0.1, 1),
+    ("transfers by day", "pure", 10, 0.053125, 1),
+    ("transfers by hour of the week", "pure", 10, 0.031875, 1),
+    ("gaps between transfers of a pair", "pure", 9, 0.074375, 1),
+    ("pairs by the day of their first transfer", "pure", 1, 0.053125, 1),
+]
 OF_ROWS = {"row_tables", "column_mixing_rows"}
 """Keys of the reads of private columns."""
 RELATIONS = {
@@ -372,6 +390,12 @@ CASES |= {
     f"attributed, {structure}": ("attributed", {"structure": structure})
     for structure in ("privgraph", "erdos_renyi")  # which selects, and has no degrees
 }
+ONE_TRANSFER = "transfers, one transfer"
+CASES |= {
+    ONE_TRANSFER: ("transfers", {"unit": "transfer"}),
+    "transfers, no degrees": ("transfers", {"structure": "erdos_renyi", "max_transfers": 2}),
+}
+TRANSFERS = {case for case, (name, _) in CASES.items() if name == "transfers"}
 PRIVATE_LABELS = {case for case in CASES if case.endswith("private labels")}
 PRIVATE_COLUMNS = {case for case, (name, _) in CASES.items() if name == "attributed"}
 PRIVATE_ROWS = sorted(PRIVATE_LABELS | PRIVATE_COLUMNS)
@@ -447,6 +471,11 @@ core_cases = pytest.mark.parametrize(
 )
 
 
+def relation_of(case):
+    """Relation that the method of a case protects."""
+    return Relation.TRANSFER if case == ONE_TRANSFER else method_of(case)[0].relation
+
+
 def row_epsilon_of(case, epsilon):
     """Budget of the rows of a case."""
     if case in PRIVATE_COLUMNS:
@@ -491,11 +520,23 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, rows=None, **ch
     if case in PRIVATE_COLUMNS:
         column = {"private_columns": "y", "domains": {"y": ["0", "1"]}, "names": "keep"}
         changes["nodes"] = {"attributes": "from_graph"} | column
-    data = data(**config["data"]["init_args"] | {"name": graph} | changes)
+    given = dict(config["data"]["init_args"])
+    if case in TRANSFERS:
+        data, _ = TransferDataModule, (given.pop("name"), given.pop("columns"))
+        bounds = TransferBounds(500.0, BOUNDS.window)
+        changes |= {"graph": graph, "bounds": bounds, "number": number_of(case)}
+    else:
+        given["name"] = graph
+    data = data(**given | changes)
     if case in SETS:
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
     trainer.fit(module, data)
     return trainer
+
+
+def number_of(case):
+    """Numbers of transfers of edges; where one transfer is protected, the last edge has one."""
+    return (lambda u, v: 1 if u == N - 2 else 1 + (u + v) % 4) if case == ONE_TRANSFER else None
 
 
 def parts(graph):
@@ -770,7 +811,7 @@ def test_one_edge_moves_what_mechanisms_are_given_by_their_sensitivity(
                     norm = {"max_grad_norm": 0.1} if case in SETS else {}
                     options = known(case, num_edges=20, **norm) | own_steps | {"sample_rate": 1.0}
                 fit(case, graph, noise_seed=1, options=options, **steps)
-            for distance, sensitivity in transcript.moved(method_of(case)[0].relation):
+            for distance, sensitivity in transcript.moved(relation_of(case)):
                 assert distance <= sensitivity * (1 + 1e-5)
                 moves |= distance > 0
     assert moves
@@ -868,7 +909,7 @@ def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkey
     assert len(transcript.first) == len(transcript.second)
     num_files = 6 if case in LEARNERS else 11
     num_files += (folder / NOT_PRIVATE / "node_attributes.npz").is_file()
-    num_files += 2 * (case in PRIVATE_COLUMNS)  # a table of each graph
+    num_files += 2 * (case in PRIVATE_COLUMNS | TRANSFERS)  # a table of each graph
     assert len(ends[0]) == 5 + num_files
     different = [name for name in ends[0] if ends[0][name] != ends[1][name]]
     assert not different

@@ -36,7 +36,7 @@ SECTIONS = {"model": methods, "data": datamodules}
 OWNERS = {"privacy": callbacks.PrivacyAccountant, "card": callbacks.Card, "trainer": pl.Trainer}
 # Classes and options of other libraries, and options of benchmarks/ and results/.
 FOREIGN_CLASSES = {"Trainer", "WandbLogger", "LightningDataModule", "EarlyStopping"}
-FOREIGN_CLASSES |= {"ProcessPoolExecutor"}
+FOREIGN_CLASSES |= {"ProcessPoolExecutor", "TemporalData"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
 FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of torchrun

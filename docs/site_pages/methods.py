@@ -27,6 +27,7 @@ GUARANTEES = {"pure": "epsilon", "approximate": "(epsilon, delta)", "none": "non
 RELATIONS = {
     "edge": "one edge",
     "node": "all edges of one node",
+    "transfer": "one transfer",
     "edges_of_node": "several edges of one node",
     "local_graph": "the graph of one client",
     "": "nothing",

@@ -158,8 +158,10 @@ def attack_published(
                 "attack compares classes with public attributes of the nodes, which it does not find\n"
                 "give data that hold them, and a configuration with nodes: {attributes: from_graph}"
             )
-        if release is not None and release.method.pays_rows:
-            settings = None  # files of parts of the graph would hold no private columns
+        if release is not None and (
+            release.method.pays_rows or isinstance(release.method, Attributed)
+        ):
+            settings = None  # files of parts of the graph would hold no rows and no transfers
         values = attack_graph(graph, view, settings, attributes)
         if release is not None and isinstance(release.method, Attributed):
             data = data_of_rows(real, release)

@@ -63,7 +63,7 @@ def protected_unit(relation: Relation, record: str, max_edges: int | None = None
     """
     if relation is Relation.LOCAL_GRAPH:
         return "graph of a client"
-    if relation is Relation.ATTRIBUTES:
+    if relation in (Relation.ATTRIBUTES, Relation.TRANSFER):
         return RECORDS[relation]
     if relation is Relation.EDGES_OF_NODE:
         return f"set of at most {max_edges} {record.replace('edge', 'edges')} of one node"

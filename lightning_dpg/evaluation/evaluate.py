@@ -31,18 +31,26 @@ from lightning_dpg.evaluation.row_quality import (
     noise_of,
     row_figures,
 )
+from lightning_dpg.evaluation.transfer_quality import (
+    GraphTransfers,
+    TransferFigure,
+    transfer_figures,
+)
 from lightning_dpg.formats.row_tables import read_rows
+from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_rows import rows_of
+from lightning_dpg.graph.drawn_transfers import DrawnTransfers, transfers_of
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import (
     Kind,
     without_directions,
 )
+from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed.method import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Comparison, Profile
-from lightning_dpg.release.graph_files import table_beside
+from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
@@ -268,6 +276,10 @@ def evaluate_graphs(
         if drawn is not None:
             release = open_once(graph.release)
             found = found._replace(rows=_figures(real_rows(graph.release), drawn, release))
+        transfers = _drawn_transfers(graph, open_once)
+        if transfers is not None:
+            figures = _transfer_figures(real_rows(graph.release), transfers, graph.graph)
+            found = found._replace(transfers=figures)
         measured.append(found)
     return Evaluation(name_of(real, "real"), profile, tuple(measured))
 
@@ -284,6 +296,50 @@ def _drawn_rows(
             domains = release.method.hparams["domains"]
             rows = read_rows(path, graph.graph.node_names, domains)
     return None if rows is None else GraphRows(undirected_edges(graph.graph).numpy(), rows.values)
+
+
+def _drawn_transfers(
+    graph: NamedGraph, opened: Callable[[Release | Path | None], Release | None]
+) -> DrawnTransfers | None:
+    """Return the drawn transfers of a synthetic graph; None if its release has none."""
+    transfers = transfers_of(graph.graph)
+    if transfers is None and isinstance(graph.release, Path):
+        path = transfers_beside(Path(graph.name))
+        release = opened(graph.release) if path.is_file() else None
+        if release is not None and isinstance(release.method, Attributed):
+            window = release.method.facts.bounds.window
+            first_day = None if window is None else window[0]
+            transfers = read_transfers(path, graph.graph.node_names, first_day)
+    return transfers
+
+
+def _transfer_figures(
+    real: EdgeListDataModule | None, drawn: DrawnTransfers, graph: Data
+) -> tuple[TransferFigure, ...]:
+    """Compare drawn transfers with those of a data module, if it has those of the fit."""
+    private = None if real is None else real.transfers
+    if real is None or private is None or real.graph.num_nodes != graph.num_nodes:
+        return ()
+    window = private.bounds.window
+    if (window is None) != (drawn.times is None) or (
+        window is not None and window[0] != drawn.first_day
+    ):
+        return ()
+    both = (
+        GraphTransfers(
+            each.pairs.numpy(),
+            None if each.amounts is None else each.amounts.numpy(),
+            None if each.times is None else each.times.numpy(),
+        )
+        for each in (private, drawn)
+    )
+    return transfer_figures(
+        *both,
+        kind=real.kind,
+        num_nodes=int(graph.num_nodes),
+        window=None if window is None else window_of(*window),
+        has_names=list(real.graph.node_names) == list(graph.node_names),
+    )
 
 
 def _figures(

@@ -11,6 +11,7 @@ from lightning_dpg.evaluation.baselines import BASELINES
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.page import page, summary
 from lightning_dpg.evaluation.row_quality import row_answers, row_lines
+from lightning_dpg.evaluation.transfer_quality import transfer_answers, transfer_lines
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
 from lightning_dpg.metrics.queries import Answer, Profile
@@ -40,13 +41,15 @@ class Evaluation:
         """Return the lines of tables for each synthetic graph, and behind all what they serve.
 
         An empty line follows each table and the purposes of each graph. A release with drawn rows
-        has a second table, of its private columns.
+        has a second table, of its private columns, and one with drawn transfers a table of these.
         """
         tables = list[Sequence[str]]()
         for one in self.measured:
             tables.append((*table(self.name, one.name, one.answers), ""))
             if one.rows is not None:
                 tables.append((*row_lines(one.rows), ""))
+            if one.transfers is not None:
+                tables.append((*transfer_lines(one.transfers), ""))
         judged = [(one.name, one.purposes) for one in self.measured if one.purposes]
         purposes = [
             (*([f"{name}:"] if len(self.measured) > 1 else []), *found.lines(), "")
@@ -71,6 +74,11 @@ class Evaluation:
                 if one.rows is None
                 else {"private_columns": [each.for_json() for each in one.rows]}
             )
+            | (
+                {}
+                if one.transfers is None
+                else {"transfers": [each.for_json() for each in one.transfers]}
+            )
             | (one.purposes.for_json() if one.purposes else {})
             for one in self.measured
         ]
@@ -88,7 +96,7 @@ class Evaluation:
         rows = (
             (one.name, name, *answer.for_json().values())
             for one in self.measured
-            for name, answer in (one.answers | row_answers(one.rows or ())).items()
+            for name, answer in (one.answers | one.further_answers).items()
         )
         return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
 
@@ -130,9 +138,13 @@ class Evaluation:
             for query, errors in [(GRAPH_GLOSSARY[name], _baseline_errors(one, name))]
         ]
         rows += [
-            (one.name, name, "private columns", *answer[:3], "lower", answer.note, *no_baseline)
+            (one.name, name, group, *answer[:3], "lower", answer.note, *no_baseline)
             for one in self.measured
-            for name, answer in row_answers(one.rows or ()).items()
+            for group, answers in (
+                ("private columns", row_answers(one.rows or ())),
+                ("transfers", transfer_answers(one.transfers or ())),
+            )
+            for name, answer in answers.items()
         ]
         return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
 

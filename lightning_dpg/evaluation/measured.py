@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from lightning_dpg.evaluation.purposes import Purposes
-from lightning_dpg.evaluation.row_quality import RowFigure
+from lightning_dpg.evaluation.row_quality import RowFigure, row_answers
+from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_answers
 from lightning_dpg.metrics.queries import Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.tables import as_text
@@ -25,11 +26,18 @@ class Measured(NamedTuple):
     """Purposes that its release serves beside baselines; None if it was not judged."""
     rows: tuple[RowFigure, ...] | None = None
     """Figures of its private columns; None without any, and empty if the real ones are not given."""
+    transfers: tuple[TransferFigure, ...] | None = None
+    """Figures of its transfers; None without any, and empty if the real ones are not given."""
 
     @property
     def answers(self) -> dict[str, Answer]:
         """Answer to each query."""
         return self.comparison.answers
+
+    @property
+    def further_answers(self) -> dict[str, Answer]:
+        """Figures of private columns and of transfers, as answers to queries."""
+        return row_answers(self.rows or ()) | transfer_answers(self.transfers or ())
 
 
 def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lightning_dpg.evaluation import row_quality, transfer_quality
 from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured
 from lightning_dpg.evaluation.purposes import is_close
-from lightning_dpg.evaluation.row_quality import EXPLANATION, HEAD, NOT_COMPARED
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group
@@ -67,9 +67,7 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "max_communities": MAX_COMMUNITIES,
         "closeness": _closeness,
         "sampled": _sampled,
-        "row_head": HEAD,
-        "row_notes": EXPLANATION,
-        "not_compared": NOT_COMPARED,
+        "further": _by_title(labels, measured),
     }
     parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
     return render("evaluation", parts)
@@ -161,6 +159,37 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
     return {"series": series, "charts": charts, "matrices": matrices}
 
 
+def _further_tables(one: Measured) -> list[Table]:
+    """Return the tables of private columns and of transfers, as far as there are any."""
+    found = (
+        ("private columns", row_quality, one.rows),
+        ("transfers", transfer_quality, one.transfers),
+    )
+    return [
+        Table(
+            f"{one.name}: {title}",
+            "",
+            quality.HEAD,
+            [each.cells() for each in figures],
+            [" ".join(quality.EXPLANATION if figures else quality.NOT_COMPARED)],
+        )
+        for title, quality, figures in found
+        if figures is not None
+    ]
+
+
+def _by_title(
+    labels: Sequence[str], measured: Sequence[Measured]
+) -> list[tuple[str, list[tuple[str, Table]]]]:
+    """Return the further tables of all graphs by their titles, each with the label of its graph."""
+    found: dict[str, list[tuple[str, Table]]] = {}
+    for label, one in zip(labels, measured, strict=True):
+        for table in _further_tables(one):
+            title = table.title.rpartition(": ")[2].capitalize()
+            found.setdefault(title, []).append((label, table))
+    return [*found.items()]
+
+
 def summary(name: str, measured: Sequence[Measured]) -> str:
     """Build tables without styles of their own, for a notebook.
 
@@ -179,8 +208,5 @@ def summary(name: str, measured: Sequence[Measured]) -> str:
         purposes = one.purposes.lines() if one.purposes else ()
         notes = [note for note in (one.guarantee, *purposes, _sampled(one.answers)) if note]
         tables.append(Table(f"{one.name} against {name}", "", head, rows, notes))
-        if one.rows is not None:
-            title, cells = f"{one.name}: private columns", [each.cells() for each in one.rows]
-            notes = [" ".join(EXPLANATION if one.rows else NOT_COMPARED)]
-            tables.append(Table(title, "", HEAD, cells, notes))
+        tables += _further_tables(one)
     return notebook(NOT_PRIVATE, tables)

@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.formats.attribute_sources import attributes_of_networkx, attributes_of_pyg
 from lightning_dpg.formats.edge_columns import directed
+from lightning_dpg.formats.transfer_columns import EdgeValues
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
@@ -60,6 +61,8 @@ class GraphReading(NamedTuple):
     """Read the attributes of nodes that the source holds itself; they are not read unasked."""
     file_order: Sequence[str] | None = None
     """Names of the nodes in the order of an archive, to which published splits refer."""
+    values: EdgeValues | None = None
+    """Amounts and times of the rows in ``links``, if they are read."""
 
 
 def holds_attributes(reading: GraphReading) -> bool:
@@ -98,6 +101,13 @@ def without_values(reading: GraphReading, names: Sequence[str]) -> GraphReading:
         return reading
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
     return reading._replace(summary=f"{reading.summary}; dropped from the edges: {shown}")
+
+
+def with_transfers(reading: GraphReading, values: EdgeValues | None) -> GraphReading:
+    """Add the amounts and times of the rows, if they are read."""
+    if values is None:
+        return reading
+    return reading._replace(values=values, summary=f"{reading.summary}{values.summary}")
 
 
 def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:

@@ -49,6 +49,8 @@ class Columns(NamedTuple):
     are_given: bool
     others: tuple[str, ...] = ()
     """Columns that are not read, by their names or numbers."""
+    values: tuple[int, ...] = ()
+    """Columns of amounts and times that are read, in the order in which they were asked for."""
 
     def __str__(self) -> str:
         """Summarize for the owner how the file was read."""
@@ -165,12 +167,13 @@ def first_row(path: Path, content: bytes) -> tuple[int, str]:
     return line, text
 
 
-def check_header(path: Path, columns: tuple[str, str] | None) -> None:
+def check_header(path: Path, columns: tuple[str, str] | None, values: Sequence[str] = ()) -> None:
     """Refuse columns that are not in the first line of an edge list, which is all that is read.
 
     Args:
         path: The file.
         columns: Names or numbers of the two columns, or None to recognize them.
+        values: Names or numbers of the columns of amounts and times that are asked for.
 
     Raises:
         GraphFormatError: If they are not there; the message is that of the reader.
@@ -181,7 +184,7 @@ def check_header(path: Path, columns: tuple[str, str] | None) -> None:
     except (OSError, EOFError, zlib.error):  # left to the reader
         return
     if re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
-        find_columns(path, content, *first_row(path, content), columns)
+        find_columns(path, content, *first_row(path, content), columns, values)
 
 
 def without_line(content: bytes, line: int) -> bytes:
@@ -204,9 +207,23 @@ def _cells(text: str, separator: str) -> list[str]:
 
 
 def find_columns(
-    path: Path, content: bytes, line: int, text: str, columns: tuple[str, str] | None
+    path: Path,
+    content: bytes,
+    line: int,
+    text: str,
+    columns: tuple[str, str] | None,
+    values: Sequence[str] = (),
 ) -> Columns:
-    """Find separator and columns, from the first row and from the user's columns."""
+    """Find separator and columns, from the first row and from the user's columns.
+
+    Args:
+        path: The file.
+        content: Its content.
+        line: Number of the first row, from 0 on.
+        text: The first row.
+        columns: Names or numbers of the columns of ids, or None to recognize them.
+        values: Names or numbers of the columns of amounts and times that are asked for.
+    """
     separator = next((mark for mark in "\t;|," if len(_cells(text, mark)) > 1), " ")
     cells = _cells(text, separator)
     width = len(cells)
@@ -220,10 +237,50 @@ def find_columns(
     else:
         pair, is_header = named_columns(f"{path}, line {line + 1}", cells, columns), True
     check_columns(path, pair, max(width, 2))
+    are_names = any(not value.isdecimal() for value in values)
+    is_header = is_header or are_names
+    values_at = value_columns(f"{path}, line {line + 1}", cells, values, pair)
     header_cells = (cells[pair[0]], cells[pair[1]]) if is_header else None
     names = cells if is_header else [f"column {number + 1}" for number in range(width)]
-    others = tuple(name for number, name in enumerate(names) if number not in pair)
-    return Columns(separator, *pair, width, header_cells, columns is not None, others)
+    read = {*pair, *values_at}
+    others = tuple(name for number, name in enumerate(names) if number not in read)
+    are_given = columns is not None or are_names
+    return Columns(separator, *pair, width, header_cells, are_given, others, values_at)
+
+
+def value_columns(
+    origin: str, names: Sequence[str], values: Sequence[str], pair: tuple[int, int]
+) -> tuple[int, ...]:
+    """Find columns of amounts and times; names that are numbers come before numbers of columns.
+
+    Args:
+        origin: Place that errors name.
+        names: Names of all columns.
+        values: Names or numbers of the columns that are asked for.
+        pair: The columns of the ids.
+
+    Raises:
+        GraphFormatError: If there is no such column, if it is asked for twice or holds ids, or if two
+            columns have its name.
+    """
+    found: list[int] = []
+    for value in values:
+        place = names.index(value) if value in names else -1
+        if place < 0 and value.isdecimal() and 0 < int(value) <= len(names):
+            place = int(value) - 1
+        problem = "no column" if place < 0 else ""
+        if place in (*pair, *found):
+            problem = "ids, or amounts and times, in one column"
+        if list(names).count(value) > 1:
+            problem = "two columns have the name"
+        if problem:
+            raise GraphFormatError(
+                f"{origin}: {problem} {value!r}\nthe columns are {shown(names)}\n"
+                "name the columns, or give their numbers: columns.weight and columns.time\n"
+                "(--weight NAME --time NAME)"
+            )
+        found.append(place)
+    return tuple(found)
 
 
 def chosen_columns(

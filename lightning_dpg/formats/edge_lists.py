@@ -29,6 +29,13 @@ from lightning_dpg.formats.edge_columns import (
     without_missing,
 )
 from lightning_dpg.formats.integer_lists import read_integers
+from lightning_dpg.formats.transfer_columns import (
+    Cells,
+    EdgeValues,
+    TransferColumns,
+    kept_rows,
+    read_values,
+)
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
 from lightning_dpg.graph.pair_space import space_of
 
@@ -48,6 +55,21 @@ class EdgeLines(NamedTuple):
     """Whether the file itself says that its two columns have a numbering each."""
     others: tuple[str, ...] = ()
     """Columns that were not read."""
+    values: EdgeValues | None = None
+    """Amounts and times of the lines, if they are read."""
+
+
+class _Lines(NamedTuple):
+    """Names in natural order, and the lines that hold edges."""
+
+    names: list[str]
+    pairs: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    """Number of each line, from 0 on."""
+    where: Columns
+    num_missing: int
+    """Number of lines without an id, which are left out."""
+    values: EdgeValues | None
 
 
 def read_edge_lines(
@@ -58,6 +80,7 @@ def read_edge_lines(
     nodes: Sequence[str] | None = None,
     columns: tuple[str, str] | None = None,
     drop_missing: bool = False,
+    transfers: TransferColumns | None = None,
 ) -> EdgeLines:
     """Read an edge list.
 
@@ -69,11 +92,14 @@ def read_edge_lines(
         nodes: Names of all nodes in natural order; ids that are not among them are refused.
         columns: Names or numbers, from 1 on, of the columns that hold the two ids of an edge.
         drop_missing: Whether to drop lines without an id instead of refusing them.
+        transfers: Columns of amounts and times, if they are read. Lines that are no transfer then
+            are left out.
     """
     content = read_text(path)
     konect = check_konect_header(path, content, undirected)
     line, first = first_row(path, content)
-    where = find_columns(path, content, line, first, columns)
+    asked = [] if transfers is None else transfers.names
+    where = find_columns(path, content, line, first, columns, asked)
     read = partial(
         EdgeLines,
         form=str(where),
@@ -84,11 +110,13 @@ def read_edge_lines(
     if where.header is not None:
         content = without_line(content, line)
     numbers = None
-    if (where.first, where.second) == (0, 1) and where.separator in " \t,":
+    if transfers is None and (where.first, where.second) == (0, 1) and where.separator in " \t,":
         numbers = read_integers(path, content, where, keep_gaps)
     if numbers is None:
-        ids, pairs, lines, where, num_missing = _read_cells(path, content, where, drop_missing)
-        read = partial(read, form=without_missing(str(where), num_missing))
+        found = _read_cells(path, content, where, drop_missing, transfers)
+        ids, pairs, lines, where = found.names, found.pairs, found.numbers, found.where
+        read = partial(read, form=without_missing(str(where), found.num_missing))
+        read = partial(read, values=found.values)
     else:
         values, lines = numbers
         if keep_gaps:
@@ -114,11 +142,16 @@ def read_edge_lines(
 
 
 def _read_cells(
-    path: Path, content: bytes, where: Columns, drop_missing: bool
-) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Columns, int]:
-    """Read names in natural order, pairs of their positions, line numbers, and what was dropped."""
+    path: Path,
+    content: bytes,
+    where: Columns,
+    drop_missing: bool,
+    transfers: TransferColumns | None,
+) -> _Lines:
+    """Read the lines of a file that holds names, or amounts and times that are read."""
     positions: dict[str, int] = {}
     pairs, lines, missing_cells = [], [], []
+    cells: list[list[str]] = []  # of amounts and times
     for line, row in _rows(path, content, where.separator):
         pair = _names_of(path, line, row, where)
         if any(map(is_missing, pair)):
@@ -126,6 +159,8 @@ def _read_cells(
             continue
         pairs.append([positions.setdefault(name, len(positions)) for name in pair])
         lines.append(line)
+        if where.values:
+            cells.append([row[place] for place in where.values])
     if missing_cells:
         line, column = missing_cells[0]
         first, rows = f"in line {line + 1}, column {column + 1}", len(pairs) + len(missing_cells)
@@ -137,7 +172,7 @@ def _read_cells(
             refuse_line(path, lines[0], expected, f"if it is a header, {NAME_COLUMNS}")
         one, other, *_ = positions
         where = where._replace(header=(one, other))
-        del pairs[0], lines[0], positions[one], positions[other]
+        del pairs[0], lines[0], cells[:1], positions[one], positions[other]
         pairs = [[end - 2 for end in pair] for pair in pairs]
     if not pairs:
         raise GraphFormatError(f"{path}: no line behind the header\nexpected {EXPECTED}")
@@ -146,7 +181,23 @@ def _read_cells(
     position = {name: i for i, name in enumerate(names)}
     numbers = np.array([position[name] for name in first_seen])
     ends = numbers[np.array(pairs, dtype=np.int64)]
-    return names, ends, np.array(lines), where, len(missing_cells)
+    whole = _Lines(names, ends, np.array(lines), where, len(missing_cells), None)
+    return whole if transfers is None else _with_values(path, whole, cells, transfers)
+
+
+def _with_values(
+    path: Path, lines: _Lines, cells: Sequence[Sequence[str]], transfers: TransferColumns
+) -> _Lines:
+    """Read amounts and times, and leave out lines that are no transfer."""
+    columns = zip(transfers.names, zip(*cells, strict=True), strict=True)
+    values, keep = read_values(
+        transfers,
+        {name: Cells(column) for name, column in columns},
+        lambda row: f"{path}, line {lines.numbers[row] + 1}",
+        str(path),
+    )
+    names, pairs = kept_rows(lines.names, lines.pairs, keep)
+    return lines._replace(names=names, pairs=pairs, numbers=lines.numbers[keep], values=values)
 
 
 def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) -> bool:
@@ -194,7 +245,7 @@ def _names_of(path: Path, line: int, row: Sequence[str], where: Columns) -> tupl
     """Return the two node ids of a line."""
     separator = SEPARATORS[where.separator]
     is_ragged = len(row) != where.width if where.separator != " " else len(row) < 2
-    if is_ragged or len(row) <= max(where.first, where.second):
+    if is_ragged or len(row) <= max(where.first, where.second, *where.values):
         some = "spaces" if where.separator == " " else f"a {separator}"
         expected = f"two node ids, separated by {some}"
         if where.width > 2:

@@ -9,14 +9,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lightning_dpg.formats.conversion import GraphReading, read_edges, without_values
+from lightning_dpg.formats.conversion import (
+    GraphReading,
+    read_edges,
+    with_transfers,
+    without_values,
+)
 from lightning_dpg.formats.edge_columns import (
     NAME_COLUMNS,
     chosen_columns,
     refuse_missing,
     shown,
+    value_columns,
     without_missing,
 )
+from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
 _LARGEST_WHOLE = 2.0**53
@@ -41,6 +48,7 @@ def read_table(
     undirected: bool = False,
     columns: tuple[str, str] | None = None,
     drop_missing: bool = False,
+    transfers: TransferColumns | None = None,
 ) -> GraphReading:
     """Read a table with an edge per row.
 
@@ -50,6 +58,8 @@ def read_table(
         columns: Labels of the two columns of ids, or their numbers from 1 on. By default columns
             with names such as ``source`` and ``target``, or all columns if there are two.
         drop_missing: Whether to drop rows without an id instead of refusing them.
+        transfers: Columns of amounts and times, if they are read. Rows that are no transfer then are
+            left out.
     """
     labels = list(table.columns)
     names = [str(label) for label in labels]
@@ -58,7 +68,21 @@ def read_table(
         raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
     sources, targets = np.asarray(table[labels[first]]), np.asarray(table[labels[second]])
     form = f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}"
-    ids, pairs, num_missing = _numbered(sources, targets, "table", drop_missing)
+    asked = [] if transfers is None else transfers.names
+    places = value_columns("table", names, asked, (first, second))
+    ids, pairs, there = _numbered(sources, targets, "table", drop_missing)
+    values = None
+    if transfers is not None:
+        cells = {
+            name: _cells(table[labels[place]], there)
+            for name, place in zip(asked, places, strict=True)
+        }
+        rows = np.flatnonzero(there)
+        values, keep = read_values(
+            transfers, cells, lambda row: f"table, row {rows[row]} (from 0)", "table"
+        )
+        ids, kept = kept_rows(ids, pairs.numpy(), keep)
+        pairs = torch.from_numpy(kept)
     for label in (labels[first], labels[second]):
         if columns is None and isinstance(label, str) and label in ids:
             raise GraphFormatError(
@@ -66,18 +90,27 @@ def read_table(
                 "edge was read as a header\nread the file with header=None, or pass its path\n"
                 f"if it is a name, {NAME_COLUMNS}"
             )
-    form = without_missing(form, num_missing)
+    form = without_missing(form, int((~there).sum()))
     reading = read_edges(pairs, ids, "table", form, undirected=undirected)
-    others = [name for place, name in enumerate(names) if place not in (first, second)]
-    return without_values(reading, others)
+    read = {first, second, *places}
+    others = [name for place, name in enumerate(names) if place not in read]
+    return with_transfers(without_values(reading, others), values)
+
+
+def _cells(column: Any, there: NDArray[np.bool_]) -> Cells:
+    """Return some cells of a column; moments with a zone, in whatever library, are those of UTC."""
+    kind = getattr(column, "dtype", None)
+    if getattr(kind, "tz", None) is None and getattr(kind, "time_zone", None) is None:
+        return Cells(np.asarray(column)[there])
+    return Cells(np.asarray(column, dtype="datetime64[ns]")[there], are_instants=True)
 
 
 def read_edge_array(
     edges: NDArray[Any], *, undirected: bool = False, drop_missing: bool = False
 ) -> GraphReading:
     """Read an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text."""
-    ids, pairs, num_missing = _numbered(edges[:, 0], edges[:, 1], "array", drop_missing)
-    form = without_missing("array of edges", num_missing)
+    ids, pairs, there = _numbered(edges[:, 0], edges[:, 1], "array", drop_missing)
+    form = without_missing("array of edges", int((~there).sum()))
     return read_edges(pairs, ids, "array", form, undirected=undirected)
 
 
@@ -91,15 +124,15 @@ def read_pairs(
     ends = np.empty((len(pairs), 2), dtype=object)
     for row, pair in enumerate(pairs):
         ends[row] = list(pair)
-    ids, positions, num_missing = _numbered(ends[:, 0], ends[:, 1], "list", drop_missing)
-    form = without_missing("list of pairs", num_missing)
+    ids, positions, there = _numbered(ends[:, 0], ends[:, 1], "list", drop_missing)
+    form = without_missing("list of pairs", int((~there).sum()))
     return read_edges(positions, ids, "list", form, undirected=undirected)
 
 
 def _numbered(
     first: NDArray[Any], second: NDArray[Any], origin: str, drop_missing: bool
-) -> tuple[list[str], torch.Tensor, int]:
-    """Return the ids that occur, both ends of each row among them, and what was dropped."""
+) -> tuple[list[str], torch.Tensor, NDArray[np.bool_]]:
+    """Return the ids that occur, both ends of each row with two ids, and which rows these are."""
     if not len(first):
         raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
     ends = [_whole_numbers(end) for end in (first, second)]
@@ -107,7 +140,8 @@ def _numbered(
         values = np.stack([ends[0], ends[1]], axis=1)
         distinct, positions = np.unique(values.ravel(), return_inverse=True)
         ids = [str(i) for i in distinct.tolist()]
-        return ids, torch.from_numpy(positions.reshape(-1, 2)), 0
+        everywhere = np.ones(len(first), dtype=bool)
+        return ids, torch.from_numpy(positions.reshape(-1, 2)), everywhere
     numbers: dict[str, int] = {}
     rows, missing_rows = [], []
     for row, cells in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
@@ -118,7 +152,9 @@ def _numbered(
     if missing_rows:
         place = f"row {missing_rows[0]} (from 0)"
         refuse_missing(origin, len(missing_rows), len(first), place, drop=drop_missing)
-    return list(numbers), torch.tensor(rows), len(missing_rows)
+    there = np.ones(len(first), dtype=bool)
+    there[missing_rows] = False
+    return list(numbers), torch.tensor(rows), there
 
 
 def _whole_numbers(column: NDArray[Any]) -> NDArray[np.int64] | None:

@@ -1,6 +1,6 @@
-"""Attributes of nodes as elements of GraphML."""
+"""Attributes of nodes and of edges as elements of GraphML."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import quoteattr
 
 from scipy.sparse import csr_array
@@ -8,8 +8,18 @@ from scipy.sparse import csr_array
 from lightning_dpg.graph.attributes import LABELS, NodeAttributes
 
 
-def graphml_keys(attributes: NodeAttributes | None) -> Iterator[bytes]:
-    """Yield the declarations of the attributes, with the default 0, and of the classes."""
+def graphml_keys(
+    attributes: NodeAttributes | None, values: Mapping[str, Sequence[float | str]]
+) -> Iterator[bytes]:
+    """Yield the declarations of the attributes, with the default 0, of the classes and of values of edges.
+
+    Args:
+        attributes: Attributes of the nodes.
+        values: Values of the edges by their names.
+    """
+    for name, cells in values.items():
+        kind = "string" if cells and isinstance(cells[0], str) else "double"
+        yield f'<key id="{name}" for="edge" attr.name="{name}" attr.type="{kind}"/>\n'.encode()
     if attributes is None:
         return
     for place, name in enumerate(attributes.names):
@@ -54,3 +64,25 @@ def graphml_nodes(
         if classes is not None and classes[node] >= 0:
             cells.append(f'<data key="{LABELS}">{classes[node]}</data>')
         yield f"<node id={name}>{''.join(cells)}</node>\n".encode()
+
+
+def graphml_edges(
+    quoted: Sequence[str],
+    edges: Sequence[Sequence[int]],
+    values: Mapping[str, Sequence[float | str]],
+) -> Iterator[bytes]:
+    """Yield the edges with their values.
+
+    Args:
+        quoted: Names of the nodes in quotation marks.
+        edges: Numbers of both ends of each edge.
+        values: Values of the edges by their names; an empty text is none.
+    """
+    for place, (i, j) in enumerate(edges):
+        cells = [
+            f'<data key="{name}">{column[place]}</data>'
+            for name, column in values.items()
+            if column[place] != ""
+        ]
+        end = f">{''.join(cells)}</edge>" if cells else "/>"
+        yield f"<edge source={quoted[i]} target={quoted[j]}{end}\n".encode()

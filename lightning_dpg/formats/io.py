@@ -32,6 +32,7 @@ from lightning_dpg.formats.conversion import (
     read_matrix,
     read_networkx,
     with_sides,
+    with_transfers,
     without_values,
 )
 from lightning_dpg.formats.edge_columns import TEXT_SUFFIXES, is_edge_list
@@ -41,11 +42,18 @@ from lightning_dpg.formats.edge_lists import (
     write_edges,
 )
 from lightning_dpg.formats.graph_places import check_file
-from lightning_dpg.formats.graphml_attributes import SIDES, graphml_keys, graphml_nodes
+from lightning_dpg.formats.graphml_attributes import (
+    SIDES,
+    graphml_edges,
+    graphml_keys,
+    graphml_nodes,
+)
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
+from lightning_dpg.formats.transfer_columns import TransferColumns, no_transfers
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.attribute_arrays import ATTRIBUTE_KEYS, read_stored, stored
 from lightning_dpg.graph.attributes import AttributeTable, attributes_of
+from lightning_dpg.graph.drawn_transfers import edge_values
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
@@ -95,6 +103,7 @@ def read(
     nodes: Sequence[str] | None = None,
     columns: tuple[str, str] | None = None,
     drop_missing: bool = False,
+    transfers: TransferColumns | None = None,
 ) -> GraphReading:
     """Read a graph from a file in the format of its suffix.
 
@@ -111,6 +120,7 @@ def read(
             ids.
         drop_missing: Whether to drop rows of an edge list or Parquet file without an id instead of
             refusing them.
+        transfers: Columns of amounts and times of an edge list or Parquet file, if they are read.
     """
     path = Path(path)
     check_file(path)
@@ -118,16 +128,22 @@ def read(
     suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
     if columns is not None and (kind.endswith(".npz") or suffix is not None):
         raise GraphFormatError(f"{path}: columns.source and columns.target are for edge lists only")
+    if transfers is not None and (kind.endswith(".npz") or suffix is not None):
+        raise no_transfers(str(path))
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
     elif kind.endswith(".parquet"):
         reading = read_parquet(
-            path, undirected=undirected, columns=columns, drop_missing=drop_missing
+            path,
+            undirected=undirected,
+            columns=columns,
+            drop_missing=drop_missing,
+            transfers=transfers,
         )
     elif suffix is not None:
         reading = _read_markup(path, *_READERS[suffix], undirected)
     elif is_edge_list(path.name):
-        return _read_edge_list(path, undirected, keep_gaps, nodes, columns, drop_missing)
+        return _read_edge_list(path, undirected, keep_gaps, nodes, columns, drop_missing, transfers)
     else:
         raise GraphFormatError(
             f"{path}: {path.suffix or 'no suffix'} is no known format\n"
@@ -187,15 +203,19 @@ def _read_edge_list(
     nodes: Sequence[str] | None,
     columns: tuple[str, str] | None,
     drop_missing: bool,
+    transfers: TransferColumns | None,
 ) -> GraphReading:
-    node_set = NodeSet.LARGEST if keep_gaps and nodes is None else NodeSet.LINES
+    # Numbers up to the largest one would include those of lines that are no transfer.
+    keep_gaps = keep_gaps and nodes is None and transfers is None
+    node_set = NodeSet.LARGEST if keep_gaps else NodeSet.LINES
     lines = read_edge_lines(
         path,
         undirected=undirected,
-        keep_gaps=keep_gaps and nodes is None,
+        keep_gaps=keep_gaps,
         nodes=nodes,
         columns=columns,
         drop_missing=drop_missing,
+        transfers=transfers,
     )
     reading = read_edges(
         torch.from_numpy(lines.pairs),
@@ -207,7 +227,7 @@ def _read_edge_list(
         is_symmetric=lines.is_symmetric,
     )
     reading = reading._replace(numbers_sides=lines.is_bipartite)
-    return without_values(reading, lines.others)
+    return with_transfers(without_values(reading, lines.others), lines.values)
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:
@@ -307,7 +327,8 @@ def _write_graphml(graph: Data, file: BinaryIO) -> None:
         b'<?xml version="1.0" encoding="utf-8"?>\n'
         b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     )
-    file.writelines(graphml_keys(attributes))
+    values = edge_values(graph)
+    file.writelines(graphml_keys(attributes, values))
     if space.num_left is not None:  # networkx's attribute
         file.write(
             f'<key id="{SIDES}" for="node" attr.name="bipartite" attr.type="int"/>\n'.encode()
@@ -315,10 +336,7 @@ def _write_graphml(graph: Data, file: BinaryIO) -> None:
     file.write(f'<graph edgedefault="{default}">\n'.encode())
     sides = None if space.num_left is None else graph.sides.tolist()
     file.writelines(graphml_nodes(names, attributes, sides))
-    file.writelines(
-        f"<edge source={names[i]} target={names[j]}/>\n".encode()
-        for i, j in space.edges(graph).tolist()
-    )
+    file.writelines(graphml_edges(names, space.edges(graph).tolist(), values))
     file.write(b"</graph>\n</graphml>\n")
 
 

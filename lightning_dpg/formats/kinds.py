@@ -108,7 +108,9 @@ def _as_bipartite(reading: GraphReading, sides: Sides | None) -> GraphReading:
         listed = [f"left:{name}" for name in left] + [f"right:{name}" for name in right]
     space = BipartitePairs(len(listed), len(left))
     graph = space.graph(torch.from_numpy(numbers), listed)
-    two_sided = reading._replace(graph=graph, node_set=node_set, sides=graph.sides)
+    two_sided = reading._replace(
+        graph=graph, node_set=node_set, sides=graph.sides, links=torch.from_numpy(numbers)
+    )
     return _summarized(two_sided, f"{len(left):,} left, {len(right):,} right", graph.num_edges // 2)
 
 

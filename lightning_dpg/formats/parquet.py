@@ -8,13 +8,25 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.formats.conversion import GraphReading, read_edges, without_values
-from lightning_dpg.formats.edge_columns import chosen_columns, refuse_missing, without_missing
+from lightning_dpg.formats.conversion import (
+    GraphReading,
+    read_edges,
+    with_transfers,
+    without_values,
+)
+from lightning_dpg.formats.edge_columns import (
+    chosen_columns,
+    refuse_missing,
+    value_columns,
+    without_missing,
+)
+from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
 from lightning_dpg.graph.attribute_arrays import read_stored
 from lightning_dpg.graph.attributes import LABELS
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
@@ -104,6 +116,7 @@ def read_parquet(
     undirected: bool = False,
     columns: tuple[str, str] | None = None,
     drop_missing: bool = False,
+    transfers: TransferColumns | None = None,
 ) -> GraphReading:
     """Read a Parquet file with an edge per row.
 
@@ -113,6 +126,8 @@ def read_parquet(
         columns: Names of the two columns of ids, or their numbers from 1 on. By default columns
             with names such as ``source`` and ``target``, or all columns if there are two.
         drop_missing: Whether to drop rows without an id instead of refusing them.
+        transfers: Columns of amounts and times, if they are read. Rows that are no transfer then are
+            left out.
 
     Raises:
         GraphFormatError: If the file is damaged, or if pyarrow is not installed.
@@ -125,7 +140,9 @@ def read_parquet(
         with parquet.ParquetFile(path) as opened:
             every = opened.schema_arrow.names
             chosen = chosen_columns(str(path), every, columns)
-            table = opened.read([every[place] for place in chosen])
+            asked = [] if transfers is None else transfers.names
+            places = value_columns(str(path), every, asked, chosen)
+            table = opened.read([every[place] for place in (*chosen, *places)])
     except (ArrowException, OSError) as error:
         problem = str(error).partition("\n")[0][:150]
         raise GraphFormatError(
@@ -133,29 +150,55 @@ def read_parquet(
             "get the file again, or write it again: it is damaged or cut short"
         ) from error
     first, second = (every[place] for place in chosen)
-    ends, num_missing = _without_nulls(
-        path, [table.column(first), table.column(second)], drop_missing
-    )
+    ends, there = _without_nulls(path, [table.column(first), table.column(second)], drop_missing)
     names, pairs = _numbered(path, ends)
+    values = None
+    if transfers is not None:
+        rows = np.flatnonzero(there)
+        cells = {
+            name: _cells(table.column(every[column]), there)
+            for name, column in zip(asked, places, strict=True)
+        }
+        values, keep = read_values(
+            transfers, cells, lambda row: f"{path}, row {rows[row]} (from 0)", str(path)
+        )
+        names, kept = kept_rows(names, pairs.numpy(), keep)
+        pairs = torch.from_numpy(kept)
     form = without_missing(
-        f"Parquet; columns {first!r} and {second!r} of {len(every)}", num_missing
+        f"Parquet; columns {first!r} and {second!r} of {len(every)}", int((~there).sum())
     )
     reading = read_edges(pairs, names, path, form, undirected=undirected)
-    others = [name for place, name in enumerate(every) if place not in chosen]
-    return without_values(reading, others)
+    read = {*chosen, *places}
+    others = [name for place, name in enumerate(every) if place not in read]
+    return with_transfers(without_values(reading, others), values)
 
 
-def _without_nulls(path: Path, ends: list[Any], drop: bool) -> tuple[list[Any], int]:
-    """Return the rows with both ids, and the number of those without; text may be empty or NaN."""
+def _cells(column: Any, there: NDArray[np.bool_]) -> Cells:
+    """Return some cells of a column: numbers, days and moments as arrays, all others as texts."""
+    import pyarrow  # optional
+
+    kind = column.type
+    if pyarrow.types.is_timestamp(kind) or pyarrow.types.is_date(kind):
+        values = column.to_numpy()[there]
+        are_instants = pyarrow.types.is_timestamp(kind) and kind.tz is not None
+        return Cells(values.astype("datetime64[us]"), are_instants)
+    if pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
+        return Cells(column.to_numpy()[there])
+    cells = column.to_pylist()
+    return Cells(["" if cells[row] is None else str(cells[row]) for row in np.flatnonzero(there)])
+
+
+def _without_nulls(path: Path, ends: list[Any], drop: bool) -> tuple[list[Any], NDArray[np.bool_]]:
+    """Return the rows with both ids, and which rows these are; text may be empty or NaN."""
     from pyarrow import compute  # optional
 
     there = compute.and_(*(_is_there(end) for end in ends))
     num_missing = len(there) - (compute.sum(there).as_py() or 0)
     if not num_missing:
-        return ends, 0
+        return ends, np.ones(len(there), dtype=bool)
     place = f"row {compute.index(there, False).as_py()} (from 0)"
     refuse_missing(path, num_missing, len(there), place, drop=drop)
-    return [end.filter(there) for end in ends], num_missing
+    return [end.filter(there) for end in ends], np.asarray(there).astype(bool)
 
 
 def _is_there(end: Any) -> Any:

@@ -51,6 +51,8 @@ class PrivateModule(pl.LightningModule):
             data that have them.
         learns_private_columns: Whether the method protects private columns of nodes; others refuse
             data that have them.
+        learns_transfers: Whether the method protects amounts and times of transfers; others refuse
+            data that have them.
         curve_names: Names of the curves of training, for :meth:`log_curve`.
         constraints: Constraints of single settings, beside those of the base classes. The choices
             of an argument that is a ``Literal`` need no constraint.
@@ -62,6 +64,7 @@ class PrivateModule(pl.LightningModule):
     is_inductive: ClassVar[bool] = False
     learns_private_labels: ClassVar[bool] = False
     learns_private_columns: ClassVar[bool] = False
+    learns_transfers: ClassVar[bool] = False
     relation: Relation = Relation.EDGE
     is_pure: ClassVar[bool] = False
     adds_noise: ClassVar[bool] = True

@@ -15,6 +15,7 @@ FEW_NODES = 10
 
 _UNITS = {
     Relation.EDGE: "one relation",
+    Relation.TRANSFER: "one transfer",
     Relation.NODE: "one node and its relations",
     Relation.EDGES_OF_NODE: "relations of one node",
     Relation.LOCAL_GRAPH: "the graph of one client",

@@ -11,6 +11,7 @@ from lightning_dpg.interfaces import (
     GraphSetRecords,
     HoldsPrivateColumns,
     HoldsPrivateLabels,
+    HoldsTransfers,
     KeepsBudget,
     KindOfRecords,
     LearnsRecords,
@@ -53,6 +54,7 @@ _TWO_SIDED = (
 KIND_METHODS = {"directed": _TWO_SIDED, "bipartite": _TWO_SIDED}
 """Methods that learn graphs of a kind, for those that do not."""
 
+_TRANSFER_WORDS = {"weight": "amounts", "time": "times"}
 _AS_UNDIRECTED = {
     "directed": "--kind undirected --undirected",
     "bipartite": "--kind undirected",
@@ -67,8 +69,8 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
         data: A data module that has been set up.
 
     Raises:
-        MisconfigurationException: If its records are of another kind, hold private attributes, or
-            repeat edges.
+        MisconfigurationException: If its records are of another kind, hold private attributes or transfers
+            that it does not protect, or repeat edges.
     """
     name = method.__name__
     records = served_records(name, method.reads, data)
@@ -86,6 +88,19 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             f"take NeighborVotes or NodeNeighborVotes, or leave it out: "
             f"{policy_option(labels.column, 'drop')}"
         )
+    transfers = records.transfers if isinstance(records, HoldsTransfers) else None
+    if transfers is not None and not method.learns_transfers:
+        read = [
+            setting
+            for setting, values in (("weight", transfers.amounts), ("time", transfers.times))
+            if values is not None
+        ]
+        raise MisconfigurationException(
+            f"the data have {' and '.join(_TRANSFER_WORDS[setting] for setting in read)} of "
+            f"transfers, and {name} does not protect them\n"
+            f"leave them out of the run: no {' and no '.join(f'columns.{part}' for part in read)}; "
+            f"{name} then learns which pairs have a transfer"
+        )
     kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
     if kind not in method.kinds:
         raise MisconfigurationException(
@@ -93,11 +108,12 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             f"for {kind} graphs take {KIND_METHODS[kind]}\n"
             f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
-    if columns is None and method.learns_private_columns:
+    if columns is None and transfers is None and method.learns_private_columns:
         raise MisconfigurationException(
-            f"{name} learns private columns of nodes, and the data have none\n"
+            f"{name} learns private columns of nodes, amounts and times, and the data have none\n"
             "name them: --attributes people.csv --data.nodes.private_columns age,region "
-            "--data.nodes.domains domains.yaml\nor take the method of its structure alone, such as BTER"
+            "--data.nodes.domains domains.yaml,\nor --data.columns.weight amount "
+            "--data.columns.weight_max 1000\nor take the method of its structure alone, such as BTER"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
     if occurrences > 1 and not method.repeats_edges:

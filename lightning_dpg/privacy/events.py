@@ -8,7 +8,7 @@ checkpoints and statements hold entries as flat values, whose names stay readabl
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Never
 
@@ -29,6 +29,9 @@ class Relation(StrEnum):
 
     EDGE = "edge"
     """One undirected edge is added or removed."""
+    TRANSFER = "transfer"
+    """One transfer, with its amount and its time, is added or removed. The edges are the pairs that have
+    a transfer, so that it adds or removes one edge at most."""
     NODE = "node"
     """All edges of one node are removed; the node stays."""
     EDGES_OF_NODE = "edges_of_node"
@@ -48,12 +51,17 @@ class Relation(StrEnum):
 
 RECORDS = {
     Relation.EDGE: "undirected edge",
+    Relation.TRANSFER: "transfer with its amount and time",
     Relation.NODE: "edges of a node",
     Relation.EDGES_OF_NODE: "several edges of one node",
     Relation.LOCAL_GRAPH: "graph of one client",
     Relation.ATTRIBUTES: "private columns of one node",
 }
 """One unit of protection, by the relation; entries can name it more exactly."""
+PROVED_FOR = "proved for"
+"""Public fact of a read that protects a transfer: the edge for which its price is proved."""
+WITH_TRANSFERS = " with all its transfers"
+"""Part of the record of a read of transfers under the relation of edges."""
 
 
 @dataclass(frozen=True)
@@ -319,6 +327,23 @@ class LedgerEntry:
     def squared_mu(self) -> float:
         """Square of the Gaussian-DP parameter of all steps without sampling; 0 for other noise."""
         return self.steps * self.event.squared_mu
+
+    def by_transfer(self) -> "LedgerEntry":
+        """Return this read of edges as one that protects a transfer, at the same price.
+
+        The value is a function of the edges, and these are the pairs that have a transfer. Add a
+        transfer: if its pair had one before, the edges stay, and so does the value; if not, one edge is
+        added. A removal takes that back. So neighbors under one transfer have equal edges or differ in
+        one, and what is proved for one edge holds for one transfer.
+
+        Raises:
+            Refusal: If the read does not protect one edge.
+        """
+        if self.relation is not Relation.EDGE:
+            raise Refusal(f"{self.name}: what protects a transfer is proved for one edge only")
+        public = {**self.public, PROVED_FOR: self.record}
+        relation = Relation.TRANSFER
+        return replace(self, relation=relation, record=RECORDS[relation], public=public)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""

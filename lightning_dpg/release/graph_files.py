@@ -12,7 +12,9 @@ from torch_geometric.data import Data
 from lightning_dpg.formats.io import write_blocks, write_graph
 from lightning_dpg.formats.parquet import INSTALL, has_parquet
 from lightning_dpg.formats.row_tables import write_rows
+from lightning_dpg.formats.transfer_tables import write_transfers
 from lightning_dpg.graph.drawn_rows import rows_of
+from lightning_dpg.graph.drawn_transfers import transfers_of
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import PublishesGraphs
@@ -82,7 +84,8 @@ def write_graph_files(
 ) -> list[Path]:
     """Write a graph in each format, by default in those of its size; return the file names.
 
-    Drawn rows of its nodes are a table beside it.
+    Drawn rows of its nodes are a table beside it, and so are drawn transfers: in Parquet beside a
+    graph in Parquet, and in CSV beside all others.
     """
     chosen = formats_of_size(num_edges(graph)) if formats is None else formats
     paths = [folder / f"synthetic-{seed}.{suffix}" for suffix in chosen]
@@ -92,12 +95,24 @@ def write_graph_files(
     if rows is not None:
         paths.append(table_beside(folder / f"synthetic-{seed}"))
         write_rows(rows, graph.node_names, paths[-1])
+    transfers = transfers_of(graph)
+    if transfers is not None:
+        suffixes = {"parquet" if suffix == "parquet" else "csv" for suffix in chosen}
+        for suffix in sorted(suffixes):
+            paths.append(transfers_beside(folder / f"synthetic-{seed}.{suffix}"))
+            write_transfers(transfers, graph.node_names, paths[-1])
     return paths
 
 
 def table_beside(path: Path) -> Path:
     """Return the file of the drawn rows of the nodes, beside a file of a graph."""
     return path.with_name(f"{path.stem.replace('synthetic', 'people')}.csv")
+
+
+def transfers_beside(path: Path) -> Path:
+    """Return the file of the drawn transfers beside a file of a graph."""
+    suffix = ".parquet" if path.suffix == ".parquet" else ".csv"
+    return path.with_name(path.stem.replace("synthetic", "transfers") + suffix)
 
 
 def formats_of_size(count: int) -> tuple[Format, ...]:

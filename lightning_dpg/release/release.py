@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.drawn_rows import rows_of
+from lightning_dpg.graph.drawn_transfers import edge_values, transfers_of
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.node_classes.base import NodeClassifier
@@ -126,7 +127,7 @@ class Release:
             A graph whose nodes are the names in the release, which are strings: a ``DiGraph`` of a
             directed graph; the sides of a bipartite one are the node attribute ``bipartite``.
             Attributes of nodes are those other than 0; ``graph.graph["node_default"]`` holds the
-            zeros.
+            zeros. Edges with drawn transfers have their total as ``amount``, and ``first_time``.
 
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
@@ -140,7 +141,11 @@ class Release:
             sides = dict(zip(sample.node_names, sample.sides.tolist(), strict=True))
             nx.set_node_attributes(graph, sides, "bipartite")
         names = np.array(sample.node_names, dtype=object)
-        graph.add_edges_from(names[space.edges(sample).numpy()].tolist())
+        edges, values = names[space.edges(sample).numpy()].tolist(), edge_values(sample)
+        graph.add_edges_from(edges)
+        for name, cells in values.items():
+            found = zip(map(tuple, edges), cells, strict=True)
+            nx.set_edge_attributes(graph, {pair: cell for pair, cell in found if cell != ""}, name)
         return graph
 
     def people(self, seed: int = 0) -> Any:
@@ -162,6 +167,30 @@ class Release:
             raise CommandError(f"{self._name} draws no rows: it has learned no private columns")
         cells = zip(sample.node_names, *rows.texts(), strict=True)
         return as_data_frame(["node", *rows.domains], cells)
+
+    def transfers(self, seed: int = 0) -> Any:
+        """Draw the transfers of a synthetic graph.
+
+        Args:
+            seed: Public seed, as for :meth:`sample`.
+
+        Returns:
+            A DataFrame of pandas with a row per transfer: the names ``source`` and ``target`` in the
+            graph of this seed, and ``amount`` and ``time`` as far as the method has learned them.
+
+        Raises:
+            CommandError: If the release has no transfers, or if pandas is not installed.
+        """
+        sample = self.sample(seed)
+        transfers = transfers_of(sample)
+        if transfers is None:
+            raise CommandError(
+                f"{self._name} draws no transfers: it has learned no amounts and no times"
+            )
+        names = np.array(sample.node_names, dtype=object)
+        source, target = names[transfers.pairs.numpy()].T.tolist()
+        columns = {"source": source, "target": target, **transfers.columns()}
+        return as_data_frame(list(columns), zip(*columns.values(), strict=True))
 
     def plot(self, seed: int = 0) -> "Figure":
         """Draw a synthetic graph, and plot its degrees; nothing else is read.

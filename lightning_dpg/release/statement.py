@@ -9,19 +9,22 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
-from lightning_dpg.privacy.events import RECORDS
+from lightning_dpg.privacy.events import RECORDS, WITH_TRANSFERS
 from lightning_dpg.privacy.ledger import PURE, LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.meaning import epsilon_by_edges, in_words, joint_budget
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
 
 RELATIONS = {
     Relation.EDGE: ("edge-level", "add/remove one undirected edge"),
+    Relation.TRANSFER: ("transfer-level", "add/remove one transfer with its amount and time"),
     Relation.NODE: ("node-level", "remove all edges of one node"),
     Relation.EDGES_OF_NODE: ("neighbor-level", "add/remove edges of one node"),
     Relation.LOCAL_GRAPH: ("local graph-level", "exchange a client's graph for any other"),
     Relation.ATTRIBUTES: ("attribute-level", "exchange the private columns of one node"),
 }
 """Level and neighbors of each relation, in words."""
+COUNTED = {Relation.EDGE: "edges", Relation.TRANSFER: "transfers"}
+"""Relations whose units add up beside a further one, and what k of them are."""
 
 
 class Proved(NamedTuple):
@@ -188,9 +191,11 @@ def _of_relation(ledger: PrivacyLedger, relation: Relation, is_void: bool) -> Pr
 
 
 def _record(relation: Relation, entries: Sequence[LedgerEntry]) -> str:
-    """Name one unit: of edges, by the kind of the graph."""
+    """Name one unit: of edges, by the kind of the graph, and with the transfers that are read."""
     records = [entry.record for entry in entries]
     if relation is Relation.EDGE:
+        if whole := next((record for record in records if WITH_TRANSFERS in record), None):
+            return whole
         kinds = (DirectedPairs.record, BipartitePairs.record)
         return next((record for record in kinds if record in records), UndirectedPairs.record)
     return records[0] if len({*records}) == 1 else RECORDS[relation]
@@ -227,10 +232,10 @@ def _sentence(
 def claims_of(statement: dict[str, Any]) -> list[str]:
     """Return what the sentence of a statement with several relations has to say, in its words."""
     main, *others = proved_by(statement)
-    is_edge = main.relation is Relation.EDGE
+    is_counted = main.relation in COUNTED
     return [
         *(each.claim for each in (main, *others)),
-        *(epsilon_with_edges(main, other) for other in others if is_edge),
+        *(epsilon_with_edges(main, other) for other in others if is_counted),
     ]
 
 
@@ -240,22 +245,23 @@ def together(main: Proved, other: Proved) -> str:
     The sum is that of :func:`lightning_dpg.privacy.meaning.joint_budget`, of k edges by
     :func:`~lightning_dpg.privacy.meaning.group_budget`.
     """
-    if main.relation is not Relation.EDGE:
+    if main.relation not in COUNTED:
         joint = joint_budget(main.budget, other.budget)
         return (
             f"Protected are {main.record} {_amounts(main.budget)}, the {other.record} "
             f"{_amounts(other.budget)}, and both together {_amounts(joint)}."
         )
-    delta = " and the delta of k edges" if main.delta else ""
+    counted = COUNTED[main.relation]
+    delta = f" and the delta of k {counted}" if main.delta else ""
     return (
         f"Any one {main.record} is protected {_amounts(main.budget)}, the {other.record} "
-        f"{_amounts(other.budget)}, and together with k edges of that node "
+        f"{_amounts(other.budget)}, and together with k {counted} of that node "
         f"at {epsilon_with_edges(main, other)}{delta}."
     )
 
 
 def epsilon_with_edges(main: Proved, other: Proved) -> str:
-    """Return the epsilon of a further unit together with k edges, as a formula."""
+    """Return the epsilon of a further unit together with k edges or transfers, as a formula."""
     edges = "k" if main.epsilon == 1 else f"{main.epsilon:.15g} k"
     return f"epsilon {other.epsilon:.15g} + {edges}"
 

@@ -100,4 +100,6 @@ def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
         file = graph_file(graph, built_in_graphs())
         columns = [values.get(("data", f"columns.{end}")) for end in ("source", "target")]
         if file is not None and is_edge_list(file.name) and None not in columns:
-            check_header(file, (str(columns[0]), str(columns[1])))
+            asked = [values.get(("data", f"columns.{name}")) for name in ("weight", "time")]
+            names = [str(name) for name in asked if name not in (None, "null")]
+            check_header(file, (str(columns[0]), str(columns[1])), names)

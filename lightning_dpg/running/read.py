@@ -1,6 +1,7 @@
 """Reading of a graph for fits, evaluations, attacks and comparisons, in the words of all commands."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,12 @@ def read(
     undirected: bool = False,
     kind: Kind | None = None,
     missing_ids: Literal["refuse", "drop"] | None = None,
+    weight: str | int | None = None,
+    weight_max: float | None = None,
+    time: str | int | None = None,
+    time_window: str | Sequence[str | date] | None = None,
+    time_format: str | None = None,
+    time_zone: str | None = None,
     attributes: Any = None,
     table: str | None = None,
     where: str | None = None,
@@ -38,6 +45,13 @@ def read(
         undirected: Whether to drop the directions of a directed graph.
         kind: Kind of the graph; by default ``undirected``.
         missing_ids: ``refuse`` rows without an id, which is the default, or ``drop`` them.
+        weight: Column of the amounts of transfers, for methods that learn them.
+        weight_max: Largest amount that counts (public); larger ones are clipped to it.
+        time: Column of the times of transfers, likewise.
+        time_window: First and last day of the data (public).
+        time_format: Format of the times in directives of ``strptime``, ``unix`` or ``unix_ms``; by
+            default that of ISO 8601.
+        time_zone: Zone of the clock, for times with a zone and for seconds since 1970.
         attributes: Public attributes of the nodes: a file or a table with a row per node, of a
             database also TABLE(COLUMN), or ``from_graph``.
         table: Table of a database.
@@ -64,6 +78,12 @@ def read(
         "undirected": undirected or None,
         "kind": kind,
         "missing_ids": missing_ids,
+        "weight": weight,
+        "weight_max": weight_max,
+        "time": time,
+        "time_window": time_window,
+        "time_format": time_format,
+        "time_zone": time_zone,
         "attributes": attributes,
         "table": table,
         "where": where,

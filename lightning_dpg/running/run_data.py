@@ -57,17 +57,19 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
 
 
 def data_of_rows(real: Any, release: Release | Path) -> EdgeListDataModule | None:
-    """Return the data module of the private columns that a release has learned.
+    """Return the data module of the private columns, or of the transfers, that a release has learned.
 
     Args:
         real: What the caller names as the real graph.
         release: The release, open or as a folder.
 
     Returns:
-        The real graph itself if it is a data module with private columns, or else the data of the run
-        of the release; None if these are not known any more.
+        The real graph itself if it is a data module that has some of them, or else the data of the run of
+        the release; None if these are not known any more.
     """
-    if isinstance(real, EdgeListDataModule) and real.private_columns is not None:
+    if isinstance(real, EdgeListDataModule) and (
+        real.private_columns is not None or real.transfers is not None
+    ):
         return real
     folder = release if isinstance(release, Path) else release.folder
     try:

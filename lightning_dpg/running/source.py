@@ -38,6 +38,12 @@ class Reading:
         undirected: Drop the directions of a directed graph.
         kind: Kind of the graph; by default ``undirected``.
         missing_ids: Rows without an id: ``refuse`` them, which is the default, or ``drop`` them.
+        weight: Column of the amounts, for methods that learn them.
+        weight_max: Largest amount that counts (public); larger ones are clipped to it.
+        time: Column of the times, for methods that learn them.
+        time_window: First and last day of the data (public), such as 2026-01-01,2026-06-30.
+        time_format: Format of the times, such as %d/%m/%Y, unix or unix_ms; by default ISO 8601.
+        time_zone: Zone of the clock, for times with a zone and for seconds since 1970.
         attributes: Public attributes of the nodes: a file with a row per node, TABLE(COLUMN) of the
             same database with its column of ids, or ``from_graph``.
         table: Table of a database, NAME or SCHEMA.NAME.
@@ -50,6 +56,12 @@ class Reading:
     undirected: bool = False
     kind: Kind | None = None
     missing_ids: Literal["refuse", "drop"] | None = None
+    weight: str | None = None
+    weight_max: float | None = None
+    time: str | None = None
+    time_window: str | None = None
+    time_format: str | None = None
+    time_zone: str | None = None
     attributes: str | None = None
     table: str | None = None
     where: str | None = None
@@ -60,6 +72,10 @@ class Reading:
         return {name: value for name, value in fields.items() if value not in (None, False)}
 
 
+_VALUES: Mapping[str, str] = {
+    name: f"columns.{name}"
+    for name in ("weight", "weight_max", "time", "time_window", "time_format", "time_zone")
+}
 _OPTIONS: Mapping[Form, Mapping[str, str]] = {
     "graph": {
         "nodes": "nodes.ids",
@@ -67,6 +83,7 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
         "source": "columns.source",
         "target": "columns.target",
         "missing_ids": "columns.missing_ids",
+        **_VALUES,
         "kind": "kind",
         "undirected": "undirected",
     },
@@ -76,6 +93,7 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
         "source": "columns.source",
         "target": "columns.target",
         "missing_ids": "columns.missing_ids",
+        **_VALUES,
         "kind": "kind",
         "undirected": "undirected",
         "table": "table",
@@ -101,6 +119,9 @@ def form_of(name: str | None, given: Collection[str] = ()) -> Form:
     if name is None:
         return "graph"
     is_pattern = any(sign in name for sign in _PATTERN) and not Path(name).exists()
+    has_values = not _VALUES.keys().isdisjoint(given)
+    if has_values and not is_pattern and name.lower().endswith(".parquet"):
+        return "graph"  # whose amounts and times engines of tables do not read
     if (
         name.startswith(_SCHEMES)
         or name.lower().removesuffix(".gz").endswith(_TABLES)

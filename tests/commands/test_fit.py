@@ -52,6 +52,20 @@ def folder(tmp_path, monkeypatch):
             ],
         ),
         (
+            "t.parquet --epsilon 1 --method chung_lu --weight eur --weight-max 9.5",
+            [
+                *(CHUNG_LU, "--privacy.epsilon=1.0", "--data.name=t.parquet"),
+                *("--data.columns.weight=eur", "--data.columns.weight_max=9.5"),
+            ],
+        ),
+        (
+            "t*.parquet --epsilon 1 --method chung_lu --time at",
+            [
+                *(CHUNG_LU, "--privacy.epsilon=1.0", TABLE, "--data.source=t*.parquet"),
+                "--data.columns.time=at",
+            ],
+        ),
+        (
             "t.csv --epsilon 1 --where a>1",
             [BTER, "--privacy.epsilon=1.0", TABLE, "--data.source=t.csv", "--data.where=a>1"],
         ),

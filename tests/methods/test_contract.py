@@ -43,7 +43,7 @@ GRAPHS = EXTREMES | {RICH: nx.connected_watts_strogatz_graph(12, 4, 0.3, seed=0)
 SYNTHESIZERS = [name for name, method in METHODS.items() if issubclass(method, Synthesizer)]
 LEARNERS = [name for name, method in METHODS.items() if issubclass(method, GraphFeatureRelease)]
 # Shares of what other shares leave, or of another budget: with these they may add up to 1.
-OF_THE_REST = {"value_share", "table_share"}
+OF_THE_REST = {"value_share", "table_share", "structure_share"}
 
 
 class AnyGraph(EdgeListDataModule):

@@ -137,7 +137,10 @@ def test_a_journal_of_0_1_0_with_its_key_partition_is_read(tmp_path):
         ({"parallel": 2}, r"^pure: this version does not account for parallel, which a later one"),
         ({"mechanism": "laplace"}, r"^pure: unknown mechanism 'laplace': .*, pure, .*$"),
         ({"relation": "graph"}, r"^unknown relation 'graph': .*, local_graph, attributes$"),
-        ({"relation": "edge_replace"}, r"^unknown relation 'edge_replace': .*edge, node, .*$"),
+        (
+            {"relation": "edge_replace"},
+            r"^unknown relation 'edge_replace': .*edge, transfer, node, .*$",
+        ),
     ],
 )
 def test_a_journal_with_what_is_not_accounted_for_is_refused(tmp_path, changes, message):

@@ -75,8 +75,13 @@ def write_cards_of_all_kinds(folder):
     facts = {"public": {"edges of one node": 20, "length of clipped votes": 3.5}}
     moment = entry("gaussian", noise_multiplier=1.5, **several, **facts)
     card_of(statement("edges_of_node", delta=1e-5, entries=[moment]), num_graphs=None)
-    for relation in ("node", "edges_of_node", "local_graph"):
+    for relation in ("transfer", "node", "edges_of_node", "local_graph"):
         card_of(with_rows(relation))
+    whole = "directed edge with all its transfers and their amounts"
+    records = [entry(record=record, epsilon=0.5) for record in ("directed edge", whole)]
+    card = card_of(statement(entries=records))
+    assert "directed edge from one node to another with all its transfers and their amounts" in card
+    assert "reads only whether" not in card
     card_of(with_rows())
     assert "Which nodes have values" in card_of(with_rows(key="label_reports"))
     card_of(with_rows(epsilon=20.0, delta=1e-5))

@@ -146,7 +146,9 @@ def test_every_option_of_every_configuration_passes(name, monkeypatch):
         path = content.get(section, {}).get("class_path", "PrivateModule")
         for option in inspect.signature(getattr(module, path, object)).parameters.values():
             fields = dataclasses.fields(option.default) if option.name in GROUPS else ()
-            args += [f"--data.{option.name}.{field.name}={field.default}" for field in fields]
+            for field in fields:
+                default = "null" if field.default is None else field.default
+                args.append(f"--data.{option.name}.{field.name}={default}")
             default = {None: "null", option.empty: "1"}.get(option.default, option.default)
             args += [] if fields else [f"--{section}.init_args.{option.name}={default}"]
     refuse_mistakes("fit", [*args, "--trainer.callbacks+=GraphStatistics", "--no-book"])

@@ -182,6 +182,12 @@ _FORMER = {
     "--columns.source": "--source",
     "--columns.target": "--target",
     "--columns.missing_ids": "--missing-ids",
+    "--columns.weight": "--weight",
+    "--columns.weight_max": "--weight-max",
+    "--columns.time": "--time",
+    "--columns.time_window": "--time-window",
+    "--columns.time_format": "--time-format",
+    "--columns.time_zone": "--time-zone",
     "--nodes.ids": "--nodes",
     "--nodes.attributes": "--attributes",
 }

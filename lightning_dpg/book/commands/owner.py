@@ -44,7 +44,7 @@ def register(
     name: str,
     file: str | None = None,
     *,
-    relation: Literal["edge", "node", "edges_of_node", "local_graph"],
+    relation: Literal["edge", "transfer", "node", "edges_of_node", "local_graph"],
     epsilon: float,
     delta: float,
     reading: Reading = Reading(),

@@ -3,6 +3,13 @@
 Each docstring is the proof that ledger entries name.
 """
 
+from lightning_dpg.privacy.sensitivity.amounts import (
+    amount_count_sensitivity,
+    amount_sum_sensitivity,
+    pair_number_sensitivity,
+    strength_sensitivity,
+    transfer_number_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.attribute_moments import (
     edge_moment_sensitivity,
     node_moment_sensitivity,
@@ -20,6 +27,13 @@ from lightning_dpg.privacy.sensitivity.degrees import (
     largest_degrees_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.dendrograms import log_likelihood_sensitivity
+from lightning_dpg.privacy.sensitivity.event_times import (
+    event_count_sensitivity,
+    relation_contact_sensitivity,
+    relation_gap_sensitivity,
+    transfer_contact_sensitivity,
+    transfer_gap_sensitivity,
+)
 from lightning_dpg.privacy.sensitivity.gradients import (
     client_update_sensitivity,
     edge_gradient_sensitivity,
@@ -67,6 +81,8 @@ from lightning_dpg.privacy.sensitivity.wedges import (
 
 __all__ = [
     "aggregation_sensitivity",
+    "amount_count_sensitivity",
+    "amount_sum_sensitivity",
     "branch_sensitivity",
     "client_update_sensitivity",
     "degree_l1_sensitivity",
@@ -77,6 +93,7 @@ __all__ = [
     "edge_moment_sensitivity",
     "edge_partition_sensitivity",
     "edges_per_graph_sensitivity",
+    "event_count_sensitivity",
     "joint_degree_sensitivity",
     "label_utility_sensitivity",
     "label_wedge_sensitivity",
@@ -91,14 +108,21 @@ __all__ = [
     "node_partition_sensitivity",
     "node_vote_moment_sensitivity",
     "pair_bit_sensitivity",
+    "pair_number_sensitivity",
     "pooled_component_sensitivity",
     "pooled_degree_sensitivity",
     "pooled_triangle_sensitivity",
     "projected_degree_sensitivity",
     "projected_edge_count_sensitivity",
     "projected_histogram_sensitivity",
+    "relation_contact_sensitivity",
+    "relation_gap_sensitivity",
     "reported_label_sensitivity",
     "row_table_sensitivity",
+    "strength_sensitivity",
+    "transfer_contact_sensitivity",
+    "transfer_gap_sensitivity",
+    "transfer_number_sensitivity",
     "vote_moment_sensitivity",
     "vote_sensitivity",
     "wedge_sensitivity",

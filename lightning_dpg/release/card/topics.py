@@ -22,8 +22,8 @@ from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.reads import read_of
 from lightning_dpg.release.card.sentences import chosen, say, sentences
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.units import kind_of, unit_of
-from lightning_dpg.release.statement import Proved, entries_of, proved_by
+from lightning_dpg.release.card.units import has_transfers, kind_of, unit_of
+from lightning_dpg.release.statement import COUNTED, Proved, entries_of, proved_by
 
 TOPICS = (
     "product",
@@ -75,9 +75,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         },
         "data": {
             "description": not_stated,
-            "domain": say(
-                "responsible.set" if facts.is_set else "responsible.graph", kind=kind_of(statement)
-            ),
+            "domain": say(f"responsible.{_content(statement, facts)}", kind=kind_of(statement)),
             "settings_chosen_on": not_stated,
         },
         "evaluation": {
@@ -121,6 +119,13 @@ def with_texts(content: dict[str, Any], card: Card, evaluation: dict[str, str]) 
         "data": content["data"] | data,
         "evaluation": content["evaluation"] | evaluation,
     }
+
+
+def _content(statement: dict[str, Any], facts: Facts) -> str:
+    """Return the name of the sentence about the data."""
+    if facts.is_set:
+        return "set"
+    return "transfer_graph" if has_transfers(statement) else "graph"
 
 
 def _product(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
@@ -200,7 +205,7 @@ def _of_other(main: Proved, other: Proved) -> dict[str, Any]:
     stated = {"relation": other.relation.value, "epsilon": other.epsilon, "delta": other.delta}
     if math.isinf(other.epsilon):
         return {**_parameters(stated | {"epsilon": "inf"}, other), "together": []}
-    sizes = (0, *GROUPS) if main.relation is Relation.EDGE else (0, 1)
+    sizes = (0, *GROUPS) if main.relation in COUNTED else (0, 1)
     return {
         **_parameters(stated, other),
         "together": [

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lightning_dpg.privacy.budget import Budget, digits_up
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.events import PROVED_FOR, WITH_TRANSFERS, Relation
 from lightning_dpg.privacy.label_reports import LABEL_REPORTS
 from lightning_dpg.privacy.meaning import (
     epsilon_by_edges,
@@ -13,7 +13,7 @@ from lightning_dpg.privacy.meaning import (
 )
 from lightning_dpg.release.card.facts import Facts, publishes_names
 from lightning_dpg.release.card.sentences import chosen, say
-from lightning_dpg.release.statement import Proved, entries_of, proved_by
+from lightning_dpg.release.statement import COUNTED, Proved, entries_of, proved_by
 
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
@@ -38,6 +38,8 @@ def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         protected += [say(f"{each.relation}.protected", record=each.record) for each in others]
         not_protected = _not_protected(statement, facts)
     content = "directed_content" if kind_of(statement) == "directed" else "content"
+    if has_transfers(statement):
+        content = "transfer_content"
     return {
         "unit": say(f"{relation}.unit"),
         "plural": say(f"{relation}.plural"),
@@ -61,8 +63,26 @@ def _beside(proved: Proved) -> dict[str, Any]:
 
 def kind_of(statement: dict[str, Any]) -> str:
     """Return the kind of one graph: undirected, directed or bipartite."""
-    records = [str(entry.get("record")) for entry in statement["entries"]]
+    entries = statement["entries"]
+    records = [
+        str(entry.get("public", {}).get(PROVED_FOR, entry.get("record"))) for entry in entries
+    ]
     return next((_KINDS[record] for record in records if record in _KINDS), "undirected")
+
+
+def has_transfers(statement: dict[str, Any]) -> bool:
+    """Return whether amounts or times of transfers are read."""
+    is_transfer = statement["relation"] == Relation.TRANSFER
+    return is_transfer or any(
+        WITH_TRANSFERS in str(entry.get("record")) for entry in statement["entries"]
+    )
+
+
+def _record(statement: dict[str, Any]) -> str:
+    """Name one edge by the kind of the graph, with all that belongs to it."""
+    main, *_ = proved_by(statement)
+    _, mark, rest = main.record.partition(WITH_TRANSFERS)
+    return say(f"record.{kind_of(statement)}") + mark + rest
 
 
 def _is_copied(facts: Facts) -> bool:
@@ -77,7 +97,7 @@ def _description(statement: dict[str, Any], facts: Facts) -> str:
     description = say(
         f"{relation}.{'copied_description' if is_copied else 'description'}",
         place=say("edge.place") if facts.is_set else "",
-        record=say(f"record.{kind_of(statement)}"),
+        record=_record(statement),
         copies=facts.max_occurrences,
     )
     if condition := statement.get("condition"):
@@ -105,10 +125,11 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
     relation, epsilon, delta = (statement[name] for name in ("relation", "epsilon", "delta"))
     two, fifty = (group_budget(float(epsilon), float(delta), size) for size in (2, 50))
     is_edge, is_node = relation == Relation.EDGE, relation == Relation.NODE
+    is_counted = relation in COUNTED
     is_several = relation == Relation.EDGES_OF_NODE
     _, *others = proved_by(statement)
-    with_rows = [joint_budget(fifty, each.budget) for each in others] if is_edge else []
-    is_graph = (is_edge or is_node or is_several) and not facts.is_set
+    with_rows = [joint_budget(fifty, each.budget) for each in others] if is_counted else []
+    is_graph = (is_counted or is_node or is_several) and not facts.is_set
     has_names = publishes_names(statement, facts)
     has_labels = any(entry.get("key") == LABEL_REPORTS for entry in statement["entries"])
     attributes = any(line.startswith(_PUBLIC_ATTRIBUTES) for line in statement["assumptions"])
@@ -129,7 +150,7 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
             "names": is_graph and has_names,
             "numbers": is_graph and not has_names,
             "same_nodes": is_edge and facts.is_set and not _is_copied(facts),
-            "attributes": (is_edge or is_node or is_several) and attributes,
+            "attributes": (is_counted or is_node or is_several) and attributes,
             "everybody": True,
         },
         two=_amounts(two),
@@ -137,6 +158,7 @@ def _not_protected(statement: dict[str, Any], facts: Facts) -> list[str]:
         rows_and_fifty=_amounts(with_rows[0]) if with_rows else "",
         many=say(f"{relation}.many"),
         counted=say(f"{relation}.counted"),
+        plural=say(f"{relation}.plural"),
     )
 
 

@@ -299,3 +299,22 @@ def test_columns_of_a_bipartite_table_are_recognized_in_any_order_of_lines(place
     exchanged = ["--columns.source", "item", "--columns.target", "user"]
     assert register("again", "mixed.csv", "--kind", "bipartite", *exchanged) == 2
     assert "these data have the nodes of 'bought'" in capsys.readouterr().err
+
+
+def test_amounts_and_times_are_registered_with_the_edges(place, capsys):
+    """The same people with another content never get a total of their own unasked."""
+    rows = ["a,b,1,2026-01-02 10:00", "b,c,2,2026-01-03 11:00", "a,b,3,2026-01-04 12:00"]
+    for name, lines in (("a.csv", rows), ("turned.csv", rows[::-1]), ("b.csv", rows[:2])):
+        (place / name).write_text("\n".join(["payer,payee,eur,at", *lines]) + "\n")
+    amounts = ["--undirected", "--weight", "eur", "--weight-max", "5"]
+    times = ["--data.columns.time", "at", "--data.columns.time_window=2026-01-01,2026-01-31"]
+    assert register("bank", "a.csv", *amounts, *times) == 0
+    capsys.readouterr()
+    assert register("again", "turned.csv", *amounts[:-1], "2", *times) == 2
+    assert "registered as 'bank' already" in capsys.readouterr().err
+    for file, columns in (("b.csv", [*amounts, *times]), ("a.csv", amounts), ("a.csv", times)):
+        assert register("other", file, "--undirected", *columns) == 2
+        assert "these data have the nodes of 'bank', with other edges" in capsys.readouterr().err
+    assert register("other", "a.csv", "--undirected", "--weight", "eur") == 2
+    error = capsys.readouterr().err
+    assert "set it (--weight-max 1000)" in error and "--data." not in error

@@ -1,0 +1,381 @@
+"""Amounts and times of transfers: their columns in a table of edges, and the rules for their cells.
+
+Each rule looks at one row alone, so that a row which is added or removed changes no other row:
+
+* an amount is rounded to 1/100;
+* a time is that of the clock on the wall: as it is written or, of a stamp with a zone, in the zone of
+  the settings;
+* a row outside of the window of times is no transfer;
+* a row without an amount or without a time is no transfer either. An amount of 0 or a day of its own
+  would be made up, and a refusal would show that there is such a row.
+
+Other texts are errors of the file, which its owner sees before anything is learned.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing
+
+UNIX = {"unix": 1, "unix_ms": 1000}
+"""Formats of times that are numbers, with their units in a second since 1970."""
+_LARGEST = 1e13
+"""Amounts above it, which every bound clips, would leave the range of whole numbers."""
+_NUMBER = re.compile(r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?")
+_STAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
+    r"(?: ?(Z|UTC|([-+])([0-9]{2}):?([0-9]{2})?))?)?"
+)
+_DAY = 86_400
+_EPOCH = datetime(1970, 1, 1)
+
+
+class TransferColumns(NamedTuple):
+    """Columns of amounts and times, and what is public about them.
+
+    Attributes:
+        weight: Column of the amounts, by name or by number from 1 on; None without amounts.
+        weight_max: Largest amount that counts.
+        time: Column of the times; None without times.
+        window: First and last day of the times, both at midnight.
+        time_format: Format of the times: directives of ``strptime``, or a key of :data:`UNIX`; by
+            default that of ISO 8601.
+        zone: Zone of the clock, for stamps with a zone and for seconds since 1970.
+    """
+
+    weight: str | None
+    weight_max: float | None
+    time: str | None
+    window: tuple[datetime, datetime] | None
+    time_format: str | None = None
+    zone: ZoneInfo | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Columns that are read."""
+        return [name for name in (self.weight, self.time) if name is not None]
+
+
+class Cells(NamedTuple):
+    """Cells of a column: numbers, dates and times of numpy, or texts."""
+
+    values: NDArray[Any] | Sequence[str]
+    are_instants: bool = False
+    """Whether the dates and times are in UTC, and not those of a clock."""
+
+
+class EdgeValues(NamedTuple):
+    """Amounts and times of rows (private)."""
+
+    amounts: Tensor | None
+    """In hundredths and not clipped, shape ``(T,)``; None without amounts."""
+    times: Tensor | None
+    """Seconds of the clock since the beginning of 1970, shape ``(T,)``; None without times."""
+    summary: str
+    """Part of a line for the owner."""
+
+
+class _Numbers(NamedTuple):
+    """Whole numbers of the rows, and which rows have none."""
+
+    values: NDArray[np.int64]
+    is_absent: NDArray[np.bool_]
+
+
+Place = Callable[[int], str]
+"""Name the file and the line of a row."""
+
+
+def no_transfers(origin: str) -> GraphFormatError:
+    """Build the error that refuses amounts and times of data that are no table of edges."""
+    return GraphFormatError(
+        f"{origin}: columns.weight and columns.time are for tables of edges\n"
+        "expected an edge list in text or CSV, a Parquet file or a DataFrame, with a row per transfer"
+    )
+
+
+def read_values(
+    given: TransferColumns, columns: Mapping[str, Cells], place: Place, origin: str
+) -> tuple[EdgeValues, NDArray[np.bool_]]:
+    """Read the amounts and times of all rows.
+
+    Args:
+        given: The columns.
+        columns: Their cells by their names.
+        place: Names the place of a row, counted from 0.
+        origin: Name of the whole table.
+
+    Returns:
+        The values of the rows that are transfers, and which rows these are.
+
+    Raises:
+        GraphFormatError: If a cell is neither empty nor an amount or a time, or if no row is a transfer.
+    """
+    amounts = None if given.weight is None else _amounts(columns[given.weight], given.weight, place)
+    times = None if given.time is None else _times(columns[given.time], given, place)
+    read = [part for part in (amounts, times) if part is not None]
+    has_values = ~np.logical_or.reduce([part.is_absent for part in read])
+    is_inside = np.ones(len(has_values), dtype=bool)
+    if times is not None and given.window is not None:
+        first, last = map(_seconds, given.window)
+        is_inside = (times.values >= first) & (times.values < last + _DAY)
+    keep = has_values & is_inside
+    num_absent, num_outside = int((~has_values).sum()), int((has_values & ~is_inside).sum())
+    if not keep.any():
+        raise GraphFormatError(
+            f"{origin}: no row is a transfer; outside of the window: {num_outside:,}, without an "
+            f"amount or a time: {num_absent:,}\nexpected rows of the days in columns.time_window\n"
+            "set it to the days that the table is meant to hold (--time-window FIRST,LAST)"
+        )
+    parts = [f"; rows of transfers: {int(keep.sum()):,}"]
+    if amounts is not None and given.weight_max is not None:
+        above = int((amounts.values[keep] > round(given.weight_max * CENTS)).sum())
+        parts.append(f"amounts from {given.weight!r}, above {given.weight_max:,g}: {above:,}")
+    if times is not None and given.window is not None:
+        days = " to ".join(day.date().isoformat() for day in given.window)
+        parts.append(f"times from {given.time!r}, rows outside of {days}: {num_outside:,}")
+    parts.append(f"rows without one: {num_absent:,}")
+    kept = EdgeValues(_chosen(amounts, keep), _chosen(times, keep), ", ".join(parts))
+    return kept, keep
+
+
+def _chosen(part: _Numbers | None, keep: NDArray[np.bool_]) -> Tensor | None:
+    return None if part is None else torch.from_numpy(part.values[keep])
+
+
+def kept_rows(
+    names: Sequence[str], pairs: NDArray[np.int64], keep: NDArray[np.bool_]
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the rows that are transfers, and the names that occur in them.
+
+    Args:
+        names: Names of all nodes.
+        pairs: Both ends of each row as positions in ``names``, shape ``(L, 2)``.
+        keep: Which rows are transfers.
+    """
+    used, positions = np.unique(pairs[keep], return_inverse=True)
+    return [names[node] for node in used.tolist()], positions.reshape(-1, 2).astype(np.int64)
+
+
+def _amounts(column: Cells, name: str, place: Place) -> _Numbers:
+    numbers, is_absent = _numbers(column, name, place, "an amount", "numbers such as 1234.56")
+    negative = np.flatnonzero(numbers < 0)
+    if len(negative):
+        row = int(negative[0])
+        raise GraphFormatError(
+            f"{place(row)}: {numbers[row]:g} in column {name!r} is a negative amount\n"
+            "expected amounts of 0 or more\n"
+            "write it as a transfer in the other direction, or leave the line out"
+        )
+    return _Numbers(np.rint(np.minimum(numbers, _LARGEST) * CENTS).astype(np.int64), is_absent)
+
+
+def _numbers(
+    column: Cells, name: str, place: Place, what: str, expected: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the numbers of a column, 0 where there is none."""
+    cells = column.values
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf":
+        numbers = cells.astype(np.float64)
+        is_absent, is_bad = np.isnan(numbers), np.isinf(numbers)
+    else:
+        texts = [str(cell).strip() for cell in cells]
+        is_absent = np.array([is_missing(text) for text in texts], dtype=bool)
+        is_number = np.array([bool(_NUMBER.fullmatch(text)) for text in texts], dtype=bool)
+        numbers = np.array(
+            [float(text) if is_one else 0.0 for text, is_one in zip(texts, is_number, strict=True)]
+        )
+        is_bad = ~is_absent & (~is_number | np.isinf(numbers))
+    if is_bad.any():
+        row = int(np.flatnonzero(is_bad)[0])
+        raise GraphFormatError(
+            f"{place(row)}: {_shown(cells[row])} in column {name!r} is not {what}\n"
+            f"expected {expected}, without a sign of a currency and without separators of thousands\n"
+            "correct the line, or leave the cell empty: such a row is no transfer"
+        )
+    return np.where(is_absent, 0.0, numbers), is_absent
+
+
+def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
+    """Return the times of the clock in seconds since 1970."""
+    cells, name = column.values, given.time or ""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
+        if given.time_format is not None:
+            raise GraphFormatError(
+                f"{place(0)}: column {name!r} holds dates and times already, and not texts\n"
+                f"leave out columns.time_format, which is {given.time_format!r}"
+            )
+        is_absent = np.isnat(cells)
+        seconds = cells.astype("datetime64[s]").astype(np.int64)
+        is_zoned = np.full(len(cells), column.are_instants)
+    elif given.time_format in UNIX:
+        expected = f"whole numbers, as columns.time_format is {given.time_format!r}"
+        numbers, is_absent = _numbers(column, name, place, "a number of seconds", expected)
+        far = 2.0**53
+        units = np.floor(np.clip(numbers, -far, far)).astype(np.int64)
+        seconds, is_zoned = units // UNIX[given.time_format], np.ones(len(units), dtype=bool)
+    else:
+        texts = [str(cell).strip() for cell in cells]
+        is_absent = np.array([is_missing(text) for text in texts], dtype=bool)
+        seconds, is_zoned = _of_texts(texts, is_absent, given, place)
+    return _Numbers(_on_the_wall(cells, seconds, is_zoned, is_absent, given, place), is_absent)
+
+
+def _of_texts(
+    texts: Sequence[str], is_absent: NDArray[np.bool_], given: TransferColumns, place: Place
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the seconds of texts since 1970, in UTC where a text has a zone, and where it has one."""
+    seconds = np.zeros(len(texts), dtype=np.int64)
+    is_zoned = np.zeros(len(texts), dtype=bool)
+    has_clock: bool | None = None
+    for row in np.flatnonzero(~is_absent).tolist():
+        text = texts[row]
+        if given.time_format is not None:
+            seconds[row], is_zoned[row] = _in_format(
+                text, given.time_format, given.time, place, row
+            )
+            continue
+        found = _STAMP.fullmatch(text)
+        stamp = None if found is None else _in_iso(found)
+        if found is None or stamp is None:
+            _refuse_text(text, given, place(row))
+        seconds[row], is_zoned[row] = stamp
+        if has_clock is None:
+            has_clock = found[2] is not None
+        if has_clock != (found[2] is not None):
+            one, other = ("a time of day", "none") if has_clock else ("no time of day", "one")
+            raise GraphFormatError(
+                f"{place(row)}: {text!r} in column {given.time!r}, where rows before have {one}, has "
+                f"{other}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
+                "rows without it"
+            )
+    return seconds, is_zoned
+
+
+def _in_iso(found: re.Match[str]) -> tuple[int, bool] | None:
+    """Return the seconds of a stamp, and whether it has a zone; None for a day that does not exist."""
+    day = _day(found[1])
+    hours, minutes, seconds = (int(found[k] or 0) for k in (2, 3, 4))
+    if day is None or hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    clock = day * _DAY + hours * 3600 + minutes * 60 + seconds
+    if found[6]:
+        offset = int(found[7]) * 3600 + int(found[8] or 0) * 60
+        clock -= offset if found[6] == "+" else -offset
+    return clock, found[5] is not None
+
+
+@cache
+def _day(text: str) -> int | None:
+    """Return the days of a date since 1970; None for a day that does not exist."""
+    try:
+        return date.fromisoformat(text).toordinal() - _EPOCH.toordinal()
+    except ValueError:
+        return None
+
+
+def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -> tuple[int, bool]:
+    """Return the seconds of a text in a given format, and whether it has a zone."""
+    try:
+        stamp = datetime.strptime(text, form)
+    except ValueError:
+        raise GraphFormatError(
+            f"{place(row)}: {_shown(text)} in column {name!r} is not written as columns.time_format "
+            f"says, {form!r}\nexpected this format in all rows\ncorrect the line, leave the cell "
+            "empty (such a row is no transfer), or write all rows as 2026-01-31 14:05"
+        ) from None
+    if stamp.tzinfo is None:
+        return _seconds(stamp), False
+    offset = stamp.utcoffset() or timedelta()
+    return _seconds(stamp.replace(tzinfo=None)) - int(offset.total_seconds()), True
+
+
+def _refuse_text(text: str, given: TransferColumns, where: str) -> NoReturn:
+    ways = "'%d/%m/%Y' if the day comes first, '%m/%d/%Y' if the month does"
+    if _NUMBER.fullmatch(text):
+        ways = "unix for seconds since 1970, unix_ms for milliseconds, or '%Y%m%d'"
+    raise GraphFormatError(
+        f"{where}: {_shown(text)} in column {given.time!r} is no day and time that is read unasked\n"
+        "expected 2026-01-31 or 2026-01-31 14:05:00 in all rows, with or without a zone such as +01:00\n"
+        f"or say how all rows are written, by columns.time_format (--time-format):\n{ways}\n"
+        "an empty cell makes its row no transfer"
+    )
+
+
+def _on_the_wall(
+    cells: NDArray[Any] | Sequence[str],
+    seconds: NDArray[np.int64],
+    is_zoned: NDArray[np.bool_],
+    is_absent: NDArray[np.bool_],
+    given: TransferColumns,
+    place: Place,
+) -> NDArray[np.int64]:
+    """Return seconds of the clock, with instants in the zone of the settings.
+
+    Raises:
+        GraphFormatError: If some stamps have a zone and others have none, or if the settings name no
+            zone where the stamps have one, or one where they have none.
+    """
+    rows = np.flatnonzero(~is_absent)
+    if not len(rows):
+        return seconds
+
+    def first_cell(found: NDArray[np.int64]) -> str:
+        row = int(found[0])
+        return f"{place(row)}: {_shown(cells[row])} in column {given.time!r}"
+
+    zoned, odd = bool(is_zoned[rows[0]]), rows[is_zoned[rows] != is_zoned[rows[0]]]
+    if len(odd):
+        raise GraphFormatError(
+            f"{first_cell(odd)} has {'no' if zoned else 'a'} zone, and rows before it "
+            f"{'have one' if zoned else 'have none'}\n"
+            "expected a zone in all rows, or in none\nwrite the zone of each stamp, such as "
+            "2026-01-31 14:05+01:00, or write all of them by one clock"
+        )
+    if zoned and given.zone is None:
+        raise GraphFormatError(
+            f"{first_cell(rows)} is a moment with a zone, or counted in UTC\n"
+            "expected columns.time_zone: the days and hours of a release are those of one clock\n"
+            "name its zone (--time-zone Europe/Berlin, or UTC)"
+        )
+    if not zoned and given.zone is not None:
+        raise GraphFormatError(
+            f"{first_cell(rows)} has no zone, and columns.time_zone is {given.zone.key}\n"
+            "leave it out: times without a zone are taken as they are written"
+        )
+    if given.zone is None or given.window is None:
+        return seconds
+    first, last = (_seconds(day) for day in given.window)
+    # Others are outside of the window in every zone, and perhaps no moment of a calendar.
+    near = (seconds >= first - 2 * _DAY) & (seconds < last + 3 * _DAY)
+    moments, places = np.unique(seconds[near], return_inverse=True)
+    offsets = [_offset(moment, given.zone) for moment in moments.tolist()]
+    wall = seconds.copy()
+    wall[near] += np.array(offsets, dtype=np.int64)[places]
+    return wall
+
+
+def _offset(moment: int, zone: ZoneInfo) -> int:
+    """Return the seconds by which a clock is ahead of UTC."""
+    offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
+    return int((offset or timedelta()).total_seconds())
+
+
+def _seconds(stamp: datetime) -> int:
+    """Return the seconds of a clock since the beginning of 1970, rounded down."""
+    return (stamp - _EPOCH) // timedelta(seconds=1)
+
+
+def _shown(cell: object) -> str:
+    return repr(str(cell)[:40])

@@ -41,8 +41,6 @@ def pair_stubs(
     classes: NDArray[np.int64],
     links: NDArray[np.int64],
     rng: np.random.Generator,
-    *,
-    two_sided: bool = False,
 ) -> NDArray[np.int64]:
     """Pair stubs at random, with links between classes as near to wanted ones as can be.
 
@@ -51,18 +49,16 @@ def pair_stubs(
         classes: Class of each stub, shape ``(S,)``.
         links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
         rng: Source of the draw.
-        two_sided: Whether classes of the first half are linked to those of the second half only,
-            which have as many stubs in all.
 
     Returns:
         Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
     """
-    if len(stubs) >= MANY_STUBS and not two_sided:
+    if len(stubs) >= MANY_STUBS:
         return pair_in_cells(stubs, classes, links, rng)
     order = rng.permutation(len(stubs))
     stubs, classes = stubs[order], classes[order]
     totals = np.bincount(classes, minlength=len(links))
-    shares = np.cumsum(stub_mixing(links, totals, two_sided=two_sided), axis=1)
+    shares = np.cumsum(stub_mixing(links, totals), axis=1)
     shares += np.r_[0.0, np.cumsum(shares[:-1, -1])][:, None]
     starts, stops = np.r_[0.0, shares[:-1, -1]], shares[:, -1]
     # One search for all; results beyond the last class or before the first are rounding errors.
@@ -79,15 +75,12 @@ def pair_stubs(
     same = cell // len(links) == cell % len(links)
     side, rank = np.where(same, rank % 2 == 1, side), np.where(same, rank // 2, rank)
     order = np.lexsort((side, rank, cell))
-    stubs, side, key = stubs[order], side[order], (cell * len(cell) + rank)[order]
+    stubs, key = stubs[order], (cell * len(cell) + rank)[order]
     opens = np.flatnonzero(key[1:] == key[:-1])
     pairs = np.stack([stubs[opens], stubs[opens + 1]], axis=1)
     single = np.ones(len(stubs), dtype=bool)
     single[opens] = single[opens + 1] = False
     rest = rng.permutation(np.flatnonzero(single))
-    if two_sided:
-        halves = rest[side[rest]], rest[~side[rest]]
-        rest = np.stack([half[: len(rest) // 2] for half in halves], axis=1).ravel()
     return np.concatenate([pairs, stubs[rest[: len(rest) // 2 * 2]].reshape(-1, 2)])
 
 
@@ -245,8 +238,6 @@ def link_pairs(
     edges: NDArray[np.int64],
     num_nodes: int,
     rng: np.random.Generator,
-    *,
-    two_sided: bool = False,
 ) -> NDArray[np.int64]:
     """Link pairs of stubs, without loops and without edges that exist.
 
@@ -258,7 +249,6 @@ def link_pairs(
         edges: Edges that exist, shape ``(M, 2)``, rows ``i < j``; they stay.
         num_nodes: Number of nodes N.
         rng: Source of the draw.
-        two_sided: Whether edges link the first nodes to the last ones only, as all pairs do.
 
     Returns:
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
@@ -273,7 +263,7 @@ def link_pairs(
     lacking = np.stack([low[~fits], high[~fits]], axis=1)
     del low, high  # memory
     others: list[list[int]] = []
-    present = _Present(np.concatenate([keys[fits], fixed]))
+    present = PresentNumbers(np.concatenate([keys[fits], fixed]))
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
     for a, b in lacking.tolist():
@@ -281,12 +271,13 @@ def link_pairs(
             place = draw.randrange(len(added) + len(others))
             is_first = place < len(added)
             i, j = added[place].tolist() if is_first else others[place - len(added)]
-            # Of a two-sided edge, the larger end is on the side of b.
-            c, d = (j, i) if two_sided else draw.sample([i, j], 2)
+            c, d = draw.sample([i, j], 2)
             first, second = sorted((a, c)), sorted((b, d))
             new = {p * num_nodes + q for p, q in (first, second) if p != q}
             if len(new) == 2 and not any(key in present for key in new):
-                present.replace(i * num_nodes + j, new)
+                present.remove(i * num_nodes + j)
+                for key in new:
+                    present.add(key)
                 if is_first:
                     added[place] = first
                 else:
@@ -296,7 +287,7 @@ def link_pairs(
     return np.concatenate([added, np.array(others, dtype=np.int64).reshape(-1, 2)])
 
 
-class _Present:
+class PresentNumbers:
     """A set of many numbers of which few change: an array takes a tenth of a set's memory."""
 
     def __init__(self, numbers: NDArray[np.int64]) -> None:
@@ -305,16 +296,20 @@ class _Present:
         self._added: set[int] = set()
 
     def __contains__(self, number: int) -> bool:
+        """Return whether a number is in the set."""
         if number in self._added:
             return True
         place = int(self._first.searchsorted(number))
         is_first = place < len(self._first) and int(self._first[place]) == number
         return is_first and number not in self._removed
 
-    def replace(self, number: int, new: set[int]) -> None:
-        """Remove a number of the set, and add others."""
+    def add(self, number: int) -> None:
+        """Add a number that is not in the set."""
+        self._added.add(number)
+
+    def remove(self, number: int) -> None:
+        """Remove a number of the set."""
         if number in self._added:
             self._added.remove(number)
         else:
             self._removed.add(number)
-        self._added |= new

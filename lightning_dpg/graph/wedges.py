@@ -9,8 +9,14 @@ from lightning_dpg.graph.sorted_numbers import are_among
 
 _ARMS = 2**22  # arms whose wedges are found at once; a center may have more
 _MOST_BLOCKS = 16  # each one looks at all edges
+_DEGREE_PER_SLOT = 4
 _LOWER = np.uint64(2**32 - 1)
 _NONE = np.uint64(2**64 - 1)  # above any hash and node
+
+
+def wedge_slots(degrees: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Slots of nodes with released degrees of shape ``(N,)``: one for four, and one for two or three."""
+    return np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
 
 
 def count_wedges(
@@ -48,6 +54,27 @@ def count_wedges(
     chosen, size = closed[is_counted], int(classes.max()) + 1
     by_class = [np.bincount(classes[c], minlength=size) for c in (center, center[chosen])]
     return np.stack(by_class)
+
+
+def count_label_wedges(
+    edges: NDArray[np.int64], slots: NDArray[np.int64], labels: NDArray[np.int64], seed: int
+) -> NDArray[np.int64]:
+    """Count the wedges of :func:`count_wedges` whose ends have equal labels, and different ones.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``, rows ``i < j`` (private).
+        slots: Number of slots of each node, shape ``(N,)`` (public).
+        labels: Label of each node, shape ``(N,)`` (public).
+        seed: Seed of the hash (public).
+
+    Returns:
+        Numbers of wedges with equal and with different labels, shape ``(2,)`` (private).
+    """
+    hashing, counts = WedgeHash(slots, seed), np.zeros(2, dtype=np.int64)
+    for arms in _arms(edges, slots):
+        one, other = np.divmod(_wedges_of(arms, hashing, slots)[2], len(slots))
+        counts += np.bincount(labels[one] != labels[other], minlength=2)
+    return counts
 
 
 def _arms(

@@ -41,7 +41,7 @@ class BlockSampler(LabelSampler):
     4. Releases the edges within and between groups with discrete Laplace noise, and takes off the
        false ones that the guard adds in expectation. Shrinks the rates within groups, and those
        between them, to their means by the share of noise.
-    5. Gives each node half-edges of its degree and links them by these counts, as :class:`PrivGraph`.
+    5. Draws graphs with these degrees and edges between groups, as :class:`PrivGraph`.
 
     A node of :class:`PrivGraph` sees its neighbors of earlier turns only. Here each node is drawn
     again and again, with all neighbors, and each edge is paid for once.

@@ -11,11 +11,11 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.graph.block_rates import expected_links, fewer_degrees, true_links
-from lightning_dpg.graph.communities import untangle
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.label_blocks import GroupedLabels
+from lightning_dpg.graph.linked_classes import draw_links
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import count_links, stub_mixing
 from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -171,14 +171,12 @@ class LabelSampler(OneShotSynthesizer):
         self.links = torch.from_numpy(counts)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Link half-edges of the released degrees at random, by the edge counts of groups."""
+        """Draw edges with the released degrees and edge counts of groups, see :func:`draw_links`."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        classes, size = self.communities.cpu().numpy(), len(self.degrees)
-        stubs = np.repeat(np.arange(size), self.degrees.cpu().numpy())
-        pairs = pair_stubs(stubs, classes[stubs], self.links.cpu().numpy(), rng)
-        pairs = untangle(pairs, classes, rng)
-        none = np.empty((0, 2), dtype=np.int64)
-        return self.space.from_ends(torch.from_numpy(link_pairs(pairs, none, size, rng)))
+        degrees, classes, links = (
+            released.cpu().numpy() for released in (self.degrees, self.communities, self.links)
+        )
+        return self.space.from_ends(torch.from_numpy(draw_links(degrees, classes, links, rng)))
 
     def score(self, pairs: Tensor) -> Tensor:
         """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``.

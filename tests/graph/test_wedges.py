@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightning_dpg.graph import wedges
-from lightning_dpg.graph.wedges import WedgeHash, count_wedges
-from lightning_dpg.privacy.sensitivity import wedge_sensitivity
+from lightning_dpg.graph.wedges import (
+    WedgeHash,
+    count_label_wedges,
+    count_wedges,
+    wedge_slots,
+)
+from lightning_dpg.privacy.sensitivity import label_wedge_sensitivity, wedge_sensitivity
 
 
 def edges_of(graph):
@@ -18,25 +23,63 @@ def edges_of(graph):
     return np.array(edges, dtype=np.int64).reshape(-1, 2)
 
 
-def largest_change(num_nodes, slots, classes, cap, seed):
-    """Largest L1 change over all graphs and all flips of an edge."""
+def largest_change(num_nodes, count):
+    """Largest L1 change of counts over all graphs and all flips of an edge."""
     pairs = np.array(list(itertools.combinations(range(num_nodes), 2)))
     bits = np.arange(len(pairs))
-    counts = np.stack(
-        [
-            count_wedges(pairs[(graph >> bits) & 1 == 1], slots, classes, cap, seed)
-            for graph in range(2 ** len(pairs))
-        ]
-    )
+    counts = np.stack([count(pairs[(g >> bits) & 1 == 1]).ravel() for g in range(2 ** len(pairs))])
     graphs = np.arange(len(counts))
-    return max(np.abs(counts - counts[graphs ^ (1 << bit)]).sum(axis=(1, 2)).max() for bit in bits)
+    return max(np.abs(counts - counts[graphs ^ (1 << bit)]).sum(axis=1).max() for bit in bits)
 
 
 @pytest.mark.parametrize("cap", [1, 2])
 @pytest.mark.parametrize(("slots", "seed"), [([1] * 5, 0), ([2] * 5, 1), ([1, 3, 2, 0, 1], 2)])
 def test_sensitivity_over_all_graphs_of_five_nodes(slots, cap, seed):
-    change = largest_change(5, np.array(slots), np.arange(5), cap, seed)
+    change = largest_change(
+        5, lambda edges: count_wedges(edges, np.array(slots), np.arange(5), cap, seed)
+    )
     assert 3 <= change <= wedge_sensitivity(cap)
+
+
+@pytest.mark.parametrize(
+    ("labels", "slots", "seed", "attained"),
+    [
+        ([0, 1, 0, 1, 0], [1] * 5, 3, 4),
+        ([0, 1, 0, 1, 1], [2] * 5, 1, 2),
+        ([0, 0, 1, 1, 2], [1, 3, 2, 0, 1], 2, 2),
+        ([0, 1, 1, 0, 0, 1], [1] * 6, 0, 4),
+    ],
+)
+def test_sensitivity_of_label_wedges_over_all_graphs(labels, slots, seed, attained):
+    labels, slots = np.array(labels), np.array(slots)
+    change = largest_change(
+        len(labels), lambda edges: count_label_wedges(edges, slots, labels, seed)
+    )
+    assert attained <= change <= label_wedge_sensitivity()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_label_wedges_are_the_chosen_wedges_by_the_labels_of_their_ends(seed, monkeypatch):
+    graph = nx.gnp_random_graph(40, 0.3, seed=seed)
+    edges, labels = edges_of(graph), np.random.default_rng(seed).integers(0, 3, 40)
+    slots = wedge_slots(np.bincount(edges.ravel(), minlength=40))
+    hashing, ends = WedgeHash(slots, seed), {}
+    for center in graph:
+        others = np.array(sorted(graph[center]))
+        bins, hashes = hashing.bins(np.full(len(others), center), others)
+        for place in np.lexsort((others, hashes)):
+            ends.setdefault(bins[place], others[place])
+    pairs = [(ends[b], ends[b + 1]) for b in ends if b % 2 == 0 and b + 1 in ends]
+    equal = sum(labels[i] == labels[j] for i, j in pairs)
+    found = count_label_wedges(edges, slots, labels, seed)
+    assert found.tolist() == [equal, len(pairs) - equal] and equal > 20
+    assert found.sum() == count_wedges(edges, slots, labels, 1, seed)[0].sum()
+    monkeypatch.setattr(wedges, "_ARMS", 50)  # in many blocks
+    assert count_label_wedges(edges, slots, labels, seed).tolist() == found.tolist()
+
+
+def test_slots_are_one_for_four_neighbors():
+    assert wedge_slots(np.array([0, 1, 2, 3, 4, 5, 8, 9])).tolist() == [0, 0, 1, 1, 1, 2, 2, 3]
 
 
 def test_sensitivity_over_random_graphs_with_many_closures():

@@ -15,6 +15,7 @@ from lightning_dpg.graph import label_blocks
 from lightning_dpg.graph.block_rates import fewer_degrees, true_links
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.label_blocks import GroupedLabels, independent_blocks
+from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods import BlockSampler
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.guard import flip_rate, guard_epsilon, guarded
@@ -350,6 +351,17 @@ def test_planted_groups_are_found(guard):
     assert float(within.double().mean()) > 0.85
     scores = method.score(torch.tensor([[0, 1], [0, 100]]))
     assert scores[0] > scores[1]
+
+
+def test_drawn_links_between_groups_are_the_released_ones():
+    graph = from_networkx(nx.planted_partition_graph(3, 80, 0.3, 0.03, seed=0))
+    method = fitted(graph, 4.0, num_communities=3, sweeps=20)
+    drawn = method.sample(torch.Generator().manual_seed(0))
+    assert torch.equal(torch.bincount(drawn.edge_index[0], minlength=240), method.degrees)
+    released = method.links.numpy()
+    found = count_links(method.communities.numpy(), undirected_edges(drawn).numpy())
+    change = np.abs(np.tril(found - released, -1))
+    assert released[1, 0] > 50 and change.max() <= 1  # where the rest of a group is odd
 
 
 def test_groups_order_pairs_of_released_degree_zero():

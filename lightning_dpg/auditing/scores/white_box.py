@@ -111,6 +111,12 @@ def _community_links(observation: Observation) -> Tensor:
     return links_score(observation.noisy, classes, observation.pairs, observation.known_graph, rate)
 
 
+def _community_wedges(observation: Observation) -> Tensor:
+    entry, count = observation.entry, observation.method.wedges_by_labels
+    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
+    return counts_score(observation.noisy, count, observation.pairs, observation.known_graph, rate)
+
+
 def _wedges(observation: Observation) -> Tensor:
     entry, degrees = observation.entry, observation.method.degrees.cpu().numpy()
     counts, _ = wedge_counter(degrees, entry.scale)
@@ -377,6 +383,7 @@ _SCORES = {
     "column_mixing": mixing_score,
     "communities": _communities,
     "community_links": _community_links,
+    "community_wedges": _community_wedges,
     "block_labels": _block_labels,
     "dendrogram": _dendrogram,
     "branch_edges": _branch_edges,

@@ -14,6 +14,7 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
+from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
@@ -28,7 +29,6 @@ WedgeCounts = Callable[[GraphStatisticsSource], NDArray[np.int64]]
 _PUBLIC_SEED = 0
 # Tuned on synthetic graphs: lattices, geometric, preferential-attachment and block graphs.
 _CLOSURES_PER_EDGE = 2
-_DEGREE_PER_SLOT = 4
 _SLOTS_PER_NOISE = 10
 _FITTING_STEPS = 8
 # Of these steps, how many may loosen the order of the nodes, by how much (of the logarithm of their
@@ -255,7 +255,7 @@ def wedge_counter(
         Function from the counts of a graph to wedges and closed wedges of each group, shape ``(2,
         G)``, and the group of each class of degrees.
     """
-    slots = np.where(degrees > 1, -(-degrees // _DEGREE_PER_SLOT), 0)
+    slots = wedge_slots(degrees)
     classes = degree_classes(degrees)
     sizes = np.bincount(classes, slots).astype(np.float64)
     groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)

@@ -74,7 +74,10 @@ from lightning_dpg.privacy.sensitivity.projected_degrees import (
     projected_histogram_sensitivity,
 )
 from lightning_dpg.privacy.sensitivity.reported_labels import reported_label_sensitivity
-from lightning_dpg.privacy.sensitivity.wedges import wedge_sensitivity
+from lightning_dpg.privacy.sensitivity.wedges import (
+    label_wedge_sensitivity,
+    wedge_sensitivity,
+)
 
 __all__ = [
     "aggregation_sensitivity",
@@ -93,6 +96,7 @@ __all__ = [
     "event_count_sensitivity",
     "joint_degree_sensitivity",
     "label_utility_sensitivity",
+    "label_wedge_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
     "mixing_edge_sensitivity",

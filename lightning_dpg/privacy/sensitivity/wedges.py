@@ -1,4 +1,4 @@
-"""Sensitivity of counts of wedges and closed wedges."""
+"""Sensitivity of counts of wedges, closed wedges, and wedges by the labels of their ends."""
 
 
 def wedge_sensitivity(closures_per_edge: int) -> int:
@@ -28,3 +28,20 @@ def wedge_sensitivity(closures_per_edge: int) -> int:
         6 + t.
     """
     return 6 + closures_per_edge
+
+
+def label_wedge_sensitivity() -> int:
+    """L1 sensitivity of wedges by equal or different labels of their ends, ``count_label_wedges``: 4.
+
+    Each slot of a node holds one wedge or none, a function of the node's own neighbors in its two
+    bins. Slots, bins and labels are public or functions of earlier releases. Add the edge {u, v};
+    removing it takes this back. Then v becomes a neighbor of u, in one bin of u, hence in one slot of u.
+    Either a wedge comes where none was, which adds 1 to one of both numbers. Or the wedge gets another
+    end: it stays in its number, or leaves it for the other one, which changes both by 1. So at most 2.
+    Likewise u becomes a neighbor of v: at most 2. The slots of all other nodes stay as they are, since
+    it does not matter whether the ends of a wedge are linked.
+
+    Returns:
+        4.
+    """
+    return 4

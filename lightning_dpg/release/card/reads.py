@@ -14,8 +14,8 @@ from lightning_dpg.release.card.sentences import say, sentences
 _PROOFS = (sensitivity, matrix_products, subgraph_counts, multi_bit, piecewise)
 _INTEGER_NOISE = re.compile(
     "num_edges(_per_graph)?|edge_counts|(ordered_)?degrees|degree_mixing|wedges|largest_degrees|"
-    "branch_edges|community_links|walks_[0-9]+|graphlets_[0-9]+|row_tables|column_mixing(_rows)?|"
-    "amounts|amount_sums|strengths|pair_numbers|days|hours|gaps|new_pairs"
+    "branch_edges|community_(links|wedges)|walks_[0-9]+|graphlets_[0-9]+|row_tables|"
+    "column_mixing(_rows)?|amounts|amount_sums|strengths|pair_numbers|days|hours|gaps|new_pairs"
 )
 """Keys of numbers with discrete Laplace noise of the rate epsilon / sensitivity."""
 _NORMAL_NOISE = re.compile("degrees|branch_edges|neighbor_sums_[0-9]+")

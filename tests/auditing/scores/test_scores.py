@@ -14,6 +14,7 @@ from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from lightning_dpg.privacy.sensitivity import label_wedge_sensitivity
 from tests.scoring import scored
 from tests.training import release_edges
 
@@ -90,6 +91,27 @@ def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
     assert score(1) == pytest.approx(math.log((1 - with_edge) / 0.5))
     first = torch.tensor([[0, 1]])  # nodes that choose nothing
     assert float(scored(method, "communities", torch.tensor([0, 1, 0]), first, nothing)) == 0
+
+
+def test_wedges_weigh_as_their_likelihood_ratio():
+    """Node 3 has the neighbors 0, 1, 2 and one slot or two; a canary at it changes their wedges."""
+    method, rate = PrivGraph(6), 0.9
+    method.ledger.budget = Budget(20.0, 0.0)
+    method.ledger.spend(
+        LedgerEntry.proved("community_wedges", "w", Pure(4 * rate), label_wedge_sensitivity)
+    )
+    method.degrees, method.communities = torch.tensor([2, 2, 2, 5, 2, 2]), torch.arange(6) % 2
+    known, noisy = torch.tensor([[0, 3], [1, 3], [2, 3], [4, 5]]), torch.tensor([2, 0])
+    without, changed = method.wedges_by_labels(known.numpy()), 0
+    for pair in ([3, 4], [3, 5], [0, 1], [0, 4]):
+        given = method.wedges_by_labels(torch.cat([known, torch.tensor([pair])]).numpy())
+        away = [int(abs(noisy.numpy() - counts).sum()) for counts in (without, given)]
+        found = scored(
+            method, "community_wedges", noisy, torch.tensor([pair]), make_graph(known, 6)
+        )
+        assert float(found) == pytest.approx(rate * (away[0] - away[1]))
+        changed += (without != given).any()
+    assert changed
 
 
 def test_clipped_gradients_add_up_to_the_ghost_sum():

@@ -106,11 +106,11 @@ LEDGERS = {
         ("wedges by equal or different communities of their ends", "pure", 4, 0.05, 1),
     ],
     "block_sampler": [
-        ("number of edges", "pure", 1, 0.0375, 1),
+        ("number of edges", "pure", 1, 0.06, 1),
         ("ordered degrees", "pure", 2, 0.075, 1),
         ("degree of each node", "pure", 2, 0.165, 1),
         ("labels of nodes", "pure", 1, 0.64, 1),
-        ("edges within and between communities", "pure", 1, 0.0375, 1),
+        ("edges within and between communities", "pure", 1, 0.06, 1),
     ],
     # At most 13 edges of a node; degrees are not released.
     "block_sampler_node": [

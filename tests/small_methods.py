@@ -43,7 +43,7 @@ SHORT = SIZES | {
     "max_degree": 8,
 }
 
-# Configurations: the nine rows of docs/choosing.md, baselines, and one of each other kind. The
+# Configurations: the ten rows of docs/choosing.md, baselines, and one of each other kind. The
 # contracts of the methods fit every class.
 RECOMMENDED = {
     "attribute_encoder",

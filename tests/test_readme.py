@@ -77,7 +77,7 @@ def names_and_configurations():
     """Cells of methods and of configurations, of each table that has both."""
     every = [(row[0], row[-1]) for row in rows(CHOOSING, "All methods")]
     chosen = [(row[1], row[2]) for row in rows(README, "Which method?")]
-    return every + chosen + [(row[1], row[2]) for row in rows(CHOOSING, "In nine rows")]
+    return every + chosen + [(row[1], row[2]) for row in rows(CHOOSING, "In ten rows")]
 
 
 def options():

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
 from functools import partial
-from multiprocessing import Pipe
+from multiprocessing import Pipe, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
@@ -151,6 +151,8 @@ def _output_to(file: IO[bytes]) -> Iterator[None]:
 def _block_ctrl_c() -> None:
     """Keep Ctrl-C from this thread and from the processes that it starts."""
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        # Its start, which the first process would need, takes the block away again in Python 3.11.
+        resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 
 

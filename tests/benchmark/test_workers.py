@@ -126,6 +126,22 @@ def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
 
 
 @needs_proc
+def test_ctrl_c_reaches_no_process_of_an_executor():
+    """Nor the first one, which a new interpreter starts together with a tracker of resources."""
+    script = """
+import signal
+from lightning_dpg.benchmark.workers import SeparateProcesses
+executor = SeparateProcesses(1)
+blocked = executor.submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result()
+print(signal.SIGINT in blocked)
+executor.shutdown()
+"""
+    command = [sys.executable, "-c", script]
+    run = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert run.stdout == "True\n", run.stderr
+
+
+@needs_proc
 def test_workers_end_with_a_parent_that_was_killed():
     with subprocess.Popen(
         [sys.executable, "-c", LONG], cwd=ROOT, stdout=subprocess.PIPE, process_group=0

@@ -9,7 +9,6 @@ import argparse
 import gzip
 import math
 import os
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 import lightning_dpg as dpg
-from benchmarks.scores_file import ScoresFile
+from benchmarks.scores_file import ScoresFile, mean_cells
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.drawn_rows import rows_of
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -251,8 +250,4 @@ def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
         values[*place, line["score"]][line["seed"]] = float(line["value"])
         if not is_real:
             values[*place, "seconds"][line["seed"]] = float(line["seconds"])
-    for place, by_seed in values.items():
-        found = [*by_seed.values()]
-        deviation = f"{statistics.stdev(found):.3f}" if len(found) > 1 else ""
-        seeds = " ".join(sorted(by_seed, key=int))
-        yield [*place, f"{statistics.fmean(found):.3f}", deviation, len(found), seeds, ""]
+    yield from mean_cells(values)

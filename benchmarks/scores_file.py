@@ -3,7 +3,7 @@
 import csv
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,23 @@ class ScoresFile:
         with self._cells.open("w", newline="", encoding="utf-8") as stream:
             csv.writer(stream, lineterminator="\n").writerows([CELLS, *cells])
         print(self._cells.read_text(encoding="utf-8"))
+
+
+def mean_cells(
+    values: Mapping[tuple[str, str, str], Mapping[str, float]],
+) -> Iterator[list[Any]]:
+    """Yield the mean and the standard deviation of each place; a place without a number has none.
+
+    Args:
+        values: Value of each seed, by table, row and column.
+    """
+    for place, by_seed in values.items():
+        found = [value for value in by_seed.values() if math.isfinite(value)]
+        if not found:
+            continue
+        deviation = f"{statistics.stdev(found):.3f}" if len(found) > 1 else ""
+        seeds = " ".join(sorted(by_seed, key=int))
+        yield [*place, f"{statistics.fmean(found):.3f}", deviation, len(found), seeds, ""]
 
 
 def mean_of(values: Sequence[float]) -> tuple[str, str]:

@@ -6,9 +6,7 @@ the deviation of each row to ``measured/cells.csv``. Noise comes from the operat
 """
 
 import argparse
-import math
 import os
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 import lightning_dpg as dpg
-from benchmarks.scores_file import ScoresFile
+from benchmarks.scores_file import ScoresFile, mean_cells
 from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import (
@@ -314,10 +312,4 @@ def cells(scores: Sequence[dict[str, str]]) -> Iterator[list[Any]]:
         place = line["data"], f"{line['row']} at {line['epsilon']}"
         values[*place, line["score"]][line["seed"]] = float(line["value"])
         values[*place, "seconds"][line["seed"]] = float(line["seconds"])
-    for place, by_seed in values.items():
-        found = [value for value in by_seed.values() if math.isfinite(value)]
-        if not found:
-            continue
-        deviation = f"{statistics.stdev(found):.3f}" if len(found) > 1 else ""
-        seeds = " ".join(sorted(by_seed, key=int))
-        yield [*place, f"{statistics.fmean(found):.3f}", deviation, len(found), seeds, ""]
+    yield from mean_cells(values)

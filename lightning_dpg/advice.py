@@ -11,7 +11,16 @@ from typing import Literal, NamedTuple
 from lightning_dpg.errors import Refusal
 
 Goal = Literal[
-    "links", "communities", "shape", "degrees", "classes", "rows", "graphs", "labels", "clients"
+    "links",
+    "communities",
+    "shape",
+    "degrees",
+    "classes",
+    "rows",
+    "transfers",
+    "graphs",
+    "labels",
+    "clients",
 ]
 Kind = Literal["undirected", "directed", "bipartite", "set"]
 
@@ -22,6 +31,7 @@ GOALS: dict[Goal, str] = {
     "degrees": "for degrees",
     "classes": "for classes of nodes",
     "rows": "for private columns of nodes",
+    "transfers": "for amounts and times of transfers",
     "graphs": "for graphs of a set",
     "labels": "for labels of graphs",
     "clients": "for graphs of clients that trust nobody",
@@ -31,8 +41,8 @@ GOALS: dict[Goal, str] = {
 OF_SETS: frozenset[Goal] = frozenset({"graphs", "labels", "clients"})
 """Goals of a set of graphs; the others are goals of one graph."""
 
-OF_COLUMNS: frozenset[Goal] = frozenset({"classes", "rows"})
-"""Goals of one undirected graph whose nodes have columns."""
+OF_COLUMNS: frozenset[Goal] = frozenset({"classes", "rows", "transfers"})
+"""Goals of one graph whose nodes or edges have columns."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class Facts:
             fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
             data = "a set of graphs" if self.kind == "set" else "one graph"
             raise Refusal(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
-        if self.goal in OF_COLUMNS and self.kind != "undirected":
+        if self.goal in ("classes", "rows") and self.kind != "undirected":
             raise Refusal(
                 f"{self.goal} is a goal of undirected graphs, and this one is {self.kind}"
             )
@@ -217,6 +227,8 @@ def _without_degree(facts: Facts) -> Recommendation:
         return Recommendation("NeighborVotes", "it learns from attributes and from edges")
     if facts.goal == "rows":
         return Recommendation("Attributed", "columns and edges have a budget each")
+    if facts.goal == "transfers":
+        return Recommendation("Attributed", "it learns amounts and times beside the edges")
     if facts.goal == "graphs" and facts.epsilon >= _SET_EPSILON:
         return Recommendation("PooledSet", "it learns more than sizes, of 100 graphs and more")
     if facts.goal == "graphs":

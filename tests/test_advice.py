@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import networkx as nx
+import pandas as pd
 import pytest
 import torch
 import yaml
@@ -67,6 +68,10 @@ def data_of(kind, has_attributes, goal="links"):
         }.get(goal, {"policy": {"side": "drop"}})
         has_columns = has_attributes or goal in OF_COLUMNS
         given = {"nodes": Nodes(attributes="from_graph", **columns)} if has_columns else {}
+        if goal == "transfers":
+            rows = [(a, b, a + b) for a, b in graph.edges]
+            graph = pd.DataFrame(rows, columns=["source", "target", "euro"])
+            given = {"columns": {"weight": "euro", "weight_max": 20}}
         data = EdgeListDataModule(graph, kind=kind, **given)
     data.setup("fit")
     return data
@@ -248,7 +253,7 @@ def test_list_names_a_configuration_of_each_recommended_method(capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("recommended, by goal")
-    for line, (goal, words) in zip(lines[1:10], GOALS.items(), strict=True):
+    for line, (goal, words) in zip(lines[1 : 1 + len(GOALS)], GOALS.items(), strict=True):
         start, _, names = line.partition(": ")
         assert start == f"  {words}"
         for case, name in zip(choices(goal), names.split(", "), strict=True):

@@ -38,6 +38,8 @@ _FORMS: dict[str, Form] = {
     "GraphSetDataModule": "set",
 }
 """Form of the data of the data modules that read no graph into memory."""
+_PRIVATE = "data.nodes.private_columns"
+_OF_COLUMNS = ("data.columns.", _PRIVATE, "data.nodes.domains")
 _MANY_NODES = 10**9
 _RANKS = ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
 """Variables in which launchers number the processes of a run."""
@@ -147,7 +149,7 @@ def fit(
         epsilon: Budget.
         method: Configuration or class of a method; by default the recommended one, see ``list``.
         goal: Purpose of the release, for the choice of a method; by default ``shape``, for a set
-            ``graphs``.
+            ``graphs``, with a column of amounts or times ``transfers``.
         delta: Budget; by default that of the configuration, 0 for a pure method.
         out: New or empty folder of the run; by default ``runs/METHOD/version_K``.
         reading: See :class:`lightning_dpg.running.source.Reading`.
@@ -183,6 +185,8 @@ def fit(
         method, reason = _recommended(facts)
         notes = [reason, "another one: --method NAME, or --goal GOAL"]
     chosen = [] if method is None else _method_words(method)
+    if file is not None:
+        chosen += _without_columns(chosen, given)
     options = {
         "epsilon": epsilon,
         "delta": delta,
@@ -275,7 +279,7 @@ def _facts(
     """Collect the public facts by which a method is chosen; nodes are counted if it depends on them."""
     is_set = form == "set"
     facts = Facts(
-        goal or ("graphs" if is_set else "shape"),
+        goal or _default_goal(reading, is_set),
         epsilon,
         kind="set" if is_set else reading.kind or "undirected",
         allows_delta=bool(delta),
@@ -288,6 +292,12 @@ def _facts(
     from lightning_dpg.running.read import data_of
 
     return replace(facts, num_nodes=data_of(file, reading.given(), form).num_nodes)
+
+
+def _default_goal(reading: Reading, is_set: bool) -> Goal:
+    if is_set:
+        return "graphs"
+    return "shape" if reading.weight is None and reading.time is None else "transfers"
 
 
 def _recommended(facts: Facts) -> tuple[str, str]:
@@ -313,6 +323,21 @@ def _method_words(method: str) -> list[str]:
         return [f"--config={find_config(configuration)}"]
     except CommandError as error:
         raise CommandError(str(error).replace("--config", "--method")) from error
+
+
+def _without_columns(chosen: Sequence[str], given: Iterable[Setting]) -> list[str]:
+    """Unset the columns that a configuration names for its own data, where other data take their place.
+
+    Args:
+        chosen: Words that name the configuration.
+        given: Settings of the user, which stay.
+    """
+    asked = {f"{each.section}.{each.name}" for each in given}
+    named = [f"{each.section}.{each.name}" for each in named_settings(chosen)]
+    columns = [name for name in named if name.startswith(_OF_COLUMNS)]
+    if _PRIVATE in columns and _PRIVATE not in asked:
+        columns += ["data.nodes.attributes", "privacy.row_epsilon"]  # which are of these columns
+    return [f"--{name}=null" for name in columns if name not in asked]
 
 
 def _refuse_repeated(given: Sequence[Setting], added: Sequence[Setting]) -> None:

@@ -280,9 +280,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         """
         if "edges" not in vars(self):
             return self._table_graph
-        if self._stays_there():
+        if self._stays_there() and self.train_transfers is None:
             self.transfers = self.transfers or self._read_transfers()
-            self._learned = self._of_training()
+            self.train_transfers = self._of_training()
         return super().records
 
     def _read_transfers(self) -> Transfers | None:

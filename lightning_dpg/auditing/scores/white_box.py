@@ -41,6 +41,7 @@ from lightning_dpg.auditing.scores.reports import (
     scalar_reports_score,
 )
 from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
+from lightning_dpg.auditing.scores.transfers import COUNTS, transfer_score
 from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.auditing.scores.votes import vote_moment_score
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
@@ -381,6 +382,7 @@ _SCORES = {
     "largest_degrees": _largest_degrees,
     "joint_degrees": _joint_degrees,
     "column_mixing": mixing_score,
+    **dict.fromkeys(COUNTS, transfer_score),
     "communities": _communities,
     "community_links": _community_links,
     "community_wedges": _community_wedges,

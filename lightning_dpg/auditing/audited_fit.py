@@ -202,7 +202,7 @@ def audited_fit(
 
 def _choose(
     settings: Mapping[str, Any],
-    data: pl.LightningDataModule,
+    data: Any,
     canaries: int | None,
     generator: torch.Generator,
 ) -> tuple[CanarySites, Tensor]:

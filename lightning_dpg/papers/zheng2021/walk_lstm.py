@@ -303,7 +303,7 @@ def sample_categorical(logits: Tensor, generator: torch.Generator | None = None)
     batch, width = logits.shape
     weight = logits.sub_(logits.amax(-1, keepdim=True)).exp_()
     whole = width - width % BLOCK
-    sums = weight[:, :whole].unflatten(1, (-1, BLOCK)).sum(-1)
+    sums = weight[:, :whole].view(batch, -1, BLOCK).sum(-1)
     if whole < width:  # the last block is shorter; to fill it up would copy all weights
         sums = torch.cat([sums, weight[:, whole:].sum(-1, keepdim=True)], 1)
     block_cdf = sums.cumsum(-1)

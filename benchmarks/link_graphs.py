@@ -32,7 +32,7 @@ def uneven_blocks(num_nodes: int, degree: int) -> nx.Graph:
     weights = np.minimum((1 - rng.random(num_nodes)) ** (-1 / 1.5), math.sqrt(num_nodes) / 2)
     weights *= degree / weights.mean()
     num_edges = num_nodes * degree / 2
-    pairs = set()
+    pairs: set[tuple[int, int]] = set()
 
     def draw(nodes: np.ndarray, count: int) -> None:
         shares = weights[nodes] / weights[nodes].sum()

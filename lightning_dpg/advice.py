@@ -12,6 +12,7 @@ from lightning_dpg.errors import Refusal
 
 Goal = Literal[
     "links",
+    "links-beyond-degrees",
     "communities",
     "shape",
     "degrees",
@@ -26,6 +27,7 @@ Kind = Literal["undirected", "directed", "bipartite", "set"]
 
 GOALS: dict[Goal, str] = {
     "links": "for links",
+    "links-beyond-degrees": "for links beyond degrees",
     "communities": "for communities",
     "shape": "for the shape of a graph",
     "degrees": "for degrees",
@@ -37,6 +39,9 @@ GOALS: dict[Goal, str] = {
     "clients": "for graphs of clients that trust nobody",
 }
 """What a release is for, in words."""
+
+OF_LINKS: frozenset[Goal] = frozenset({"links", "links-beyond-degrees"})
+"""Goals whose methods rank pairs of nodes: among all pairs, and among pairs of equal degrees."""
 
 OF_SETS: frozenset[Goal] = frozenset({"graphs", "labels", "clients"})
 """Goals of a set of graphs; the others are goals of one graph."""
@@ -111,6 +116,11 @@ class Recommendation(NamedTuple):
     denoise: str = ""
     least_degree: float = 0.0
 
+    @property
+    def bound(self) -> str:
+        """Least mean degree, with two digits."""
+        return _rounded(self.least_degree)
+
     def __str__(self) -> str:
         """Return the name of the method with its setting."""
         return f"{self.method} with denoise: {self.denoise}" if self.denoise else self.method
@@ -137,7 +147,7 @@ def hint(facts: Facts) -> str:
     start = f"{GOALS[facts.goal]} at epsilon {facts.epsilon:g}{size} take"
     *above, last = cases(facts)
     if facts.mean_degree is None and above:
-        bounds = [f"{case} from a mean degree of {case.least_degree:.2g} on" for case in above]
+        bounds = [f"{case} from a mean degree of {case.bound} on" for case in above]
         return f"{start} {', '.join(bounds)}, {last} below"
     best = recommend(facts)
     degree = f" (mean degree {facts.mean_degree:.3g})" if facts.mean_degree is not None else ""
@@ -146,7 +156,7 @@ def hint(facts: Facts) -> str:
 
 def cases(facts: Facts) -> list[Recommendation]:
     """Return the recommendations by descending least mean degree; the last is for any degree."""
-    if facts.goal == "links":
+    if facts.goal in OF_LINKS:
         return _links(facts)
     return [_without_degree(facts)]
 
@@ -162,7 +172,9 @@ def choices(goal: Goal) -> list[Recommendation]:
         str(case): case
         for has_attributes in ((True,) if goal == "classes" else (True, False))
         for epsilon in (2 * _REPORTS_EPSILON, 0.1)
-        for case in cases(Facts(goal, epsilon, kind=kind, has_attributes=has_attributes))
+        for case in cases(
+            Facts(goal, epsilon, _REPORTS_NODES, kind=kind, has_attributes=has_attributes)
+        )
     }
     return list(named.values())
 
@@ -171,44 +183,102 @@ _ENCODER = Recommendation(
     "AttributeEncoder",
     "public attributes rank links at any epsilon, provided that linked nodes have similar ones",
 )
+_REPORTS = Recommendation(
+    "RandomizedResponse", "few reports are false, and their eigenvectors rank links", "spectral"
+)
 _PRIVGRAPH = Recommendation(
     "PrivGraph",
     "nodes of this degree choose their communities reliably, and these rank links",
 )
-_REPORTS = Recommendation(
-    "RandomizedResponse", "few reports are false, and their eigenvectors rank links", "spectral"
+_CHUNG_LU = Recommendation(
+    "ChungLu",
+    "where degrees vary, they rank all pairs better than noisy communities do; links beyond degrees are "
+    "another goal",
 )
-_CHUNG_LU = Recommendation("ChungLu", "degrees are all that such a budget keeps of links")
 
 # Bounds of the rule for links; docs/choosing.md names the graphs on which they were fixed.
 _PRIVGRAPH_SIGNAL = 30.0
+_REPORTS_SIGNAL: dict[Goal, float] = {"links": 2.5, "links-beyond-degrees": 2.0}
 _REPORTS_EPSILON = 5.0
 _REPORTS_NODES = 6000
 MAX_REPORTS = 50_000_000
 """Most false reports of randomized response that are expected to fit in memory."""
 MAX_REPORT_NODES = 100_000
 """Most nodes of which randomized response models all pairs, in blocks."""
+REPORTS_SHARE = 0.95
+"""Share of epsilon for the reports, as ``RandomizedResponse`` has it by default."""
 _ENCODER_KINDS = frozenset({"undirected", "directed", "bipartite"})
 _SET_EPSILON = 1.0
 
 
 def _links(facts: Facts) -> list[Recommendation]:
-    r"""Recommend methods for links.
+    r"""Recommend methods for links among all pairs of nodes, or among pairs of equal degrees.
 
-    A node of ``PrivGraph`` chooses its community by numbers of edges, which grow with the mean
-    degree d, under noise that falls as :math:`1 / \epsilon`: the choices are reliable from a
-    product :math:`d \epsilon` on. The noise of randomized response in an eigenvector is about
-    :math:`\sqrt{N} e^{-\epsilon / 2}`, which is the smaller one from an epsilon of 5 on at 6,000
-    nodes; a larger graph has as much noise at :math:`5 + \ln(N / 6000)`.
+    The mean degree d is compared with two noises; the leading eigenvalues of a graph grow with it:
+
+    * A node of ``PrivGraph`` chooses its community by numbers of edges, which grow with d, under noise
+      that falls as :math:`1 / \epsilon`: the choices are reliable from :math:`d = 30 / \epsilon` on.
+    * Eigenvectors of the reports of randomized response have the noise :func:`noise_of_reports`. From
+      about twice this noise on, they know more than the few communities of ``PrivGraph`` do.
+
+    Below both, degrees rank all pairs best. They do not rank pairs of equal degrees: there the method
+    of the smaller noise is taken. Reports rank all pairs better than degrees at any d if few of them are
+    false: from an epsilon of 5 on at 6,000 nodes, and of :math:`5 + \ln(N / 6000)` beyond, at which the
+    noise in an eigenvector is the same.
     """
     if facts.has_attributes and facts.allows_delta and facts.kind in _ENCODER_KINDS:
         return [_ENCODER]
-    holds_pairs = facts.kind == "undirected" and facts.num_nodes <= MAX_REPORT_NODES
+    choice_noise = _PRIVGRAPH_SIGNAL / facts.epsilon
+    report_noise = noise_of_reports(facts.num_nodes, facts.epsilon)
     larger = math.log(max(facts.num_nodes / _REPORTS_NODES, 1.0))
-    if holds_pairs and facts.epsilon >= _REPORTS_EPSILON + larger:
-        return [_REPORTS]
-    least_degree = _PRIVGRAPH_SIGNAL / facts.epsilon
-    return [_PRIVGRAPH._replace(least_degree=least_degree), _CHUNG_LU]
+    few_are_false = facts.epsilon >= _REPORTS_EPSILON + larger
+    if facts.goal == "links":
+        low, is_low = _REPORTS, few_are_false
+        below = [_PRIVGRAPH._replace(least_degree=choice_noise), _CHUNG_LU]
+    else:
+        is_low = report_noise <= choice_noise
+        start = "reports have less noise than communities at this size and budget, and rank links"
+        low = _REPORTS._replace(reason=_near_chance(start, report_noise / 2))
+        start = "communities rank links" if is_low else "communities have less noise than reports"
+        below = [_PRIVGRAPH._replace(reason=_near_chance(start, choice_noise / 2))]
+    if not _fit_reports(facts):
+        return below
+    if is_low:
+        return [low]
+    least_degree = _REPORTS_SIGNAL[facts.goal] * report_noise
+    clear = _REPORTS._replace(
+        reason="eigenvectors of a graph of this degree are clear of the noise of reports, and rank links",
+        least_degree=least_degree,
+    )
+    return [clear, *(case for case in below if case.least_degree < least_degree)]
+
+
+def _near_chance(reason: str, degree: float) -> str:
+    return f"{reason}; close to chance below a mean degree of {_rounded(degree)}"
+
+
+def noise_of_reports(num_nodes: int, epsilon: float) -> float:
+    r"""Return the noise of randomized response that an eigenvector of the graph has to exceed.
+
+    The unbiased estimate of an entry of the adjacency matrix has the standard deviation
+    :math:`e^{\epsilon / 2} / (e^\epsilon - 1)`, and an eigenvector of the matrix correlates with one of
+    the estimate only if its eigenvalue exceeds this number times :math:`\sqrt{N}`.
+
+    * Benaych-Georges and Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank
+      perturbations of large random matrices", 2011.
+
+    Args:
+        num_nodes: Number of nodes N (public).
+        epsilon: Epsilon of the reports; may be infinite.
+    """
+    return math.sqrt(num_nodes) / (2 * math.sinh(min(epsilon, 700.0) / 2))
+
+
+def _fit_reports(facts: Facts) -> bool:
+    """Return whether randomized response learns the graph, and its reports are expected to fit."""
+    if facts.kind != "undirected" or facts.num_nodes > MAX_REPORT_NODES:
+        return False
+    return false_reports(facts.num_nodes, REPORTS_SHARE * facts.epsilon) <= MAX_REPORTS
 
 
 def _without_degree(facts: Facts) -> Recommendation:
@@ -278,18 +348,18 @@ def excess_of_reports(num_nodes: int, epsilon: float, share: float) -> str | Non
     )
 
 
-def reports_line(facts: Facts, share: float = 0.95) -> str | None:
+def reports_line(facts: Facts, share: float = REPORTS_SHARE) -> str | None:
     """Say how many false reports ``RandomizedResponse`` has, and from which epsilon on they fit.
 
     Args:
         facts: Public facts.
-        share: Share of epsilon for the reports, as ``RandomizedResponse`` has it by default.
+        share: Share of epsilon for the reports.
 
     Returns:
         One line; None for small graphs, for other ones than undirected ones, and for other goals
         than links.
     """
-    is_for_links = facts.goal == "links" and facts.kind == "undirected"
+    is_for_links = facts.goal in OF_LINKS and facts.kind == "undirected"
     if not is_for_links or facts.num_nodes <= _REPORTS_NODES:
         return None
     start = "RandomizedResponse with denoise: spectral"
@@ -302,6 +372,10 @@ def reports_line(facts: Facts, share: float = 0.95) -> str | None:
         f"{start}: about {expected:,.0f} false reports at epsilon {facts.epsilon:g}; at most "
         f"{MAX_REPORTS:,} fit, {fits}"
     )
+
+
+def _rounded(degree: float) -> str:
+    return f"{degree:.2g}" if degree < 99.5 else f"{degree:.0f}"
 
 
 def _rounded_up(epsilon: float) -> float:

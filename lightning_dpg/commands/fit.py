@@ -286,7 +286,7 @@ def _facts(
         has_attributes=reading.attributes is not None,
     )
     large = replace(facts, num_nodes=_MANY_NODES)
-    if file is None or recommend(facts) == recommend(large):
+    if file is None or cases(facts) == cases(large):
         return facts
     # Start-up time: the graph is read before the choice of a method in this case only.
     from lightning_dpg.running.read import data_of
@@ -306,8 +306,7 @@ def _recommended(facts: Facts) -> tuple[str, str]:
     best = recommend(facts)
     name = configuration_of(best)
     others = "".join(
-        f"; from a mean degree of {case.least_degree:.2g} on {configuration_of(case)}"
-        for case in above
+        f"; from a mean degree of {case.bound} on {configuration_of(case)}" for case in above
     )
     return name, f"method {name}, {GOALS[facts.goal]}: {best.reason}{others}"
 

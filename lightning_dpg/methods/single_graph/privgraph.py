@@ -75,8 +75,9 @@ class PrivGraph(OneShotSynthesizer):
     :meth:`score` takes the released links as they are, since it ranks pairs by labels that may be wrong.
 
     When to use:
-        For the communities of a graph, and for links from a mean degree of 30 / epsilon on; from an
-        epsilon of 5 on compare it there with :class:`RandomizedResponse`. For triangles and clustering take
+        For the communities of a graph, for links from a mean degree of 30 / epsilon on, and for links
+        beyond degrees. For both, :class:`RandomizedResponse` is better at a larger epsilon, from 5 on
+        or earlier on dense graphs. For triangles and clustering take
         :class:`BTER`. On a sparse graph of many small communities compare it with :class:`PrivCom`
         and :class:`BTER` first. On a dense graph with few hubs that most nodes of a community share,
         such as pages of an encyclopedia, average clustering of its graphs is too high.

@@ -223,7 +223,9 @@ def checked(answers: Answers) -> Answers:
     """
     _check_data(answers.data)
     for each in (answers.nodes, answers.attributes):
-        is_of_table = _TABLE_AND_COLUMN.fullmatch(each) and not Path(each.partition("(")[0]).exists()
+        is_of_table = (
+            _TABLE_AND_COLUMN.fullmatch(each) and not Path(each.partition("(")[0]).exists()
+        )
         if not is_of_table:
             _check_file(each)
     if "/" in answers.table:

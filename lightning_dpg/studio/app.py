@@ -27,6 +27,7 @@ def application(door: Door, book: str | None = None) -> Flask:
     mute_known_warnings()
     app = Flask("lightning_dpg.studio", static_folder=None)
     app.config |= {"FORM": door.form, "BOOK": book}
+    app.url_map.merge_slashes = False
     guard(app, door)
     app.register_blueprint(steps.pages)
     app.register_blueprint(results.pages)
@@ -39,7 +40,9 @@ def application(door: Door, book: str | None = None) -> Flask:
 def _style() -> Response:
     """Style of the pages that the commands write, and what only the studio has."""
     shared = _STYLE.strip().removeprefix("<style>").removesuffix("</style>")
-    return Response(shared + (_HERE / "studio.css").read_text(encoding="utf-8"), mimetype="text/css")
+    return Response(
+        shared + (_HERE / "studio.css").read_text(encoding="utf-8"), mimetype="text/css"
+    )
 
 
 def _script() -> Response:

@@ -3,25 +3,24 @@
 All numbers come from functions of the core. One graph is kept in memory, that of the last page.
 """
 
-import csv
 import importlib.util
 import json
-import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
 from lightning_dpg import methods as shipped_methods
-from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, Goal, recommend
+from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, Goal, Kind, recommend
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.batches import number_of_steps
-from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.edge_columns import column_names, is_edge_list
+from lightning_dpg.preflight import check_data
 from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -77,7 +76,11 @@ def read(answers: Answers) -> Read:
         Refusal: If they cannot be read; the message is that of ``fit``.
     """
     section = answers.section()
-    files = [path for name in (answers.data, answers.nodes, answers.attributes) if (path := Path(name)).is_file()]
+    files = [
+        path
+        for name in (answers.data, answers.nodes, answers.attributes)
+        if (path := Path(name)).is_file()
+    ]
     state = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     key = json.dumps([section, state], default=str)
     with _LOCK:
@@ -85,12 +88,17 @@ def read(answers: Answers) -> Read:
             _last.clear()
             module = set_up(section)
             if isinstance(module, EdgeListDataModule):
-                parts = [*str(module.summary).split("; "), *module.notes]
-                found = Read(module, module.num_nodes, module.num_edges, parts)
+                found = Read(module, module.num_nodes, module.num_edges, _sentences(module))
             else:
                 found = Read(module, len(module.sizes), int(module.num_edges), ())
             _last[key] = found
         return _last[key]
+
+
+def _sentences(module: EdgeListDataModule) -> list[str]:
+    """Part the line about what was read, without the numbers that stand beside it."""
+    _, _, details = str(module.summary).partition(" (")
+    return [*details.replace("); ", "; ", 1).removesuffix(")").split("; "), *module.notes]
 
 
 def columns(answers: Answers) -> list[str]:
@@ -161,18 +169,17 @@ def recommended(answers: Answers, data: Read) -> tuple[str, str]:
         Refusal: If the goal does not fit the data.
     """
     if answers.secret == "person":
-        return _OF_PERSONS[0], "its noise hides all relations of one person"
+        return _OF_PERSON, "its noise hides all relations of one person"
     if answers.has_transfers:
         return "transfers", "it learns amounts and times beside the relations"
     if answers.has_private_columns and answers.goal != "classes":
         return "attributed", "columns and relations have a budget each"
-    kind = answers.direction if answers.direction in ("directed", "bipartite") else "undirected"
     best = recommend(
         Facts(
             _goal(answers, data),
             answers.epsilon,
             max(data.nodes, 2),
-            kind="set" if data.is_set else kind,  # type: ignore[arg-type]
+            kind="set" if data.is_set else _kind(answers),
             has_attributes=bool(answers.attributes),
         )
     )
@@ -196,8 +203,7 @@ def offers(answers: Answers, data: Read) -> list[Offer]:
         and row.configuration != best
         and row.relation in relations
         and row.tier in ("recommended", "baselines")
-        and (row.task in ("set of graphs", "features of graphs")) == data.is_set
-        and _kind(answers) in kinds_of(row.name)
+        and _reads(row.name, data)
     ]
     found = []
     for name in [best, *others]:
@@ -270,7 +276,9 @@ def planned(answers: Answers, data: Read) -> Planned:
         errors = []
         for entry in entries:
             error = expected_error(entry.to_dict()) or {}
-            errors.append((entry.name, error.get("mean_absolute_error"), error.get("half_width_95")))
+            errors.append(
+                (entry.name, error.get("mean_absolute_error"), error.get("half_width_95"))
+            )
         return Planned(budget, entries, errors)
 
 
@@ -298,21 +306,23 @@ def warnings(answers: Answers, data: Read, delta: float) -> list[str]:
     return found
 
 
-def _kind(answers: Answers) -> str:
-    return answers.direction if answers.direction in ("directed", "bipartite") else "undirected"
+def _kind(answers: Answers) -> Kind:
+    match answers.direction:
+        case "directed" | "bipartite" as kind:
+            return kind
+    return "undirected"
 
 
-def kinds_of(name: str) -> frozenset[str]:
-    """Return the kinds of graphs that a method reads.
+def _reads(name: str, data: Read) -> bool:
+    """Return whether a method reads such data."""
+    try:
+        check_data(getattr(shipped_methods, name), data.module)
+    except MisconfigurationException:
+        return False
+    return True
 
-    Args:
-        name: Name of its class.
-    """
-    kinds: frozenset[str] = getattr(shipped_methods, name).kinds
-    return kinds
 
-
-_OF_PERSONS = ("node_degrees",)
+_OF_PERSON = "node_degrees"
 
 
 def _goal(answers: Answers, data: Read) -> Goal:

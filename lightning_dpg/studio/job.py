@@ -36,6 +36,9 @@ STATES: Mapping[State, str] = {
 }
 
 
+_NONE = Answers()
+
+
 @dataclass(frozen=True)
 class Job:
     """One run of the studio.
@@ -51,7 +54,7 @@ class Job:
     """
 
     number: int
-    answers: Answers = Answers()
+    answers: Answers = _NONE
     folder: str = ""
     words: list[str] = field(default_factory=list)
     process: int = 0
@@ -134,6 +137,22 @@ class Job:
         write_private(STUDIO / f"{self.number}.json", json.dumps(asdict(self)))
         return self
 
+    def revise(self, answers: Answers) -> "Job":
+        """Return the run with other answers.
+
+        Raises:
+            CommandError: If it was started.
+        """
+        with _writing():
+            self._check_not_started()
+            return replace(self, answers=answers).save()
+
+    def _check_not_started(self) -> None:
+        if job(self.number).words:
+            raise CommandError(
+                f"run {self.number} was started: its answers stay\nmake a new run like it"
+            )
+
     def start(self, words: Sequence[str], plan: Sequence[tuple[str, int, str]], book: str) -> "Job":
         """Start the process, unless one works on the same data.
 
@@ -145,9 +164,8 @@ class Job:
         Raises:
             CommandError: If a run on these data is under way, or if this one was started already.
         """
-        with _locked(self) as lock:
-            if job(self.number).words:
-                raise CommandError(f"run {self.number} was started already")
+        with _locked(self) as lock, _writing():
+            self._check_not_started()
             with self.printed.open("w") as out, self.messages.open("w") as messages:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "lightning_dpg", *words, "--json"],
@@ -190,7 +208,7 @@ def job(number: int) -> Job:
     return Job(**values | {"answers": Answers(**values["answers"]), "plan": plan})
 
 
-def new_job(answers: Answers = Answers(), folder: str = "") -> Job:
+def new_job(answers: Answers = _NONE, folder: str = "") -> Job:
     """Make a run of a new number, whose folder is not there yet.
 
     Args:
@@ -209,6 +227,14 @@ def new_job(answers: Answers = Answers(), folder: str = "") -> Job:
         except FileExistsError:  # another tab has taken it
             pass
         number += 1
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Let one tab at a time read and write the answers of a run."""
+    with (own_folder() / "writing.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

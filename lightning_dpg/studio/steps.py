@@ -22,10 +22,26 @@ from lightning_dpg.studio.view import book, message, show
 
 pages = Blueprint("steps", __name__)
 
-_OF_DATA = (
-    "data table source target direction drop_missing nodes column numbers attributes weight weight_max "
-    "time time_window time_format policy domains secret"
-).split()
+_OF_DATA = [
+    "data",
+    "table",
+    "source",
+    "target",
+    "direction",
+    "drop_missing",
+    "nodes",
+    "column",
+    "numbers",
+    "attributes",
+    "weight",
+    "weight_max",
+    "time",
+    "time_window",
+    "time_format",
+    "policy",
+    "domains",
+    "secret",
+]
 _OF_BUDGET = ("epsilon", "row_epsilon", "delta", "dataset")
 _OF_METHOD = ("goal", "method", "settings")
 _STOPS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, MOST_EPSILON)
@@ -67,7 +83,7 @@ def meaning(number: int) -> Response:
         asked = answered(run.answers, request.args, _OF_BUDGET)
         return show("meaning", **_meaning(asked))
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("meaning", meaning=None, problem=message(error))
+        return show("refusal", problem=message(error))
 
 
 @pages.post("/runs/<int:number>/register")
@@ -84,8 +100,8 @@ def register(number: int) -> AnyResponse:
         rows = request.form.get("row_total", "")
         totals.register(run.answers, url, name, request.form.get("total", ""), rows)
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("budget", **_frame(run, "budget", _parts_of_budget), problem=message(error))
-    replace(run, answers=replace(run.answers, dataset=name)).save()
+        return show("budget", **_frame(run, "budget", _parts_of_budget, message(error)))
+    run.revise(replace(run.answers, dataset=name))
     return redirect(f"/runs/{number}/budget", 303)
 
 
@@ -103,13 +119,11 @@ def start(number: int) -> AnyResponse:
     try:
         answers = answered(found.answers, request.form, ["card"])
         found = replace(found, answers=_with_method(answers))
-        if not found.words:
-            found.save()
         plan = inquiry.planned(found.answers, inquiry.read(found.answers))
         reads = [(each.name, each.steps, each.relation.value) for each in plan.entries]
         found.start(found.answers.words(found.out), reads, totals.book_url(book()))
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("run", **_frame(found, "run", _parts_of_run), problem=message(error))
+        return show("run", **_frame(_job(number), "run", _parts_of_run, message(error)))
     return redirect(f"/runs/{number}/run", 303)
 
 
@@ -167,7 +181,11 @@ def progress_of(run: Job) -> Progress:
     Args:
         run: The run.
     """
-    journal, made, spent = run.out / JOURNAL, dict[tuple[str, str], int](), list[tuple[str, float]]()
+    journal, made, spent = (
+        run.out / JOURNAL,
+        dict[tuple[str, str], int](),
+        list[tuple[str, float]](),
+    )
     state = replay(journal) if run.plan and journal.is_file() else None
     if state is not None:
         with inquiry.one_at_a_time():
@@ -199,28 +217,37 @@ def _step(
 ) -> AnyResponse:
     """Show a step, or save its form and go on."""
     found = _job(number)
-    if found.words and request.method == "POST":
-        raise CommandError(f"run {number} was started: its answers stay\nmake a new run like it")
     problem = ""
     if request.method == "POST":
         try:
             sent = request.form.to_dict()
             if (server := sent.get("server", "")) and server != found.answers.data:
                 sent["data"] = server  # the address of a server stands in a field of its own
-            found = replace(found, answers=answered(found.answers, sent, names)).save()
-            checked = parts(found)
-            if request.form.get("go") == "next" and not checked.get("problem"):
+            found = found.revise(_answered(name, found.answers, sent, names))
+            shown = parts(found)
+            is_well = not (shown.get("problem") or shown.get("plan_problem"))
+            if request.form.get("go") == "next" and is_well:
                 return redirect(f"/runs/{number}/{following}", 303)
         except Exception as error:  # noqa: BLE001  faults of the program are raised again
             problem = message(error)
-    shown = _frame(found, name, parts)
-    shown["problem"] = problem or shown.get("problem", "")
-    return show(name, **shown)
+    return show(name, **_frame(found, name, parts, problem))
 
 
-def _frame(run: Job, name: str, parts: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
-    """Return what each step shows, and its own parts."""
-    return {
+def _answered(step: str, before: Answers, sent: dict[str, str], names: Any) -> Answers:
+    """Return the answers of a form, without a choice that others have made void."""
+    if step == "method" and sent.get("go") == "recommend":
+        sent["method"] = ""
+    if step == "method" and sent.get("method") != sent.pop("of", ""):
+        sent = {name: text for name, text in sent.items() if not name.startswith("settings.")}
+    after = answered(before, sent, names)
+    return replace(after, method="", settings={}) if step == "data" and after != before else after
+
+
+def _frame(
+    run: Job, name: str, parts: Callable[[Job], dict[str, Any]], problem: str = ""
+) -> dict[str, Any]:
+    """Return what each step shows, and its own parts; a problem stands above those of the parts."""
+    shown = {
         "run": run,
         "answers": run.answers,
         "step": name,
@@ -228,6 +255,7 @@ def _frame(run: Job, name: str, parts: Callable[[Job], dict[str, Any]]) -> dict[
         "states": STATES,
         **parts(run),
     }
+    return shown | ({"problem": problem} if problem else {})
 
 
 def _read(answers: Answers) -> tuple[inquiry.Read | None, str]:
@@ -273,17 +301,17 @@ def _meaning(answers: Answers) -> dict[str, Any]:
         chosen = _with_method(answers)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
         found = {
-            "answers": chosen,
+            "named": chosen.method,
             "meaning": inquiry.meanings(chosen, delta),
             "delta": delta,
             "warnings": inquiry.warnings(chosen, read, delta),
             "plan": None,
-            "problem": "",
+            "plan_problem": "",
         }
         try:
             found["plan"] = inquiry.planned(chosen, read)
         except Exception as error:  # noqa: BLE001  faults of the program are raised again
-            found["problem"] = message(error)
+            found["plan_problem"] = message(error)
     return found
 
 
@@ -292,7 +320,7 @@ def _parts_of_budget(run: Job) -> dict[str, Any]:
     parts: dict[str, Any] = {"stops": json.dumps(_STOPS), "book": url, "data_sets": []}
     try:
         parts["data_sets"] = totals.data_sets(url)
-        return parts | _meaning(run.answers) | {"answers": run.answers}
+        return parts | _meaning(run.answers)
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
         return parts | {"meaning": None, "problem": message(error)}
 

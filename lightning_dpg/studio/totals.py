@@ -1,7 +1,6 @@
 """The budget book of the studio: what the command ``budget`` says, as values for pages."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 

@@ -50,4 +50,4 @@ def studio(
             serve(application(door, book), door)
         except KeyboardInterrupt:
             pass
-    return Outcome(["the studio has ended; runs that were started go on"])
+    return Outcome(["the studio has ended; runs that were started go on"], {"port": door.port})

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg import methods as shipped_methods
@@ -263,7 +264,8 @@ def planned(answers: Answers, data: Read) -> Planned:
         MisconfigurationException: Likewise.
     """
     with _LOCK:
-        choice = _chosen(answers.method)
+        given_settings = {name: yaml.safe_load(text) for name, text in answers.settings.items()}
+        choice = choose_method(answers.method, given_settings)
         given = float(answers.delta) if answers.delta else None
         budget = Budget(answers.epsilon, choice.delta(given, answers.epsilon))
         method = choice.build(data.module)

@@ -3,7 +3,9 @@
 
 const form = document.getElementById("budget");
 if (form) {
-  const stops = JSON.parse(form.dataset.stops);
+  // Not form.dataset: a field of that name hides it.
+  const stops = JSON.parse(form.getAttribute("data-stops"));
+  const meaning = form.getAttribute("data-meaning");
   const slider = document.getElementById("slider");
   const number = document.getElementById("epsilon");
   const place = document.getElementById("meaning");
@@ -22,7 +24,7 @@ if (form) {
     const mine = ++asked;
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (name !== "form") query.set(name, value);
-    const answer = await fetch(`${form.dataset.meaning}?${query}`);
+    const answer = await fetch(`${meaning}?${query}`);
     const text = await answer.text();
     if (mine === asked && answer.ok) place.innerHTML = text;
   };

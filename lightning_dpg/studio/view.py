@@ -10,7 +10,7 @@ from lightning_dpg.errors import explain
 from lightning_dpg.pages.page import render
 from lightning_dpg.studio.guard import WRITTEN_PAGE
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = Path(__file__).parent
 
 
 def show(template: str, code: int = 200, **parts: Any) -> Response:

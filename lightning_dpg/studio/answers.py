@@ -151,7 +151,11 @@ class Answers:
             "fit",
             *self.words_of_data(),
             *(f"--{name}={value}" for name, value in budget.items() if value),
-            *(f"--model.{name}={value}" for name, value in self.settings.items() if value),
+            *(
+                f"--model.init_args.{name}={value}"
+                for name, value in self.settings.items()
+                if value
+            ),
             *(f"--card.{name}={value}" for name, value in self.card.items() if value),
             f"--out={out}",
         ]
@@ -163,7 +167,13 @@ class Answers:
         given = {
             "nodes.column": self.column,
             "nodes.names": "numbers" if self.numbers else "",
-            "nodes.policy": {name: word for name, word in self.policy.items() if word != "public"},
+            "nodes.policy": {
+                name: word
+                for name, word in self.policy.items()
+                if word not in ("public", "private")
+            },
+            # Not by their policy: the configuration of a method may name private columns of its own.
+            "nodes.private_columns": ",".join(private),
             "nodes.domains": {name: values(self.domains.get(name, "")) for name in private},
             "nodes.classes": ",".join(
                 str(value) for name in labels for value in values(self.domains.get(name, ""))

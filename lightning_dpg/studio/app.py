@@ -70,8 +70,8 @@ def _failed(error: Exception) -> Response:
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
             last = last.tb_next
-        code = None if last is None else last.tb_frame.f_code
-        place = "" if code is None or last is None else f" in {code.co_filename}:{last.tb_lineno}"
+        file = "" if last is None else last.tb_frame.f_code.co_filename
+        place = "" if last is None else f" in {file}:{last.tb_lineno}"
         print(f"studio: {type(error).__name__}{place}", file=sys.stderr)
         text = f"A fault of the program: {type(error).__name__}{place}\nPlease report it."
         return show("refused", 500, text=text)

@@ -149,7 +149,7 @@ class Offer(NamedTuple):
 
 def goals(answers: Answers, data: Read) -> dict[str, str]:
     """Return the goals that the data allow, with their words."""
-    fitting = {
+    fitting: dict[str, str] = {
         goal: words.removeprefix("for ")
         for goal, words in GOALS.items()
         if (goal in OF_SETS) == data.is_set and (goal not in OF_COLUMNS or answers.attributes)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 from lightning_dpg.budget_book import BOOK_VARIABLE
 from lightning_dpg.errors import CommandError, shorten
@@ -166,7 +166,7 @@ class Job:
         """
         with _locked(self) as lock, _writing():
             self._check_not_started()
-            with self.printed.open("w") as out, self.messages.open("w") as messages:
+            with _private(self.printed) as out, _private(self.messages) as messages:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "lightning_dpg", *words, "--json"],
                     stdin=subprocess.DEVNULL,
@@ -256,6 +256,11 @@ def _locked(run: Job) -> Iterator[int]:
         file.write(str(run.number))
         file.flush()
         yield file.fileno()
+
+
+def _private(path: Path) -> TextIO:
+    """Open a new file that only its owner can read."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")
 
 
 def _environment(book: str) -> dict[str, str]:

@@ -97,8 +97,8 @@ def register(number: int) -> AnyResponse:
             url = totals.book_url(book())
         if not name or name.startswith("-") or not name.isprintable():
             raise CommandError("the data need a name in the book, such as transfers")
-        rows = request.form.get("row_total", "")
-        totals.register(run.answers, url, name, request.form.get("total", ""), rows)
+        sums = [request.form.get(name, "") for name in ("total", "total_delta", "row_total")]
+        totals.register(run.answers, url, name, *sums)
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
         return show("budget", **_frame(run, "budget", _parts_of_budget, message(error)))
     run.revise(replace(run.answers, dataset=name))
@@ -317,7 +317,12 @@ def _meaning(answers: Answers) -> dict[str, Any]:
 
 def _parts_of_budget(run: Job) -> dict[str, Any]:
     url = totals.book_url(book())
-    parts: dict[str, Any] = {"stops": json.dumps(_STOPS), "book": url, "data_sets": []}
+    parts: dict[str, Any] = {
+        "stops": json.dumps(_STOPS),
+        "book": url,
+        "data_sets": [],
+        "delta": 0.0,
+    }
     try:
         parts["data_sets"] = totals.data_sets(url)
         return parts | _meaning(run.answers)

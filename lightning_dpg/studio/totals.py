@@ -11,6 +11,7 @@ from lightning_dpg.studio.folder import STUDIO, own_folder
 from lightning_dpg.studio.inquiry import one_at_a_time
 
 _FILE = Path("budget-book.db")
+_COLUMN = "--data.nodes.column="
 _PAGE = STUDIO / "budget.html"
 
 
@@ -39,7 +40,9 @@ def data_sets(book: str) -> list[dict[str, Any]]:
     return found
 
 
-def register(answers: Answers, book: str, name: str, epsilon: str, row_epsilon: str) -> None:
+def register(
+    answers: Answers, book: str, name: str, epsilon: str, delta: str, row_epsilon: str
+) -> None:
     """Register data with a total of all their releases.
 
     Args:
@@ -47,15 +50,18 @@ def register(answers: Answers, book: str, name: str, epsilon: str, row_epsilon: 
         book: URL of the book.
         name: Name of the data in the book.
         epsilon: Total.
+        delta: Total.
         row_epsilon: Total of the private columns; empty without any.
 
     Raises:
         CommandError: If the book refuses it.
     """
-    data, *options = [word for word in answers.words_of_data() if not _is_of_fit(word)]
+    # A registration knows data by edges and ids alone.
+    data, *words = answers.words_of_data()
+    options = [w for w in words if not w.startswith("--data.") or w.startswith(_COLUMN)]
     relation = "node" if answers.secret == "person" else "edge"
     rows = [f"--row-epsilon={row_epsilon}"] * (answers.has_private_columns and bool(row_epsilon))
-    total = [f"--relation={relation}", f"--epsilon={epsilon}", f"--delta={answers.delta or 0}"]
+    total = [f"--relation={relation}", f"--epsilon={epsilon}", f"--delta={delta or 0}"]
     _budget("register", book, name, data, *options, *total, *rows)
 
 
@@ -82,11 +88,6 @@ def page(book: str) -> str:
     _budget("html", book, f"--out={_PAGE}", "--overwrite")
     _PAGE.chmod(0o600)
     return _PAGE.read_text(encoding="utf-8")
-
-
-def _is_of_fit(word: str) -> bool:
-    """Whether a word of the data is no option of a registration, which needs edges and ids alone."""
-    return word.startswith(("--data.nodes.names", "--data.nodes.policy"))
 
 
 def _budget(command: str, book: str, *words: str) -> dict[str, Any]:

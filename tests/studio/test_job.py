@@ -22,9 +22,9 @@ def interrupted(*_):
     sys.exit(130)
 signal.signal(signal.SIGINT, interrupted)
 print("ready", file=sys.stderr, flush=True)
-if "--model.wait=1" in sys.argv:
+if "--card.operator=wait" in sys.argv:
     time.sleep(60)
-if "--model.refuse=1" in sys.argv:
+if "--card.operator=refuse" in sys.argv:
     print(json.dumps({{"command": "fit", "error": "the book refuses it\\nask its owner", "exit_code": 2}}))
     sys.exit(2)
 print(json.dumps({{"command": "fit", "run_folder": "runs/studio-1"}}))
@@ -40,8 +40,8 @@ def _program(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs.sys, "executable", str(path))
 
 
-def started(data="transfers.csv", **settings):
-    answers = Answers(data=data, method="chung_lu", settings=settings)
+def started(data="transfers.csv", operator=""):
+    answers = Answers(data=data, method="chung_lu", card={"operator": operator})
     run = jobs.new_job(answers)
     run = run.start(answers.words(run.out), [("number of edges", 1, "edge")], "")
     wait_for(lambda: "ready" in run.messages.read_text())
@@ -62,14 +62,14 @@ def test_a_run_ends_done_or_refused_and_starts_once(folder):
     assert run.state == "done"
     with pytest.raises(CommandError, match="was started"):
         jobs.job(run.number).start([], [], "")
-    refused = started(refuse="1")
+    refused = started(operator="refuse")
     wait_for(lambda: refused.state != "running")
     assert refused.state == "refused"
     assert refused.problem == "error: the book refuses it\nask its owner"
 
 
 def test_one_run_at_a_time_on_the_same_data(folder):
-    first = started(wait="1")
+    first = started(operator="wait")
     (folder / "same.csv").hardlink_to(folder / "transfers.csv")
     with pytest.raises(CommandError, match=f"run {first.number} works on the same data"):
         started()
@@ -82,7 +82,7 @@ def test_one_run_at_a_time_on_the_same_data(folder):
 
 
 def test_a_run_goes_on_without_the_studio_and_another_one_sees_and_stops_it(folder):
-    run = started(wait="1")
+    run = started(operator="wait")
     code = f"""
 from lightning_dpg.studio.job import job
 run = job({run.number})
@@ -98,7 +98,7 @@ run.stop()
 
 
 def test_a_killed_run_has_ended_without_a_result(folder):
-    run = started(wait="1")
+    run = started(operator="wait")
     os.kill(run.process, signal.SIGKILL)
     wait_for(lambda: run.state != "running")
     assert run.state == "lost"
@@ -107,10 +107,10 @@ def test_a_killed_run_has_ended_without_a_result(folder):
 
 
 def test_two_tabs_that_start_one_run_start_it_once(client):
-    run = jobs.new_job(Answers(data="transfers.csv", direction="drop", settings={"wait": "1"}))
-    first = client.post(f"/runs/{run.number}/start")
+    run = jobs.new_job(Answers(data="transfers.csv", direction="drop", card={"operator": "wait"}))
+    first = client.post(f"/runs/{run.number}/start", **{"card.operator": "wait"})
     assert first.status_code == 303, text_of(first)
-    second = client.post(f"/runs/{run.number}/start")
+    second = client.post(f"/runs/{run.number}/start", **{"card.operator": "wait"})
     assert "works on the same data" in second.text
     page = text_of(client.get(f"/runs/{run.number}/run"))
     assert "running Reading the data. Nothing was spent yet." in page and "Stop" in page

@@ -2,9 +2,11 @@
 
 import json
 import stat
+from pathlib import Path
 
 import pytest
 
+from lightning_dpg.commands.fit import long_form
 from lightning_dpg.studio.answers import Answers, answered
 from lightning_dpg.studio.job import job
 from tests.studio.doors import text_of
@@ -73,6 +75,8 @@ def test_settings_of_another_method_are_left_out(client):
     form = {"goal": "shape", "settings.count_share": "0.1", "go": "next"}
     client.post("/runs/1/method", method="bter", of="bter", **form)
     assert job(1).answers.settings == {"count_share": "0.1"}
+    words = job(1).answers.words(Path("run"))[1:]
+    assert "--model.init_args.count_share=0.1" in long_form(words).words
     client.post("/runs/1/method", method="chung_lu", of="bter", **form)
     assert job(1).answers.settings == {}
 
@@ -85,6 +89,8 @@ def test_private_columns_become_options(client, folder):
     assert page.headers["Location"] == "/runs/1/budget", page.text
     words = job(1).answers.words(folder)
     assert '--data.nodes.domains={"age": [18.0, 30.0, 60.0, 90.0]}' in words
+    assert "--data.nodes.private_columns=age" in words
+    assert '--data.nodes.policy={"region": "drop"}' in words
     assert "--row-epsilon=1" in words
     assert 'value="attributed" checked' in client.get("/runs/1/method").text
     assert "private columns" in text_of(client.get("/runs/1/budget"))
@@ -97,8 +103,6 @@ def test_words_are_those_of_the_command_line(client):
     words = "fit transfers.csv --source=payer --target=payee --undirected --epsilon=0.5 --method=chung_lu"
     page = client.get("/runs/1/run").text
     assert f"python -m lightning_dpg {words} --out=runs/studio-1" in page
-    from lightning_dpg.commands.fit import long_form
-
     assert "--privacy.epsilon=0.5" in long_form(words.split()[1:]).words
 
 

@@ -124,7 +124,7 @@ def test_a_goal_chooses_the_method(folder, given, config):
 
 def test_a_setting_stands_beside_the_name_of_its_method(folder):
     words = long_form(
-        "a.csv --epsilon 1 --method bter --model.init_args.count_share .1".split()
+        ["a.csv", "--epsilon", "1", "--method", "bter", "--model.init_args.count_share", ".1"]
     ).words
     assert words[0] == f"--config={conf_folder() / 'methods' / 'bter.yaml'}"
     assert words[1:3] == ["--model.init_args.count_share", ".1"]  # later ones win

@@ -124,6 +124,22 @@ def test_two_tabs_that_start_one_run_start_it_once(client):
     )
 
 
+def test_a_stopped_run_goes_on_from_its_checkpoint(client, folder):
+    import lightning_dpg as dpg
+
+    run = started(operator="wait")
+    run.stop()
+    wait_for(lambda: run.state == "stopped")
+    assert "there is no checkpoint" in client.post(f"/runs/{run.number}/resume").text
+    dpg.fit("les_miserables", method="erdos_renyi", epsilon=1.0, out=run.out)
+    assert "Go on from the last checkpoint" in client.get(f"/runs/{run.number}/run").text
+    client.post(f"/runs/{run.number}/resume")
+    words = jobs.job(run.number + 1).words
+    assert words[:2] == ["fit", f"--config={run.out}/config.yaml"]
+    assert words[2].startswith(f"--ckpt_path={run.out}/checkpoints/")
+    assert words[3] == f"--out=runs/studio-{run.number + 1}"
+
+
 def test_a_new_run_takes_no_folder_that_is_there(folder):
     (folder / "runs" / "studio-1").mkdir(parents=True)
     assert jobs.new_job().number == 2

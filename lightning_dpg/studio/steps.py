@@ -92,12 +92,15 @@ def register(number: int) -> AnyResponse:
     run = _job(number)
     name = request.form.get("name", "").strip()
     try:
+        run = run.revise(answered(run.answers, request.form, _OF_BUDGET))
+        if not name or name.startswith("-") or not name.isprintable():
+            raise CommandError("the data need a name in the book, such as transfers")
+        sums = [request.form.get(each, "") for each in ("total", "total_delta", "row_total")]
+        if not sums[0]:
+            raise CommandError("the total epsilon of all releases is missing")
         if not (url := totals.book_url(book())):
             totals.make_book()
             url = totals.book_url(book())
-        if not name or name.startswith("-") or not name.isprintable():
-            raise CommandError("the data need a name in the book, such as transfers")
-        sums = [request.form.get(name, "") for name in ("total", "total_delta", "row_total")]
         totals.register(run.answers, url, name, *sums)
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
         return show("budget", **_frame(run, "budget", _parts_of_budget, message(error)))
@@ -301,7 +304,7 @@ def _meaning(answers: Answers) -> dict[str, Any]:
         chosen = _with_method(answers)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
         found = {
-            "named": chosen.method,
+            "planned_method": chosen.method,
             "meaning": inquiry.meanings(chosen, delta),
             "delta": delta,
             "warnings": inquiry.warnings(chosen, read, delta),

@@ -45,6 +45,7 @@ def test_meaning_of_epsilon_and_errors_before_anything_is_spent(client, folder):
     at_data(client)
     page = text_of(client.get("/runs/1/budget"))
     assert "becomes at most 73 %" in page and "10 10 more than 99.99 %" in page
+    assert "each number that bter releases" in page
     assert "number of edges ± 20 ± 60" in page  # Laplace noise of 0.05: 1 / sinh(0.05) is 20
     fragment = text_of(client.get("/runs/1/meaning?epsilon=2"))
     assert "becomes at most 88 %" in fragment and "number of edges ± 9.98" in fragment
@@ -138,11 +139,14 @@ def test_a_password_reaches_no_file(client, folder):
 
 def test_a_book_is_made_and_refuses_what_exceeds_its_total(client, folder):
     at_data(client)
-    made = client.post("/runs/1/register", name="bank", total="1.5")
+    assert "is missing" in client.post("/runs/1/register", name="bank").text
+    assert not (folder / "budget-book.db").exists()
+    made = client.post("/runs/1/register", name="bank", total="1.5", epsilon="0.7")
     assert made.status_code == 303, text_of(made)
-    assert job(1).answers.dataset == "bank"
+    assert (job(1).answers.dataset, job(1).answers.epsilon) == ("bank", 0.7)
     page = text_of(client.get("/runs/1/budget"))
-    assert "bank undirected edge 1.5 0" in page
+    assert "bank undirected edge 1.5 0" in page and "Register these data" not in page
+    client.post("/runs/1/budget", dataset="", epsilon="1")
     again = client.post("/runs/1/register", name="bank", total="3")
     assert "error:" in again.text and "Register these data" in again.text
     assert "No fault was found" in client.post("/book/verify").text

@@ -1,6 +1,7 @@
 """The chosen folder, which is the current one: its data files and runs, and nothing outside."""
 
 import io
+import itertools
 import os
 import zipfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ _GRAPHS = (".npz", ".graphml", ".gexf", ".gml", ".parquet", ".duckdb")
 _SET = "_graph_indicator.txt"
 _DEPTH = 3
 _MOST = 500
+_MOST_LOOKED_AT = 20_000
 
 
 def is_inside(path: Path) -> bool:
@@ -30,7 +32,7 @@ def is_inside(path: Path) -> bool:
 def data_files() -> list[str]:
     """Return graphs, tables and sets of graphs in the folder, by name."""
     found = set[str]()
-    for path in _walk(Path(), _DEPTH):
+    for path in itertools.islice(_walk(Path(), _DEPTH), _MOST_LOOKED_AT):
         name = path.name.lower()
         if name.endswith(_SET):
             found.add(path.parent.as_posix())

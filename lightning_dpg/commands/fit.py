@@ -167,8 +167,11 @@ def fit(
         _check_new(out)
     words = find_configs([*other_options])
     given = list(named_settings(words))
-    model = next((each for each in given if each.section == "model"), None)
-    if method is not None and model is not None:
+    of_model = [each for each in given if each.section == "model"]
+    # What names a method stands before its settings.
+    of_model.sort(key=lambda each: each.name not in ("", "class_path"))
+    model = next(iter(of_model), None)
+    if method is not None and model is not None and model.name in ("", "class_path"):
         place = f"--{model.path}" if model.is_word else "a configuration"
         raise CommandError(f"--method {method}: {place} names a method, too; give one of them")
     budget = epsilon if epsilon is not None else _configured(given, "privacy", "epsilon")

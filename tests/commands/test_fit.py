@@ -167,6 +167,14 @@ def test_a_goal_chooses_the_method(folder, given, config):
     assert form.notes[0].startswith(f"method {config.rpartition('/')[2]}, for ")
 
 
+def test_a_setting_stands_beside_the_name_of_its_method(folder):
+    words = long_form(
+        ["a.csv", "--epsilon", "1", "--method", "bter", "--model.init_args.count_share", ".1"]
+    ).words
+    assert words[0] == f"--config={conf_folder() / 'methods' / 'bter.yaml'}"
+    assert words[1:3] == ["--model.init_args.count_share", ".1"]  # later ones win
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -177,6 +185,10 @@ def test_a_goal_chooses_the_method(folder, given, config):
         ("a.csv --epsilon 1 --privacy.epsilon 2", "--privacy.epsilon stands beside its short form"),
         ("a.csv --epsilon 1 --data.init_args.name b", "--data.init_args.name stands beside"),
         ("a.csv --epsilon 1 --method bter --config own.yaml", "a configuration names a method"),
+        (
+            "a.csv --epsilon 1 --method bter --model.init_args.rank 2 --model ChungLu",
+            "--model names a method",
+        ),
         ("a.csv --epsilon 1 --method bter --goal links", "a goal chooses a method"),
         ("a.csv --epsilon 1 --method btr", "--method btr: no such file.*did you mean bter?"),
         ("a.csv --epsilon 1 --goal labels", "labels is no goal of one graph"),

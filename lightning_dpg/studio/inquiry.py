@@ -149,14 +149,13 @@ class Offer(NamedTuple):
 
 def goals(answers: Answers, data: Read) -> dict[str, str]:
     """Return the goals that the data allow, with their words."""
-    fitting: dict[str, str] = {
+    of_nodes = bool(answers.attributes) and answers.direction not in ("directed", "bipartite")
+    has_columns = dict.fromkeys(OF_COLUMNS, of_nodes) | {"transfers": answers.has_transfers}
+    return {
         goal: words.removeprefix("for ")
         for goal, words in GOALS.items()
-        if (goal in OF_SETS) == data.is_set and (goal not in OF_COLUMNS or answers.attributes)
+        if (goal in OF_SETS) == data.is_set and has_columns.get(goal, True)
     }
-    if answers.direction in ("directed", "bipartite"):
-        fitting = {goal: words for goal, words in fitting.items() if goal not in OF_COLUMNS}
-    return fitting
 
 
 def recommended(answers: Answers, data: Read) -> tuple[str, str]:

@@ -46,6 +46,4 @@ def joint_kernels(
 
 def _variance(means: Floats, noise: Floats) -> Floats:
     """Variance of the noise in each column, after the transform, at given means: ``(F,)``."""
-    return np.array(
-        [np.arcsinh(column[:, None] + noise).var(axis=1).mean() for column in means.T]
-    )
+    return np.array([np.arcsinh(column[:, None] + noise).var(axis=1).mean() for column in means.T])

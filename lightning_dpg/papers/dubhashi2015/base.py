@@ -147,15 +147,19 @@ class GraphCounts(GraphFeatureRelease):
     def public_features(self, records: GraphSetRecords) -> Embedding:
         """Numbers of nodes of each label, from the features of the nodes alone, ``(G, L)``.
 
+        There are no labels where a graph has no features, or graphs have different numbers of them.
+
         Raises:
             Refusal: If the nodes have other features than those of the graphs of ``fit``.
         """
-        features = [graph.x for graph in records.graphs] if self.reads_public_features else [None]
-        if any(each is None for each in features):
-            counted = torch.zeros(len(records.sizes), 0, dtype=torch.long)
+        features = [graph.x for graph in records.graphs if graph.x is not None]
+        widths = {each[0].numel() for each in features}
+        num_graphs = len(records.sizes)
+        if not self.reads_public_features or len(features) < num_graphs or len(widths) > 1:
+            counted = torch.zeros(num_graphs, 0, dtype=torch.long)
         else:
             x = torch.cat([each.reshape(len(each), -1) for each in features])
-            counted = torch.zeros(len(records.sizes), x.shape[1], dtype=torch.long)
+            counted = torch.zeros(num_graphs, x.shape[1], dtype=torch.long)
             is_label = ((x == 0) | (x == 1)).all(dim=0)
             counted.index_add_(0, records.graph_of, torch.where(is_label, x, 0).long())
         known = self.node_labels

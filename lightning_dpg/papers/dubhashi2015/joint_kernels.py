@@ -1,5 +1,7 @@
 """Kernels of private counts together with what is public of each graph."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,10 +18,10 @@ def joint_kernels(
     r"""Kernels of public numbers and of private counts, each with the weight that its noise leaves.
 
     Counts are linear within their noise and logarithmic beyond. All columns are standardized. A
-    column of counts then gets the length :math:`\sqrt w`: a linear function of the public numbers
-    is fitted to it, and w is the share of the variance left that noise does not explain. A column
-    that is noise beside the public numbers is thus left out, or short. No weight reads labels of
-    the graphs, or anything private but the released counts.
+    column of counts then gets the length w: a linear function of the public numbers is fitted to
+    it, and w is the share of the variance left that noise does not explain, less the standard error
+    of this share. A column that is noise beside the public numbers is thus left out, or short. No
+    weight reads labels of the graphs, or anything private but the released counts.
 
     Args:
         counts: Released counts of G graphs, shape ``(G, F)``.
@@ -37,10 +39,11 @@ def joint_kernels(
     columns = np.arcsinh(counts / np.where(scales > 0, scales, 1))
     weights, _, rank, _ = np.linalg.lstsq(np.hstack(known), columns)
     fitted = np.hstack(known) @ weights
-    left = ((columns - fitted) ** 2).sum(axis=0) / max(len(columns) - int(rank), 1)
-    noisy = (scales > 0) * _variance(np.sinh(fitted), noise)
+    free = max(len(columns) - int(rank), 1)  # degrees of freedom of what is left
+    left = ((columns - fitted) ** 2).sum(axis=0) / free
+    noisy = (scales > 0) * (1 + math.sqrt(2 / free)) * _variance(np.sinh(fitted), noise)
     share = np.clip(1 - noisy / np.maximum(left, np.finfo(float).tiny), 0, 1)
-    weighted = standardized(columns) * np.sqrt(share)
+    weighted = standardized(columns) * share
     return column_kernels(np.hstack([standardized(np.hstack([size, labels])), weighted]))
 
 

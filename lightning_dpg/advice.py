@@ -199,7 +199,7 @@ _ENCODER_KINDS = frozenset({"undirected", "directed", "bipartite"})
 _SET_EPSILON = 1.0
 # Edges of a graph times epsilon from which private counts add something to public features.
 _LABEL_SIGNAL = 400.0
-_STRONG_LABEL_SIGNAL = 30.0
+_STRONG_LABEL_SIGNAL = 60.0
 _LABEL_GRAPHS = 100
 
 

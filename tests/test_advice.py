@@ -191,7 +191,7 @@ def test_plan_says_from_which_graphs_and_edges_on_private_counts_add_something(c
     assert main(plan) == 0
     said = capsys.readouterr().out
     assert " take PrivateGraphKernel: " in said
-    assert "from 100 graphs of about 200 edges on average on, and of 15 where" in said
+    assert "from 100 graphs of about 200 edges on average on, and of 30 where" in said
     assert main([*plan, "--num-graphs", "4110", "--num-edges", "132000"]) == 0
     said = capsys.readouterr().out
     assert " take node_kernel (32.1 edges a graph): it reads public features alone" in said

@@ -14,6 +14,7 @@ NAMES = (
     "generator",
     "graphlets",
     "gromov",
+    "label_features",
     "large_classes",
     "large_graphs",
     "large_links",

@@ -63,6 +63,7 @@ class Facts:
         kind: Kind of the graph, or ``set`` for a set of graphs.
         allows_delta: Whether the budget has a delta above 0.
         has_attributes: Whether attributes of the nodes are public, of which classes are learned.
+        num_graphs: Number of graphs of a set (public); None if it is not given.
     """
 
     goal: Goal
@@ -72,6 +73,7 @@ class Facts:
     kind: Kind = "undirected"
     allows_delta: bool = True
     has_attributes: bool = False
+    num_graphs: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a goal of other data or of another budget, and a budget that is none."""
@@ -98,7 +100,16 @@ class Facts:
     @property
     def mean_degree(self) -> float | None:
         """Mean number of edges at a node, in any direction; None if it is not known."""
-        return None if self.num_edges is None else 2 * self.num_edges / max(self.num_nodes, 1)
+        if self.num_edges is None or self.kind == "set":
+            return None
+        return 2 * self.num_edges / max(self.num_nodes, 1)
+
+    @property
+    def edges_per_graph(self) -> float | None:
+        """Mean number of edges of a graph of a set; None if it is not known."""
+        if self.num_edges is None or not self.num_graphs:
+            return None
+        return self.num_edges / self.num_graphs
 
 
 class Recommendation(NamedTuple):
@@ -109,12 +120,14 @@ class Recommendation(NamedTuple):
         reason: One sentence without its period.
         denoise: Setting of ``RandomizedResponse``; empty for other methods.
         least_degree: Mean degree from which the method is recommended.
+        configuration: Name of its configuration, where it is not the first one of the method.
     """
 
     method: str
     reason: str
     denoise: str = ""
     least_degree: float = 0.0
+    configuration: str = ""
 
     @property
     def bound(self) -> str:
@@ -122,7 +135,9 @@ class Recommendation(NamedTuple):
         return _rounded(self.least_degree)
 
     def __str__(self) -> str:
-        """Return the name of the method with its setting."""
+        """Return the name of the method with its setting, or of a configuration."""
+        if self.configuration:
+            return self.configuration
         return f"{self.method} with denoise: {self.denoise}" if self.denoise else self.method
 
 
@@ -151,6 +166,8 @@ def hint(facts: Facts) -> str:
         return f"{start} {', '.join(bounds)}, {last} below"
     best = recommend(facts)
     degree = f" (mean degree {facts.mean_degree:.3g})" if facts.mean_degree is not None else ""
+    if facts.edges_per_graph is not None:
+        degree = f" ({facts.edges_per_graph:.3g} edges a graph)"
     return f"{start} {best}{degree}: {best.reason}"
 
 
@@ -209,6 +226,10 @@ REPORTS_SHARE = 0.95
 """Share of epsilon for the reports, as ``RandomizedResponse`` has it by default."""
 _ENCODER_KINDS = frozenset({"undirected", "directed", "bipartite"})
 _SET_EPSILON = 1.0
+# Edges of a graph times epsilon from which private counts add something to public features.
+_LABEL_SIGNAL = 400.0
+_STRONG_LABEL_SIGNAL = 60.0
+_LABEL_GRAPHS = 100
 
 
 def _links(facts: Facts) -> list[Recommendation]:
@@ -304,8 +325,35 @@ def _without_degree(facts: Facts) -> Recommendation:
     if facts.goal == "graphs":
         return Recommendation("ErdosRenyiSet", "below an epsilon of 1 nothing is clearly nearer")
     if facts.goal == "labels":
-        return Recommendation("PrivateGraphKernel", "its counts need no delta; see its baselines")
+        return _labels(facts)
     return Recommendation("LocalScalars", "its one number of each graph has the whole budget")
+
+
+def _labels(facts: Facts) -> Recommendation:
+    r"""Recommend private counts for labels, or public features where the counts add nothing.
+
+    The noise of a count has a scale that falls as :math:`1 / \epsilon`, and the difference of a
+    count between two classes grows with the number m of edges of a graph. The product
+    :math:`m \epsilon` therefore decides, beside the unknown relative difference of the classes.
+    docs/choosing.md says on which sets both bounds were fixed.
+    """
+    least, strong = (
+        f"{float(f'{bound / facts.epsilon:.2g}'):,g}"
+        for bound in (_LABEL_SIGNAL, _STRONG_LABEL_SIGNAL)
+    )
+    where = (
+        f"from {_LABEL_GRAPHS} graphs of about {least} edges on average on, and of {strong} where "
+        "counts of edges, wedges or triangles differ by a third or more between labels"
+    )
+    edges, graphs = facts.edges_per_graph, facts.num_graphs
+    is_small = edges is not None and edges * facts.epsilon < _LABEL_SIGNAL
+    if is_small or (graphs is not None and graphs < _LABEL_GRAPHS):
+        reason = f"it reads public features alone, and private counts add to them {where}"
+        return Recommendation("PrivateGraphKernel", reason, configuration="node_kernel")
+    return Recommendation(
+        "PrivateGraphKernel",
+        f"its private counts add something to public features, which node_kernel has alone, {where}",
+    )
 
 
 def false_reports(num_nodes: int, epsilon: float) -> float:

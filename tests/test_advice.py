@@ -35,6 +35,7 @@ from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.running.method_list import configuration_of
 from lightning_dpg.running.settings import shipped_configs
 from tests.small_methods import METHODS, SHORT, made
 
@@ -227,6 +228,47 @@ def test_reports_that_do_not_fit_are_not_recommended():
     for goal in OF_LINKS:
         dense = [Facts(goal, epsilon, 60_000, 10**9) for epsilon in (0.5, 5.0)]
         assert [recommend(facts).method for facts in dense] == ["PrivGraph", "RandomizedResponse"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "num_graphs", "num_edges", "method"),
+    [
+        (1.0, None, None, "PrivateGraphKernel"),  # fit knows no edges
+        (1.0, 1113, None, "PrivateGraphKernel"),
+        (1.0, 99, None, "node_kernel"),
+        (1.0, 1178, 843_046, "PrivateGraphKernel"),  # 716 edges a graph
+        (0.1, 1178, 843_046, "node_kernel"),
+        (10.0, 188, 3_721, "node_kernel"),  # 20 edges a graph, of molecules
+        (10.0, 600, 37_282, "PrivateGraphKernel"),
+        (10.0, 99, 99_000, "node_kernel"),
+    ],
+)
+def test_public_features_are_named_where_private_counts_add_nothing(
+    epsilon, num_graphs, num_edges, method
+):
+    facts = Facts("labels", epsilon, num_edges=num_edges, kind="set", num_graphs=num_graphs)
+    assert str(recommend(facts)) == configuration_of(recommend(facts)).replace(
+        "private_kernel", "PrivateGraphKernel"
+    )
+    assert str(recommend(facts)) == method
+    assert METHODS[recommend(facts).method].reads is GraphSetRecords
+
+
+def test_plan_says_from_which_graphs_and_edges_on_private_counts_add_something(capsys):
+    plan = ["plan", "--goal", "labels", "--epsilon", "2"]
+    assert main(plan) == 0
+    said = capsys.readouterr().out
+    assert " take PrivateGraphKernel: " in said
+    assert "from 100 graphs of about 200 edges on average on, and of 30 where" in said
+    assert main([*plan, "--num-graphs", "4110", "--num-edges", "132000"]) == 0
+    said = capsys.readouterr().out
+    assert " take node_kernel (32.1 edges a graph): it reads public features alone" in said
+    assert main([*plan, "--num-edges", "9"]) == 2
+    assert "--num-edges of a set needs --num-graphs" in capsys.readouterr().err
+    assert main([*plan, "--num-graphs", "0"]) == 2
+    assert "--num-graphs must be 1 or more, got 0" in capsys.readouterr().err
+    assert main(["plan", "--goal", "links", "--epsilon", "2", "--num-graphs", "9"]) == 2
+    assert "--num-graphs needs a goal of sets: clients, graphs, labels" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("goal", GOALS)

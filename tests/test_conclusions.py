@@ -256,7 +256,7 @@ def classes_of_nodes():
         ("results/shape/README.md", "on 12 of the 13 queries", published),
         ("docs/choosing.md", "| yes; the best method from epsilon .5 on | no |", communities),
         ("results/communities/README.md", "where it is best from .5 on", communities),
-        ("docs/choosing.md", "beyond `node_kernel` by more than a point", sizes_of_dd),
+        ("docs/choosing.md", "beyond numbers of nodes by more than a point", sizes_of_dd),
         ("docs/choosing.md", "at no epsilon up to 10,000", local),
         ("results/local/README.md", "beyond the number of nodes at no epsilon", local),
         ("docs/choosing.md", "at every epsilon up to 440", gan),

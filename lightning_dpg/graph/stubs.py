@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.sorted_numbers import are_among, are_first
+from lightning_dpg.graph.sorted_numbers import are_first
 
 _BLOCK = 2**20  # edges that are counted at once
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
 _SCALINGS = 50
 _TRIES = 100
-MANY_STUBS = 2_000_000
-"""From here on stubs are paired cell by cell, with less memory."""
+MANY_STUBS = 500_000
+"""From here on stubs are paired cell by cell, in a fraction of the time and memory."""
 
 
 def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -257,8 +257,8 @@ def link_pairs(
     low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
     keys = low * num_nodes + high
     del pairs  # memory, which a caller that holds on to them does not save
-    fixed = np.sort(edges[:, 0] * num_nodes + edges[:, 1])
-    fits = are_first(keys) & (low != high) & ~are_among(keys, fixed)
+    fixed = edges[:, 0] * num_nodes + edges[:, 1]
+    fits = are_first(keys, fixed) & (low != high)
     added = np.stack([low[fits], high[fits]], axis=1)
     lacking = np.stack([low[~fits], high[~fits]], axis=1)
     del low, high  # memory

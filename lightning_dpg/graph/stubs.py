@@ -254,16 +254,19 @@ def link_pairs(
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
         only where no place was found for a pair.
     """
-    low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
-    keys = low * num_nodes + high
+    # Pairs as numbers take half the memory.
+    keys = np.minimum(*pairs.T).astype(np.int64, copy=False)
+    keys *= num_nodes
+    keys += np.maximum(*pairs.T)
     del pairs  # memory, which a caller that holds on to them does not save
     fixed = edges[:, 0] * num_nodes + edges[:, 1]
-    fits = are_first(keys, fixed) & (low != high)
-    added = np.stack([low[fits], high[fits]], axis=1)
-    lacking = np.stack([low[~fits], high[~fits]], axis=1)
-    del low, high  # memory
+    fits = are_first(keys, fixed) & (keys // num_nodes != keys % num_nodes)
+    keys, lacking = keys[fits], np.stack(np.divmod(keys[~fits], num_nodes), axis=1)
+    added = np.empty((len(keys), 2), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(added[:, 0], added[:, 1]))
     others: list[list[int]] = []
-    present = PresentNumbers(np.concatenate([keys[fits], fixed]))
+    present = PresentNumbers(np.concatenate([keys, fixed]))
+    del keys, fixed  # memory
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
     for a, b in lacking.tolist():
@@ -284,6 +287,7 @@ def link_pairs(
                     others[place - len(added)] = first
                 others.append(second)
                 break
+    del present  # memory
     return np.concatenate([added, np.array(others, dtype=np.int64).reshape(-1, 2)])
 
 

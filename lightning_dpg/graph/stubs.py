@@ -255,10 +255,11 @@ def link_pairs(
         only where no place was found for a pair.
     """
     # Pairs as numbers take half the memory.
-    keys = np.minimum(*pairs.T).astype(np.int64, copy=False)
+    one, other = pairs.astype(np.int64, copy=False).T
+    keys = np.minimum(one, other)
     keys *= num_nodes
-    keys += np.maximum(*pairs.T)
-    del pairs  # memory, which a caller that holds on to them does not save
+    keys += np.maximum(one, other)
+    del pairs, one, other  # memory, which a caller that holds on to them does not save
     fixed = edges[:, 0] * num_nodes + edges[:, 1]
     fits = are_first(keys, fixed) & (keys // num_nodes != keys % num_nodes)
     keys, lacking = keys[fits], np.stack(np.divmod(keys[~fits], num_nodes), axis=1)

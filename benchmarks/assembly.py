@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.numbers import Number, ratio
 from benchmarks.timing import medians, table
 from lightning_dpg.graph.assembly import assemble
 
@@ -28,8 +29,8 @@ def dense(pairs: NDArray[np.int64], num_nodes: int, num_edges: int) -> NDArray[n
     return np.maximum(graph, graph.T)
 
 
-def main(args: list[str]) -> None:
-    """Print the medians."""
+def main(args: list[str]) -> list[Number]:
+    """Print the medians, and return the ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks assembly")
     parser.add_argument("--nodes", type=int, default=2810)
     parser.add_argument("--samples", type=int, default=400_000)
@@ -44,7 +45,8 @@ def main(args: list[str]) -> None:
     print(f"assembly: {options.nodes} nodes, {options.samples} samples, {options.edges} edges")
     if options.nodes > 20_000:
         print(table(medians(ours, options.rounds), "ours"))
-        return
+        return []
     variants = {"dense N x N": lambda: dense(ends.numpy(), options.nodes, options.edges), **ours}
     times = medians(variants, options.rounds)
     print(table(times, "ours", {"dense N x N": ">= 10"}))
+    return [ratio("assembly", times["dense N x N"] / times["ours"])]

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 from torch_geometric.data import Data
 
+from benchmarks.numbers import Number, ratio
 from benchmarks.timing import medians, table
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, attach
@@ -60,8 +61,8 @@ def fit_on(
     )
 
 
-def main(args: list[str]) -> None:
-    """Print a line for each method and kind of attributes, then the ratio of a step."""
+def main(args: list[str]) -> list[Number]:
+    """Print a line for each method and kind of attributes, then the ratio of a step; return the numbers."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks attributes")
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=1000)
@@ -71,18 +72,25 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     if options.only:
         print(_fit(*options.only, options.nodes, options.columns, options.draw))
-        return
+        return []
     print("| method | attributes | seconds of a fit | GiB of attributes | GiB beyond the data |")
     print("|---|---|---|---|---|")
     size = ["--nodes", str(options.nodes), "--columns", str(options.columns)]
     size += ["--draw"] * options.draw
+    numbers = list[Number]()
     for kind in ("sparse", "dense"):
-        for name in METHODS:
+        for name, method in METHODS.items():
             command = [sys.executable, "-m", "benchmarks", "attributes", *size]
             command += ["--only", name, kind]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            print(f"| {name} | {kind} | {done.stdout.splitlines()[-1]} |", flush=True)
-    _step(options.rounds)
+            line = done.stdout.splitlines()[-1]
+            print(f"| {name} | {kind} | {line} |", flush=True)
+            row = f"{method.__name__}, {options.nodes:,}{', numbers' * (kind == 'dense')}"
+            seconds, *memory = line.split(" | ")
+            values = dict(zip(("fit", "draw"), seconds.split(" + "), strict=False))
+            values |= dict(zip(("attributes", "peak"), memory, strict=True))
+            numbers += [Number("speed", "attributes", row, *each) for each in values.items()]
+    return [*numbers, ratio("attribute encoder", _step(options.rounds))]
 
 
 def _fit(name: str, kind: str, nodes: int, columns: int, is_drawn: bool) -> str:
@@ -111,7 +119,7 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def _step(rounds: int) -> None:
+def _step(rounds: int) -> float:
     """Ratio of the gradient of a step on 678 edges, as many as a step on Cora-ML has."""
     graph, attributes = planted(3000, 1000, "sparse")
     method = AttributeEncoder(3000, noise_multiplier=2.0)
@@ -125,7 +133,9 @@ def _step(rounds: int) -> None:
         "no privacy": lambda: _nonprivate(method, edges, levels),
         "DP": lambda: _private(method, edges, levels),
     }
-    print(table(medians(variants, rounds), "no privacy"))
+    times = medians(variants, rounds)
+    print(table(times, "no privacy"))
+    return times["DP"] / times["no privacy"]
 
 
 def _private(method: AttributeEncoder, edges: Tensor, levels: Tensor) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmarks.numbers import Number, ratio
 from benchmarks.timing import medians, table
 from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
 
@@ -49,8 +50,8 @@ def textbook(module: Method, edges: Tensor) -> None:
     (critic(fake).mean() - critic(real).mean() + penalty).backward()
 
 
-def main(args: list[str]) -> None:
-    """Print the medians."""
+def main(args: list[str]) -> list[Number]:
+    """Print the medians, and return the ratios."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks critic")
     parser.add_argument("--nodes", type=int, default=2810)
     parser.add_argument("--batch", type=int, default=2048)
@@ -79,6 +80,10 @@ def main(args: list[str]) -> None:
     print(table(times, "no privacy, frozen table", targets))
     paper_ratio = times["DP, paper, trained table"] / times["no privacy, trained table"]
     print(f"DP paper / no privacy, trained table: {paper_ratio:.2f}")
+    private, plain = times["DP, corrected, frozen table"], times["no privacy, frozen table"]
+    numbers = [ratio("critic corrected", private / plain), ratio("critic as printed", paper_ratio)]
+    one_hot = times.get("no privacy, textbook one-hot")
+    return numbers if one_hot is None else [*numbers, ratio("one-hot critic", one_hot / private)]
 
 
 def _nonprivate(module: Method, edges: Tensor) -> None:

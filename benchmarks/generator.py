@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmarks.numbers import Number, ratio
 from benchmarks.timing import medians, table
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic, WalkGenerator, sample_categorical
 
@@ -20,8 +21,8 @@ def dense_walk(generator: WalkGenerator, z: Tensor, temperature: float) -> Tenso
     return torch.stack(walk, -2)
 
 
-def main(args: list[str]) -> None:
-    """Print the medians."""
+def main(args: list[str]) -> list[Number]:
+    """Print the medians, and return the ratios."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks generator")
     parser.add_argument("--nodes", type=int, default=2810)
     parser.add_argument("--batch", type=int, default=2048)
@@ -45,9 +46,12 @@ def main(args: list[str]) -> None:
     steps = {"step, dense straight-through": dense, "step, two lookups": ours}
     times = medians(steps, options.rounds, device)
     print(table(times, "step, dense straight-through", {"step, two lookups": "<= 0.6"}))
+    step = times["step, two lookups"] / times["step, dense straight-through"]
     samplers = {
         "token, Gumbel one-hot": lambda: F.gumbel_softmax(logits, 1.0, hard=True),
         "token, two-level inverse CDF": lambda: sample_categorical(logits.clone()),
     }
     times = medians(samplers, options.rounds, device)
     print(table(times, "token, Gumbel one-hot", {"token, two-level inverse CDF": "<= 0.4"}))
+    token = times["token, two-level inverse CDF"] / times["token, Gumbel one-hot"]
+    return [ratio("generator", step), ratio("token", token)]

@@ -11,12 +11,13 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from benchmarks.large_graphs import EPSILON, NODES_PER_EDGE, Stages, import_engine
+from benchmarks.numbers import Number
 
 SEED = 0
 """Public seed of the split: the known nodes are 20 of each class."""
@@ -25,17 +26,33 @@ _DELTA = 1e-6  # of graphs with fewer than a million edges
 _HOMOPHILY = 0.6  # share of the edges that are drawn within a class
 Measure = Callable[[str, Path], dict[str, dict[str, float]]]
 """From a graph and the folder of files to seconds and memory of each stage."""
+_ROWS = {"cora_ml": "Cora-ML", "facebook_pages": "Facebook pages"}
 _QUIET = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
 
 
-def main(args: list[str]) -> None:
-    """Print a table, and write the numbers into the folder as CSV."""
-    measure_each("large_classes", ["cora_ml", "facebook_pages"], _named, _drawn, args)
+def main(args: list[str]) -> list[Number]:
+    """Print a table, and write the numbers into the folder as CSV; return those of the study."""
+    rows = measure_each("large_classes", ["cora_ml", "facebook_pages"], _named, _drawn, args)
+    return [number for graph, stages in rows.items() for number in _numbers(graph, stages)]
+
+
+def _numbers(graph: str, stages: dict[str, dict[str, float]]) -> Iterator[Number]:
+    """Return the numbers of a graph; its peak is that of the whole process."""
+    row = _ROWS.get(graph) or f"{int(graph) // 1_000_000} million"
+    peak = max(stage["base"] + stage["peak"] for stage in stages.values())
+    values = {
+        "reading": f"{stages['read']['cpu']:.1f}",
+        "learning": f"{stages['learn']['cpu']:.1f}",
+        "learning, by the clock": f"{stages['learn']['wall']:.1f}",
+        "GiB": f"{peak:.2f}",
+    }
+    for column, value in values.items():
+        yield Number("large_graphs", "classes", row, column, value)
 
 
 def measure_each(
     benchmark: str, graphs: list[str], named: Measure, drawn: Measure, args: list[str]
-) -> None:
+) -> dict[str, dict[str, dict[str, float]]]:
     """Measure each graph in a process of its own, print a table, and write it as CSV.
 
     Args:
@@ -44,6 +61,9 @@ def measure_each(
         named: Measures the stages of a small graph.
         drawn: Measures those of a drawn graph, whose name is its number of edges.
         args: Command line.
+
+    Returns:
+        Seconds and memory by graph and stage.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks {benchmark}")
     parser.add_argument("--graphs", nargs="*", default=graphs)
@@ -54,20 +74,26 @@ def measure_each(
     if options.only:
         measure = drawn if options.only.isdecimal() else named
         print(json.dumps(measure(options.only, options.folder)))
-        return
+        return {}
     options.folder.mkdir(parents=True, exist_ok=True)
-    rows = []
+    found = {}
     for edges in options.edges:
         if not edges_path(options.folder, edges).exists():
             draw_classes(edges, options.folder)
     for graph in [*options.graphs, *map(str, options.edges)]:
-        for step, found in _in_its_own_process(benchmark, graph, options.folder).items():
-            rows.append({"graph": graph, "step": step, **found})
-            print(" | ".join(str(value) for value in rows[-1].values()), flush=True)
+        found[graph] = _in_its_own_process(benchmark, graph, options.folder)
+        for step, values in found[graph].items():
+            print(" | ".join(map(str, (graph, step, *values.values()))), flush=True)
+    rows = [
+        {"graph": graph, "step": step, **values}
+        for graph, stages in found.items()
+        for step, values in stages.items()
+    ]
     with (options.folder / f"{benchmark}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)))
         writer.writeheader()
         writer.writerows(rows)
+    return found
 
 
 def draw_classes(edges: int, folder: Path) -> None:

@@ -14,16 +14,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from benchmarks.numbers import Number
 
 STEPS = ("edges", "ChungLu", "BTER", "evaluate")
+ROWS = {
+    "read: nodes and counts": "open",
+    "read: edges": "edges",
+    **{f"{name}: release": f"{name} release" for name in ("ChungLu", "BTER")},
+    **{f"{name}: draw and write": f"{name} draw" for name in ("ChungLu", "BTER")},
+}
 EPSILON = 1.0
 NODES_PER_EDGE = 10
 _SHIFT = 10.0  # of the rank in the power law; the largest degree is below that of a pure one
 _GIB = 2**20  # of kB
 
 
-def main(args: list[str]) -> None:
-    """Print a table, and write the numbers beside it as CSV."""
+def main(args: list[str]) -> list[Number]:
+    """Print a table, and write the numbers beside it as CSV; return those of the study."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks large_graphs")
     parser.add_argument("--edges", type=int, nargs="+", default=[1_000_000, 3_000_000, 10_000_000])
     parser.add_argument("--folder", type=Path, required=True)
@@ -32,7 +41,7 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     if options.only:
         print(json.dumps(_MEASURES[options.only](_path(options.folder, options.edges[0]))))
-        return
+        return []
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for edges in options.edges:
@@ -46,6 +55,17 @@ def main(args: list[str]) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+    return [number for row in rows for number in _numbers(row)]
+
+
+def _numbers(row: dict[str, Any]) -> Iterator[Number]:
+    """Return the numbers of a stage, if it has a row in the study."""
+    column, name = f"{row['edges'] // 1_000_000} million", ROWS.get(row["step"])
+    for table, field in (("seconds", "cpu"), ("wall", "wall"), ("memory", "peak")):
+        if name is not None:
+            yield Number(
+                "large_graphs", table, name, column, f"{row[field]:.{2 if field == 'peak' else 1}f}"
+            )
 
 
 def draw_power_law(edges: int, path: Path) -> None:
@@ -160,7 +180,7 @@ def _release(name: str, path: Path) -> dict[str, dict[str, float]]:
     # The release may be drawn later, without the table.
     del data, records
     with stages.stage(f"{name}: draw and write"):
-        write_graphs(method, [0], _drawn(name, path).parent)
+        write_graphs(method, [0], _drawn(name, path).parent, formats=["parquet"])
     return stages.found
 
 

@@ -6,13 +6,20 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.numbers import Number
+
 VARIANTS = ("step", "eigsh")
 COMMUNITIES = 8
+ROWS = {
+    250_000: "PrivCom, a quarter of it",
+    500_000: "PrivCom, half of it",
+    1_000_000: "PrivCom, a million nodes",
+}
 INSIDE = 0.7  # share of the edges within communities
 
 
-def main(args: list[str]) -> None:
-    """Print seconds and peak memory, each in its own process."""
+def main(args: list[str]) -> list[Number]:
+    """Print seconds and peak memory, each in its own process, and return the numbers."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks oja")
     parser.add_argument("--nodes", type=int, nargs="+", default=[250_000, 500_000, 1_000_000])
     parser.add_argument("--degree", type=int, default=20)
@@ -22,7 +29,8 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     if options.only:
         print(*_measure(options.only, options))
-        return
+        return []
+    numbers = list[Number]()
     print(f"rank {options.rank}, {COMMUNITIES} communities, one thread; peak memory of the process")
     print("| nodes | edges | s per step | MiB | eigsh, s | MiB | eigsh / 24 steps |")
     print("|---|---|---|---|---|---|---|")
@@ -34,6 +42,16 @@ def main(args: list[str]) -> None:
             f"| {whole / (24 * step):.2f} |",
             flush=True,
         )
+        if nodes in ROWS:
+            numbers.append(_number(ROWS[nodes], "seconds of a step", step))
+        if nodes == 1_000_000:
+            numbers.append(_number(ROWS[nodes], "GiB", peak / 1024))
+            numbers.append(_number("eigsh of scipy, a million nodes", "seconds of a step", whole))
+    return numbers
+
+
+def _number(row: str, column: str, value: float) -> Number:
+    return Number("speed", "privcom", row, column, f"{value:.2g}")
 
 
 def _in_its_own_process(name: str, nodes: int, options: argparse.Namespace) -> list[float]:

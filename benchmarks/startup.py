@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 
+from benchmarks.numbers import Number
+
 LIBRARIES = "import os, networkx, torch, torch_geometric, pytorch_lightning.cli"
 VARIANTS = {
     "libraries": ["-c", f"{LIBRARIES}; os._exit(0)"],
@@ -17,10 +19,11 @@ VARIANTS = {
     "evaluate, a missing file": ["-m", "lightning_dpg", "evaluate", "gone.csv", "karate"],
     "--version": ["-m", "lightning_dpg", "--version"],
 }
+ROWS = ("libraries", "libraries, destroyed", "fit bter", "wrong option", "missing file", "version")
 
 
-def main(args: list[str]) -> None:
-    """Print ratios within one run, of medians over processes that run in turn."""
+def main(args: list[str]) -> list[Number]:
+    """Print ratios within one run, of medians over processes that run in turn; return them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks startup")
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args(args).rounds
@@ -36,6 +39,11 @@ def main(args: list[str]) -> None:
     print("| process | CPU seconds | to the libraries |\n|---|---|---|")
     for name, value in seconds_of.items():
         print(f"| {name} | {value:.2f} | {value / base:.2f} |")
+    return [
+        Number("speed", "startup", row, column, f"{seconds_of[name] / unit:.2f}")
+        for row, name in zip(ROWS, VARIANTS, strict=True)
+        for column, unit in (("seconds", 1.0), ("ratio", base))
+    ]
 
 
 def _cpu_seconds(words: list[str], folder: str) -> float:

@@ -19,6 +19,7 @@ class DuckDBEngine(TableEngine):
     """DuckDB within this process, on files or on a file of its own."""
 
     dialect = "duckdb"
+    is_within_process = True
     order = " COLLATE C"
 
     def __init__(

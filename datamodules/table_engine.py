@@ -63,6 +63,7 @@ class TableEngine(ABC):
         failures: Classes of the engine's errors.
         order: Suffix of text that makes it compare by code points.
         is_cluster: Whether several machines compute, and results are in memory as a whole.
+        is_within_process: Whether the engine computes in this process, so that rows come at no cost.
         spaces: Characters around a text id that are no part of it, as in files.
         origin: Place that errors name, without a password.
         relation: The only relation of a source without tables, such as a file, in SQL; else None.
@@ -74,6 +75,7 @@ class TableEngine(ABC):
     group: ClassVar[str] = r"\1"
     order: ClassVar[str] = ""
     is_cluster: ClassVar[bool] = False
+    is_within_process: ClassVar[bool] = False
     spaces: ClassVar[str] = SPACES
     failures: tuple[type[Exception], ...] = ()
 

@@ -1,10 +1,11 @@
 """Counts of the edges of a table, one Ibis expression each.
 
 Sums of rows over neighbors are added up by a cluster. Other engines hand over the edges block by block,
-of which none is kept: a join and sums of 64 columns take DuckDB ten times as long.
+of which none is kept: a join and sums of 64 columns take DuckDB ten times as long. So does DuckDB for
+wedges, which servers choose by themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph.exact_mixing import check_mixing, mixing_cells, mixing_of_counts
 from lightning_dpg.graph.joint_degrees import cells_of_counts
 from lightning_dpg.graph.neighbor_sums import block_size, on_grid, sums_over_blocks
-from lightning_dpg.graph.wedges import WedgeHash, count_closed
+from lightning_dpg.graph.wedges import BLOCK, WedgeHash, count_closed, wedges_over_blocks
 
 _NODES = "public_nodes"
 _MOST_NUMBERS = 2**23
@@ -124,11 +125,15 @@ class TableStatistics:
     ) -> NDArray[np.int64]:
         """Count chosen wedges and closed wedges: shape ``(2, K)``.
 
-        The engine chooses the wedges, counts them and finds the closed ones. The cap on the wedges
-        that a link closes follows a public random order of the slots, which stays here: the engine
-        hands over the closed wedges by numbers of slots and of nodes.
+        A server chooses the wedges, counts them and finds the closed ones. The cap on the wedges
+        that a link closes follows a public random order of the slots, which stays here: the server
+        hands over the closed wedges by numbers of slots and of nodes. An engine within this process
+        hands over the edges block by block.
         """
-        table, hashing = self._table, WedgeHash(slots, seed)
+        table = self._table
+        if table.engine.is_within_process:
+            return wedges_over_blocks(self._blocks, slots, classes, closures_per_edge, seed)
+        hashing = WedgeHash(slots, seed)
         table.engine.upload(_NODES, {"class": classes, **hashing.columns()})
         chosen = _wedges(table.pairs())
         counts = np.zeros((2, int(classes.max()) + 1), dtype=np.int64)
@@ -141,6 +146,10 @@ class TableStatistics:
         is_counted = count_closed(rows[:, 0], links, hashing.order, closures_per_edge)
         counts[1] = np.bincount(rows[is_counted, 1], minlength=counts.shape[1])
         return counts
+
+    def _blocks(self) -> Iterator[NDArray[np.int64]]:
+        for edges in self._table.edge_blocks(BLOCK):
+            yield edges.numpy().astype(np.int64)
 
 
 def _classes_of_ends(pairs: Any) -> Any:

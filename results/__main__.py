@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError, explain
-from results.adding import add
+from results.adding import add, enter
 from results.figures import digest, digest_in
 from results.pages import all_figures, all_pages
 from results.tables import FOLDER, read_study, study_names
@@ -17,7 +17,10 @@ and the tables between <!-- results: STUDY/TABLE --> and <!-- end --> in README.
 With STUDY and --from DIR, first append to results/STUDY/results.csv what `compare --out DIR` has
 measured, as new tables whose names have the graph, the budget and the date; with --by-query, as a
 table per graph and query with a column per budget. Only for public graphs: the numbers are not
-private."""
+private.
+
+With STUDY and --from FILE.json, enter the numbers of `benchmarks --json FILE.json` at their places in
+the study."""
 
 
 def main(args: list[str]) -> int:
@@ -26,7 +29,10 @@ def main(args: list[str]) -> int:
     try:
         if options.source:
             origin = options.date, options.machine, options.commit
-            print(add(options.study, options.source, *origin, options.by_query))
+            if options.source.suffix == ".json":
+                print(enter(options.study, options.source, *origin))
+            else:
+                print(add(options.study, options.source, *origin, options.by_query))
         outdated = find_outdated()
         if not options.check:
             _write(outdated)
@@ -72,7 +78,13 @@ def _parse(args: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("study", nargs="?", choices=study_names(), metavar="STUDY")
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if a file differs")
-    parser.add_argument("--from", dest="source", type=Path, metavar="DIR", help="of `compare`")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="PATH",
+        help="of `compare`, or FILE.json of `benchmarks`",
+    )
     parser.add_argument("--date", help="day of the measurement, YYYY-MM-DD")
     parser.add_argument("--machine", help='for instance "2 cores, no GPU"')
     parser.add_argument("--by-query", action="store_true", help="a table per graph and query")

@@ -1,7 +1,8 @@
-"""Numbers of ``compare`` appended to a study."""
+"""Numbers of ``compare`` appended to a study, and those of ``benchmarks --json`` entered in it."""
 
 import csv
 import datetime
+import json
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -34,10 +35,7 @@ def add(
     Raises:
         CommandError: If the folder has no results, or its tables are there already.
     """
-    try:
-        datetime.date.fromisoformat(date)
-    except ValueError:
-        raise CommandError(f"--date {date}: not a day such as 2026-01-31") from None
+    _check_day(date)
     file = source / "results.csv"
     if not file.is_file():
         raise CommandError(f"{file}: no such file; name the folder of `compare --out`")
@@ -48,6 +46,53 @@ def add(
     with (FOLDER / study / "results.csv").open("a", newline="", encoding="utf-8") as lines:
         csv.writer(lines, lineterminator="\n").writerows(cells)
     return f"{len(cells)} numbers appended to results/{study}/results.csv"
+
+
+def enter(study: str, source: Path, date: str, machine: str, commit: str | None) -> str:
+    """Enter numbers of ``benchmarks --json`` in ``results.csv`` of a study.
+
+    A number replaces the older one at its place; the history of the file keeps that.
+
+    Args:
+        study: Name of the study.
+        source: The file.
+        date: Day of the measurement, ``YYYY-MM-DD``.
+        machine: Machine, in words; the load in the file becomes a note.
+        commit: Commit that was measured; None takes that of the file.
+
+    Returns:
+        A line for the user.
+
+    Raises:
+        CommandError: If the file has no number of the study, or none that has a place in its tables.
+    """
+    _check_day(date)
+    content = json.loads(source.read_text(encoding="utf-8"))
+    old = read_study(FOLDER / study)
+    found = [number for number in content["numbers"] if number["study"] == study]
+    cells = dict(old.cells)
+    note = f"load {content['load'][0]:.1f}"
+    num_entered = 0
+    for number in found:
+        place = (number["table"], number["row"], number["column"])
+        table = old.tables.get(place[0])
+        if table is None or place[1] not in table.rows or place[2] not in table.columns:
+            continue  # such as a size that the study does not have
+        origin = "1", "measured", date, commit or content["commit"], machine, "", note
+        cells[place] = Cell(*place, number["value"], "", *origin)
+        num_entered += 1
+    if not num_entered:
+        raise CommandError(f"{source}: none of its numbers has a place in results/{study}")
+    with (FOLDER / study / "results.csv").open("w", newline="", encoding="utf-8") as lines:
+        csv.writer(lines, lineterminator="\n").writerows([Cell._fields, *cells.values()])
+    return f"{num_entered} of {len(found)} numbers entered in results/{study}/results.csv"
+
+
+def _check_day(date: str) -> None:
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError:
+        raise CommandError(f"--date {date}: not a day such as 2026-01-31") from None
 
 
 def _cells(file: Path, date: str, machine: str, commit: str, by_query: bool) -> list[Cell]:

@@ -118,7 +118,10 @@ class _Drawing:
             np.arange(start, stop), rng.poisson(self.weights[start:stop] * later * length)
         )
         targets = self.ends[rows] + rng.random(len(rows)) * self.later[rows]
-        columns = np.searchsorted(self.ends, targets, side="right")
+        # Searches for ascending numbers touch neighboring memory.
+        order = np.argsort(targets)
+        columns = np.empty(len(rows), dtype=np.int64)
+        columns[order] = np.searchsorted(self.ends, targets[order], side="right")
         # Sums are rounded: a target may lie behind the last end.
         columns = np.clip(columns, rows + 1, len(self.weights) - 1)
         return rows * len(self.weights) + columns, begin + rng.random(len(rows)) * length

@@ -6,8 +6,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 2**22
-_FEW = 2**15  # numbers that a processor's cache holds
+_BLOCK = 2**20
+_FEW = 2**16  # numbers of which a processor's cache holds a table of hashes
+_HASH_BITS = 20
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, for multiplicative hashing
+_NONE = np.empty(0, dtype=np.int64)
 
 
 def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -18,30 +21,52 @@ def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArr
         ascending: The other numbers in ascending order, shape ``(Q,)``.
     """
     is_among = np.zeros(len(numbers), dtype=np.bool_)
-    if not len(ascending):
-        return is_among
+    is_hash = np.zeros(2**_HASH_BITS, dtype=np.bool_)
+    is_hash[_hashes(ascending[:_FEW])] = True
     for start in range(0, len(numbers), _BLOCK):
         part = numbers[start : start + _BLOCK]
         if len(ascending) <= _FEW:
-            is_among[start : start + _BLOCK] = _contains(ascending, part)
+            places = np.flatnonzero(is_hash[_hashes(part)])  # rules out most
         else:
             # Searches for ascending numbers touch neighboring memory.
-            order = np.argsort(part)
-            is_among[start + order] = _contains(ascending, part[order])
+            places = np.argsort(part)
+        is_among[start + places] = contains(ascending, part[places])
     return is_among
 
 
-def _contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _hashes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    upper = numbers.astype(np.uint64) * _FACTOR >> np.uint64(64 - _HASH_BITS)
+    return upper.astype(np.int64)
+
+
+def contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which numbers are among others; fast where both ascend.
+
+    Args:
+        ascending: The other numbers in ascending order, shape ``(Q,)``.
+        numbers: Numbers, shape ``(P,)``.
+    """
+    if not len(ascending):
+        return np.zeros(len(numbers), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
     return ascending[places] == numbers
 
 
-def are_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which numbers, of shape ``(P,)``, do not occur before their place."""
-    ascending = np.sort(numbers)
+def are_first(numbers: NDArray[np.int64], before: NDArray[np.int64] = _NONE) -> NDArray[np.bool_]:
+    """Return which numbers, of shape ``(P,)``, do not occur before their place.
+
+    Args:
+        numbers: Numbers in any order, shape ``(P,)``.
+        before: Different numbers that come before all of them, in any order, shape ``(Q,)``.
+    """
+    ascending = np.concatenate([numbers, before])
+    ascending.sort()
     repeated = ascending[1:][ascending[1:] == ascending[:-1]]
+    del ascending  # memory
     places = np.flatnonzero(are_among(numbers, repeated))
-    first = np.ones(len(numbers), dtype=np.bool_)
-    first[places] = False
-    first[places[np.unique(numbers[places], return_index=True)[1]]] = True
-    return first
+    first = places[np.unique(numbers[places], return_index=True)[1]]
+    taken = np.sort(before[are_among(before, repeated)])
+    is_first = np.ones(len(numbers), dtype=np.bool_)
+    is_first[places] = False
+    is_first[first[~are_among(numbers[first], taken)]] = True
+    return is_first

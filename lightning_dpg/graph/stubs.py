@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.sorted_numbers import are_among, are_first
+from lightning_dpg.graph.sorted_numbers import are_first
 
 _BLOCK = 2**20  # edges that are counted at once
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
 _SCALINGS = 50
 _TRIES = 100
-MANY_STUBS = 2_000_000
-"""From here on stubs are paired cell by cell, with less memory."""
+MANY_STUBS = 500_000
+"""From here on stubs are paired cell by cell, in a fraction of the time and memory."""
 
 
 def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -254,16 +254,20 @@ def link_pairs(
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
         only where no place was found for a pair.
     """
-    low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
-    keys = low * num_nodes + high
-    del pairs  # memory, which a caller that holds on to them does not save
-    fixed = np.sort(edges[:, 0] * num_nodes + edges[:, 1])
-    fits = are_first(keys) & (low != high) & ~are_among(keys, fixed)
-    added = np.stack([low[fits], high[fits]], axis=1)
-    lacking = np.stack([low[~fits], high[~fits]], axis=1)
-    del low, high  # memory
+    # Pairs as numbers take half the memory.
+    one, other = pairs.astype(np.int64, copy=False).T
+    keys = np.minimum(one, other)
+    keys *= num_nodes
+    keys += np.maximum(one, other)
+    del pairs, one, other  # memory, which a caller that holds on to them does not save
+    fixed = edges[:, 0] * num_nodes + edges[:, 1]
+    fits = are_first(keys, fixed) & (keys // num_nodes != keys % num_nodes)
+    keys, lacking = keys[fits], np.stack(np.divmod(keys[~fits], num_nodes), axis=1)
+    added = np.empty((len(keys), 2), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(added[:, 0], added[:, 1]))
     others: list[list[int]] = []
-    present = PresentNumbers(np.concatenate([keys[fits], fixed]))
+    present = PresentNumbers(np.concatenate([keys, fixed]))
+    del keys, fixed  # memory
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
     for a, b in lacking.tolist():
@@ -284,6 +288,7 @@ def link_pairs(
                     others[place - len(added)] = first
                 others.append(second)
                 break
+    del present  # memory
     return np.concatenate([added, np.array(others, dtype=np.int64).reshape(-1, 2)])
 
 

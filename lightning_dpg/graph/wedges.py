@@ -1,14 +1,18 @@
 """Wedges for a private estimate of clustering, few of which change with an edge."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.sorted_numbers import are_among
+from lightning_dpg.graph.sorted_numbers import are_among, contains
 
-_ARMS = 2**22  # arms whose wedges are found at once; a center may have more
-_MOST_BLOCKS = 16  # each one looks at all edges
+EdgeBlocks: TypeAlias = Callable[[], Iterable[NDArray[np.int64]]]
+"""Edges of shape ``(P, 2)``, rows ``i < j``, in blocks and in any order that each call yields anew."""
+
+BLOCK = 2**18
+"""Edges of a block, whose arms a processor's cache holds."""
 _DEGREE_PER_SLOT = 4
 _LOWER = np.uint64(2**32 - 1)
 _NONE = np.uint64(2**64 - 1)  # above any hash and node
@@ -45,14 +49,34 @@ def count_wedges(
         Numbers of wedges and of closed wedges by the class of the center, shape ``(2, K)``
         (private).
     """
+    return wedges_over_blocks(_in_blocks(edges), slots, classes, closures_per_edge, seed)
+
+
+def wedges_over_blocks(
+    blocks: EdgeBlocks,
+    slots: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    closures_per_edge: int,
+    seed: int,
+) -> NDArray[np.int64]:
+    """As :func:`count_wedges`, of edges that come in blocks, once for the wedges and once for links.
+
+    Memory is linear in the slots and in the largest block.
+    """
     hashing = WedgeHash(slots, seed)
-    parts = [_wedges_of(arms, hashing, slots) for arms in _arms(edges, slots)]
-    wedge_slots, center, links = (np.concatenate(part) for part in zip(*parts, strict=True))
-    keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
-    closed = np.flatnonzero(are_among(links, keys))
+    wedge_slots, links = _chosen(blocks, hashing, slots)
+    ascending = np.sort(links)
+    found = [np.empty(0, dtype=np.int64)]
+    for edges in blocks():
+        keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
+        found.append(keys[contains(ascending, keys)])
+    closed = np.flatnonzero(are_among(links, np.sort(np.concatenate(found))))
     is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
-    chosen, size = closed[is_counted], int(classes.max()) + 1
-    by_class = [np.bincount(classes[c], minlength=size) for c in (center, center[chosen])]
+    size = int(classes.max()) + 1
+    by_class = [
+        np.bincount(classes[hashing.centers(chosen)], minlength=size)
+        for chosen in (wedge_slots, wedge_slots[closed[is_counted]])
+    ]
     return np.stack(by_class)
 
 
@@ -70,54 +94,32 @@ def count_label_wedges(
     Returns:
         Numbers of wedges with equal and with different labels, shape ``(2,)`` (private).
     """
-    hashing, counts = WedgeHash(slots, seed), np.zeros(2, dtype=np.int64)
-    for arms in _arms(edges, slots):
-        one, other = np.divmod(_wedges_of(arms, hashing, slots)[2], len(slots))
-        counts += np.bincount(labels[one] != labels[other], minlength=2)
-    return counts
+    _, links = _chosen(_in_blocks(edges), WedgeHash(slots, seed), slots)
+    one, other = np.divmod(links, len(slots))
+    return np.bincount(labels[one] != labels[other], minlength=2)
 
 
-def _arms(
-    edges: NDArray[np.int64], slots: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the centers and the other ends of all arms, whole centers at once, in a few blocks."""
-    num_nodes = len(slots)
-    ends = np.cumsum(np.bincount(edges.ravel(), minlength=num_nodes))
-    size = max(_ARMS, 2 * len(edges) // _MOST_BLOCKS)
-    marks = np.searchsorted(ends, np.arange(size, 2 * len(edges), size))
-    starts = np.unique(np.r_[0, marks, num_nodes])
-    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        arms = []
-        for side in (0, 1):
-            center = edges[:, side]
-            of_block = edges[(center >= start) & (center < stop)]
-            arms.append(of_block if side == 0 else of_block[:, ::-1])
-        centers, others = np.concatenate(arms).T
-        has_slots = slots[centers] > 0
-        yield centers[has_slots], others[has_slots]
+def _in_blocks(edges: NDArray[np.int64]) -> EdgeBlocks:
+    return lambda: (edges[start : start + BLOCK] for start in range(0, len(edges), BLOCK))
 
 
-def _wedges_of(
-    arms: tuple[NDArray[np.int64], NDArray[np.int64]],
-    hashing: "WedgeHash",
-    slots: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the slot, the center and the number of the link of each wedge, by ascending slots."""
-    centers, others = arms
-    bins, hashes = hashing.bins(centers, others)
-    start, stop = (bins.min(), bins.max() + 1) if len(bins) else (0, 0)
+def _chosen(
+    blocks: EdgeBlocks, hashing: "WedgeHash", slots: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the slot and the number of the link of each wedge, by ascending slots."""
     # The smallest hash of a bin, and of equal hashes the smallest node: without a sort.
-    least = np.full(stop - start, _NONE)
-    np.minimum.at(
-        least, bins - start, hashes.astype(np.uint64) << np.uint64(32) | others.astype(np.uint64)
-    )
-    is_full = least != _NONE
-    even = np.flatnonzero(is_full[:-1] & is_full[1:])
-    even = even[(even + start) % 2 == 0]
-    one, other = ((least[place] & _LOWER).astype(np.int64) for place in (even, even + 1))
-    wedge_slots = (even + start) // 2
-    links = np.minimum(one, other) * len(slots) + np.maximum(one, other)
-    return wedge_slots, hashing.centers(wedge_slots), links
+    least = np.full(2 * int(slots.sum()) + 1, _NONE)
+    for edges in blocks():
+        for centers, others in (edges.T, edges.T[::-1]):
+            bins, hashes = hashing.bins(centers, others)
+            codes = hashes.astype(np.uint64) << np.uint64(32) | others.astype(np.uint64)
+            # The bin of a node without slots is the first one of a later node, or beyond the last.
+            codes[slots[centers] == 0] = _NONE
+            np.minimum.at(least, bins, codes)
+    even, odd = least[:-1:2], least[1::2]
+    wedge_slots = np.flatnonzero((even != _NONE) & (odd != _NONE))
+    one, other = ((code[wedge_slots] & _LOWER).astype(np.int64) for code in (even, odd))
+    return wedge_slots, np.minimum(one, other) * len(slots) + np.maximum(one, other)
 
 
 class WedgeHash:

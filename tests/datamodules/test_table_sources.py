@@ -24,6 +24,7 @@ from lightning_dpg.graph import neighbor_sums
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods import (
     BTER,
     DK2,
@@ -203,6 +204,20 @@ def test_sums_over_neighbors_of_a_cluster_are_those_of_blocks(tmp_path, monkeypa
     monkeypatch.setattr(DuckDBEngine, "dialect", "pyspark")
     monkeypatch.setattr(EdgeTable, "_sql", lambda *given: in_duckdb(of_spark(*given)))
     assert there.neighbor_sums(values.double()).tolist() == expected
+
+
+def test_wedges_that_an_engine_chooses_are_those_of_blocks(tmp_path, monkeypatch):
+    graph = nx.powerlaw_cluster_graph(300, 6, 0.8, seed=0)
+    source, target = np.array(graph.edges).T
+    parquet.write_table(pa.table({"source": source, "target": target}), tmp_path / "rows.parquet")
+    data = EdgeTableDataModule(str(tmp_path / "rows.parquet"))
+    data.setup("fit")
+    there = data.records.statistics
+    slots = wedge_slots(there.degrees().numpy())
+    blocks = there.wedges(slots, np.arange(300) % 4, 2, 0)
+    monkeypatch.setattr(DuckDBEngine, "is_within_process", False)
+    assert there.wedges(slots, np.arange(300) % 4, 2, 0).tolist() == blocks.tolist()
+    assert blocks[1].sum() > 50 and not data.records.holds_edges
 
 
 def in_duckdb(sql):

@@ -1,6 +1,7 @@
 """Membership by sorting is that of Python's sets."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,18 +11,22 @@ from lightning_dpg.graph.sorted_numbers import are_among, are_first
 NUMBERS = st.lists(st.integers(0, 12), max_size=30)
 
 
+@pytest.mark.parametrize("few", [0, 2**16])
 @given(NUMBERS, NUMBERS, st.integers(1, 7))
-def test_membership_and_first_places_are_those_of_sets(numbers, others, block):
-    before, seen = [], set()
+def test_membership_and_first_places_are_those_of_sets(few, numbers, others, block):
+    new, seen = [], set(others)
     for number in numbers:
-        before.append(number not in seen)
+        new.append(number not in seen)
         seen.add(number)
-    array = np.array(numbers, dtype=np.int64)
-    whole, sorted_numbers._BLOCK = sorted_numbers._BLOCK, block
-    try:
-        found = are_among(array, np.sort(np.array(others, dtype=np.int64)))
-        first = are_first(array)
-    finally:
-        sorted_numbers._BLOCK = whole
+    array, ascending = (
+        np.array(numbers, dtype=np.int64),
+        np.array(sorted(set(others)), dtype=np.int64),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorted_numbers, "_BLOCK", block)
+        patch.setattr(sorted_numbers, "_FEW", few)
+        found, first = are_among(array, ascending), are_first(array)
+        new_to_others = are_first(array, ascending[::-1])
     assert found.tolist() == [number in others for number in numbers]
-    assert first.tolist() == before
+    assert first.tolist() == [number not in numbers[:place] for place, number in enumerate(numbers)]
+    assert new_to_others.tolist() == new

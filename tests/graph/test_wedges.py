@@ -74,7 +74,7 @@ def test_label_wedges_are_the_chosen_wedges_by_the_labels_of_their_ends(seed, mo
     found = count_label_wedges(edges, slots, labels, seed)
     assert found.tolist() == [equal, len(pairs) - equal] and equal > 20
     assert found.sum() == count_wedges(edges, slots, labels, 1, seed)[0].sum()
-    monkeypatch.setattr(wedges, "_ARMS", 50)  # in many blocks
+    monkeypatch.setattr(wedges, "BLOCK", 50)  # in many blocks
     assert count_label_wedges(edges, slots, labels, seed).tolist() == found.tolist()
 
 
@@ -158,12 +158,11 @@ def test_wedges_are_those_of_the_first_neighbors_in_the_bins_of_a_slot(seed):
     assert found.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("arms", [1, 7, 60])
-def test_blocks_of_centers_give_equal_counts(arms, monkeypatch):
+@pytest.mark.parametrize("size", [1, 7, 60])
+def test_blocks_of_edges_give_equal_counts(size, monkeypatch):
     edges = edges_of(nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0))
     given = np.arange(60) % 4, np.arange(60) % 3, 1, 0
     whole = count_wedges(edges, *given)
-    monkeypatch.setattr(wedges, "_ARMS", arms)
-    monkeypatch.setattr(wedges, "_MOST_BLOCKS", 1000)
+    monkeypatch.setattr(wedges, "BLOCK", size)
     assert whole[1].sum() > 0
     assert count_wedges(edges, *given).tolist() == whole.tolist()

@@ -1,5 +1,6 @@
 """DP-SGD against loops over single examples, and its sensitivity by brute force."""
 
+import os
 from functools import partial
 
 import pytest
@@ -24,6 +25,13 @@ from lightning_dpg.privacy.ledger import (
 from lightning_dpg.privacy.noise import NoiseSource
 
 NODES, DIM, HIDDEN = 11, 5, 4
+
+
+@pytest.fixture(autouse=True)
+def _on_the_device_of_the_run():
+    """``python -m benchmarks gpu`` runs this file on a GPU."""
+    with torch.device(os.environ.get("LIGHTNING_DPG_TEST_DEVICE", "cpu")):
+        yield
 
 
 def penalty(slope):

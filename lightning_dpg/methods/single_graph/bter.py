@@ -11,7 +11,6 @@ from torch import Tensor
 from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
 from lightning_dpg.graph.edge_pieces import sorted_blocks
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
-from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
 from lightning_dpg.graph.wedges import wedge_slots
@@ -31,6 +30,11 @@ _PUBLIC_SEED = 0
 _CLOSURES_PER_EDGE = 2
 _SLOTS_PER_NOISE = 10
 _FITTING_STEPS = 8
+# Large graphs vary so little that no step averages: each one divides by the response of the shares to
+# clustering, which is at most one, and at least this much.
+_LARGE_GRAPH = 500_000  # edges
+_LARGE_FITTING_STEPS = 3
+_LEAST_RESPONSE = 0.5
 # Of these steps, how many may loosen the order of the nodes, by how much (of the logarithm of their
 # degrees), and from which share of links on that override the released mixing. The order is
 # tightened again where blocks of the highest density lack more than a share of the closed wedges.
@@ -76,7 +80,7 @@ class BTER(OneShotSynthesizer):
 
     Cost:
         Time is O((N + M) log(N + M)) and memory O(N + M), with no limit on N. A run draws eight
-        graphs to fit the densities.
+        graphs to fit the densities, and three of half a million edges or more.
 
     Differences from the paper:
         The privacy and the mixing of degrees are additions: blocks of equal degrees would link
@@ -174,22 +178,27 @@ class BTER(OneShotSynthesizer):
         wedges = noisy[0].clamp(min=0).numpy()
         self.spread.zero_()
         rng = np.random.default_rng(_PUBLIC_SEED)
-        for step in range(_FITTING_STEPS):
-            if self.num_edges >= MANY_EDGES:
-                rank_zero_info(f"BTER: drawing graph {step + 1} of {_FITTING_STEPS} to fit blocks")
+        is_large = int(self.num_edges) >= _LARGE_GRAPH
+        # Few steps loosen the order by twice as much each.
+        steps, pace = (_LARGE_FITTING_STEPS, 2) if is_large else (_FITTING_STEPS, 1)
+        for step in range(steps):
+            if is_large:
+                rank_zero_info(f"BTER: drawing graph {step + 1} of {steps} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             graph = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
-            error = target - closed_shares(counts(graph), noise_scale=0.0)
-            # The steps decrease, which averages the randomness of single graphs.
-            clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
+            shares = closed_shares(counts(graph), noise_scale=0.0)
+            error = target - shares
+            # The steps decrease, which averages the randomness of single small graphs.
+            divisor = _response(shares, clustering) if is_large else 1 + step / 2
+            clustering = np.clip(clustering + error / divisor, 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
             lacking = (np.maximum(error, 0) * wedges)[clustering == 1].sum()
             if lacking > _LACKING * (target @ wedges):
-                self.spread = (self.spread - _LOOSENING).clamp(min=0)
-            elif step < _LOOSENING_STEPS and overriding:
-                self.spread += _LOOSENING
+                self.spread = (self.spread - pace * _LOOSENING).clamp(min=0)
+            elif step < _LOOSENING_STEPS // pace and overriding:
+                self.spread += pace * _LOOSENING
         self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -264,6 +273,12 @@ def wedge_counter(
         return source.wedges(slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
 
     return counts, groups
+
+
+def _response(shares: NDArray[np.float64], clustering: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Estimate how much shares of closed wedges grow with the clustering of blocks, each ``(G,)``."""
+    ratio = np.divide(shares, clustering, out=np.ones(len(shares)), where=clustering > 0)
+    return np.clip(ratio, _LEAST_RESPONSE, 1)
 
 
 def degree_classes(degrees: NDArray[np.int64]) -> NDArray[np.int64]:

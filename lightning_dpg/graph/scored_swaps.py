@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
+from lightning_dpg.graph.sorted_numbers import are_among
 
-# Pairs whose vectors are in memory at a time.
-_PAIRS_AT_ONCE = 65_536
+# Pairs whose vectors a processor's cache holds.
+_PAIRS_AT_ONCE = 2048
 
 
 def swap_by_scores(
@@ -46,7 +48,7 @@ def swap_by_scores(
     for _ in range(rounds if half else 0):
         order = torch.randperm(len(edges), generator=generator)
         one, other = order[:half], order[half : 2 * half]
-        first, second = edges[one], edges[other]
+        first, second = edges.index_select(0, one), edges.index_select(0, other)
         if not has_order:
             flip = torch.rand(half, 1, generator=generator) < 0.5
             second = torch.where(flip, second.flip(1), second)
@@ -78,8 +80,12 @@ def score_of_images(
     """
 
     def score(pairs: Tensor) -> Tensor:
-        parts = torch.split(pairs, _PAIRS_AT_ONCE)
-        return factor * torch.cat([(first[p[:, 0]] * second[p[:, 1]]).sum(1) for p in parts])
+        # In place of first[...], index_select copies whole rows.
+        products = [
+            torch.linalg.vecdot(first.index_select(0, one), second.index_select(0, other))
+            for one, other in (part.unbind(1) for part in torch.split(pairs, _PAIRS_AT_ONCE))
+        ]
+        return factor * torch.cat(products)
 
     return score
 
@@ -90,5 +96,6 @@ def _is_simple(swapped: Tensor, edges: Tensor, space: PairSpace) -> Tensor:
     numbers = space.numbers(swapped.view(-1, 2))
     numbers[(swapped[..., 0] == swapped[..., 1]).flatten()] = -1
     _, position, counts = torch.unique(numbers, return_inverse=True, return_counts=True)
-    repeated = (counts[position] > 1) | torch.isin(numbers, space.numbers(edges))
+    existing = np.sort(space.numbers(edges).numpy())
+    repeated = (counts[position] > 1) | torch.from_numpy(are_among(numbers.numpy(), existing))
     return ~has_loop & ~repeated.view(-1, 2).any(1)

@@ -1,18 +1,25 @@
 """Eigenvector centrality of nodes, also where components tie."""
 
+import contextlib
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency
 
 _SMALL = 16
 """Nodes of a component up to which all components of its size are solved at once."""
-_BASIS = 80
-"""Basis vectors: long thin graphs have close eigenvalues, and the default of 20 takes minutes."""
+_FEW, _BASIS = 20, 80
+"""Basis vectors: a few are enough for most graphs, but long thin graphs have close eigenvalues."""
+_RESTARTS = 5
+"""Of the method with few basis vectors."""
+_PRECISION = 1e-12
+"""Relative, of eigenvalues; it is below :data:`_TIE`."""
 _TIE = 1e-9
 
 
@@ -53,6 +60,15 @@ def _candidates(matrix: csr_array, parts: NDArray[np.int32]) -> list[NDArray[np.
     return blocks
 
 
+def _leading_of_one(matrix: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the largest eigenvalue and its eigenvector, shapes ``(1,)`` and ``(N, 1)``."""
+    size = matrix.shape[0]
+    find = partial(eigsh, matrix, k=1, which="LA", v0=np.ones(size), tol=_PRECISION)
+    with contextlib.suppress(ArpackNoConvergence):
+        return find(ncv=min(_FEW, size), maxiter=_RESTARTS)
+    return find(ncv=min(_BASIS, size))
+
+
 def _leading(
     matrix: csr_array, components: NDArray[np.int64]
 ) -> list[tuple[float, NDArray[np.int64], NDArray[np.float64]]]:
@@ -61,7 +77,7 @@ def _leading(
     nodes = components.ravel()
     inner = matrix[nodes][:, nodes]
     if size > _SMALL:
-        values, vectors = eigsh(inner, k=1, which="LA", v0=np.ones(size), ncv=min(_BASIS, size))
+        values, vectors = _leading_of_one(inner)
         return [(float(values[0]), components[0], np.abs(vectors[:, 0]))]
     cells = inner.tocoo()
     dense = np.zeros((count, size, size))

@@ -40,12 +40,14 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
         library = "networkit" if find_spec("networkit") is not None else None
     if library is None:
         return np.zeros(0, dtype=np.int64)
-    linked = np.unique(graph.edge_index[0].numpy())
+    linked = np.flatnonzero(np.bincount(graph.edge_index[0].numpy(), minlength=graph.num_nodes))
     order = linked[natural_order([graph.node_names[node] for node in linked])]
     place = np.full(graph.num_nodes, -1)
     place[order] = np.arange(len(order))
-    edges = np.sort(place[undirected_edges(graph).numpy()], axis=1)
-    edges = edges[np.lexsort(edges.T[::-1])]
+    one, other = place[undirected_edges(graph).numpy()].T
+    keys = np.minimum(one, other) * len(order) + np.maximum(one, other)
+    keys.sort()
+    edges = np.stack(np.divmod(keys, max(len(order), 1)), axis=1)
     find = _networkit_louvain if library == "networkit" else _networkx_louvain
     found = find(edges, len(order))
     labels = np.arange(graph.num_nodes) + len(order)

@@ -25,11 +25,11 @@ from lightning_dpg.metrics.wedge_samples import (
     estimate_triangles,
 )
 
-EXACT_PATHS = 200_000_000
+EXACT_PATHS = 50_000_000
 """Paths of two oriented edges up to which triangles are counted.
 
-One core counts three to ten million paths a second. This is a minute at most, and half a minute
-for a power-law graph of ten million edges.
+One core counts three to ten million paths a second, which is a quarter of a minute at most; a sample
+takes two seconds.
 """
 
 _PATHS_AT_ONCE = 2**25

@@ -121,7 +121,8 @@ class MomentScores(nn.Module):
         # The symmetric moment estimates half the entry of the adjacency matrix.
         scale = 1 if self._is_two_sided else 2
         rows = self.rows.cpu().double()
-        score = score_of_images(rows @ self.form.cpu(), rows, scale)
+        images = rows @ self.form.cpu()
+        score = score_of_images(images.float(), rows.float(), scale)  # in half the time
 
         def log_odds(pairs: Tensor) -> Tensor:
             # Where it is below that of a random pair, the noise is larger than the estimate.

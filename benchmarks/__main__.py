@@ -31,6 +31,7 @@ NAMES = (
     "oja",
     "private_labels",
     "sampling",
+    "shape",
     "startup",
     "statistics",
     "transfers",

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.linked_classes import fitting_links, make_even
 from lightning_dpg.graph.stubs import count_links
 
 _SCALINGS = 60
@@ -73,8 +74,9 @@ def cell_links(
     """Return cells of nodes, one for each community and class, and the links between them.
 
     Links start from chance within each two communities. They are scaled in turns to the ratios of
-    the classes, to the links between communities and to the degrees, and cut where cells have too few
-    pairs of nodes.
+    the classes, to the links between communities, see :func:`fitting_links`, and to the degrees, and
+    cut where cells have too few pairs of nodes. The ratios are left alone in the second half of the
+    turns, since they need not agree with the others.
 
     Args:
         degrees: Degrees of the nodes, shape ``(N,)``.
@@ -92,23 +94,34 @@ def cell_links(
     of_community, of_class = np.divmod(used, size)
     nodes, totals = np.bincount(cells), np.bincount(cells, degrees)
     room = (np.outer(nodes, nodes) - np.diag(nodes)).astype(np.float64)
+    links = fitting_links(links, degrees, communities)
     chance, expected = _by_chance(degrees, classes, communities, links)
     found = chance[np.ix_(used, used)]
     pairs = of_community[:, None] * count + of_community
     is_within = (of_community[:, None] == of_community).astype(np.int64)
     margins = (is_within * size + of_class[:, None]) * size + of_class
     wanted_links, wanted_ratios = _ends(links.astype(np.float64)).ravel(), (expected * ratios).ravel()
-    for _ in range(_SCALINGS):
-        for places, wanted in ((margins, wanted_ratios), (pairs, wanted_links)):
+    targets = [(margins, wanted_ratios), (pairs, wanted_links)]
+    for turn in range(_SCALINGS):
+        for places, wanted in targets[turn >= _SCALINGS // 2 :]:
             sums = np.bincount(places.ravel(), found.ravel(), len(wanted))
             found = found * (wanted / np.maximum(sums, _LEAST))[places]
         found = np.minimum(found, room)
         scale = np.sqrt(totals / np.maximum(found.sum(axis=1), _LEAST))
         found *= np.outer(scale, scale)
     below = np.tril(found, -1) + np.diag(np.diag(found) / 2)
-    # Rounding partial sums keeps the total.
-    rounded = np.diff(np.floor(np.cumsum(below) + 0.5), prepend=0.0).astype(np.int64)
-    return cells, rounded.reshape(below.shape)
+    # Rounding partial sums keeps the links between communities, cell by cell.
+    order = np.argsort(np.minimum(pairs, pairs.T).ravel(), kind="stable")
+    rounded = np.empty(below.size, dtype=np.int64)
+    rounded[order] = np.diff(np.floor(np.cumsum(below.ravel()[order]) + 0.5), prepend=0.0)
+    wanted = np.tril(rounded.reshape(below.shape), -1)
+    wanted += wanted.T
+    rest = totals.astype(np.int64) - wanted.sum(axis=1)
+    for members in np.split(np.arange(len(used)), np.flatnonzero(np.diff(of_community)) + 1):
+        part, odd = wanted[np.ix_(members, members)], rest[members]
+        make_even(part, odd)
+        wanted[np.ix_(members, members)], rest[members] = part, odd
+    return cells, np.tril(wanted) + np.diag(np.maximum(rest, 0) // 2)
 
 
 def _by_chance(

@@ -2,18 +2,22 @@
 
 ``python -m benchmarks shape --out FOLDER`` appends a line for each run and query to
 ``FOLDER/results.csv``; runs that are there are not repeated. The noise of a run follows from its number,
-so that two versions of a method are compared with equal noise. With ``--before OTHER`` no run is made, and
-the numbers in FOLDER are compared with those of another version in OTHER.
+so that two versions of a method are compared with equal noise: run this file in the checkout of each.
+
+``python -m benchmarks shape --out FOLDER --before OTHER`` makes no run. It prints lines for
+``results/shape/results.csv``: means of the runs in OTHER (before) and in FOLDER (after), in how many
+graphs and budgets each query became better or worse, and seconds.
 """
 
 import argparse
 import csv
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 
 import torch
 
@@ -27,7 +31,12 @@ from lightning_dpg.running.fit import fit_method
 METHODS = {"BTER": BTER, "PrivGraph": PrivGraph}
 PGB_QUERIES = QUERIES[:15]
 SECONDS = ("fit seconds", "draw seconds")
-_EQUAL = 0.02  # a change by this share, or by this much of a unit that is an error, is none
+_SHOWN = (*PGB_QUERIES[2:3], *PGB_QUERIES[6:9], *PGB_QUERIES[10:14])
+_EQUAL = 0.02  # share of a value by which it may change and still be the same
+_EXACT = 1e-4  # errors below are none
+
+Numbers = dict[tuple[str, str, str, str, str], float]
+"""Errors by method, graph, budget, run and query."""
 
 
 def measured(
@@ -43,13 +52,13 @@ def measured(
         drawn = method.eval().sample(torch.Generator().manual_seed(run))
     marks.append(time.process_time())
     answers = compare(real, drawn)
-    seconds = (after - before for before, after in zip(marks[:-1], marks[1:], strict=True))
+    seconds = (after - before for before, after in pairwise(marks))
     return {query: answers[query].score for query in PGB_QUERIES} | dict(
         zip(SECONDS, seconds, strict=True)
     )
 
 
-def read(folder: Path) -> dict[tuple[str, str, str, str, str], float]:
+def read(folder: Path) -> Numbers:
     """Numbers of a folder by method, graph, budget, run and query."""
     file = folder / "results.csv"
     if not file.exists():
@@ -61,6 +70,59 @@ def read(folder: Path) -> dict[tuple[str, str, str, str, str], float]:
             )
             for line in csv.DictReader(stream)
         }
+
+
+def compared(before: Numbers, after: Numbers) -> Iterator[Sequence[object]]:
+    """Compare two versions on the runs that both made: table, row, column, value, deviation, runs."""
+    cells: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
+    for place in sorted(before.keys() & after.keys()):
+        method, graph, epsilon, _, query = place
+        cells[method, graph, epsilon, query].append((before[place], after[place]))
+    for (method, graph, epsilon, query), runs in cells.items():
+        if query in _SHOWN:
+            for version, values in zip(("before", "after"), zip(*runs, strict=True), strict=True):
+                deviation = f"{stdev(values):.3f}" if len(values) > 1 else ""
+                row = f"{graph} {epsilon.removeprefix('0')} {version}"
+                yield method, row, _title(query), f"{fmean(values):.3g}", deviation, len(values)
+    for method, query in sorted({(method, query) for method, *_, query in cells}):
+        pairs = [
+            tuple(map(fmean, zip(*runs, strict=True)))
+            for (name, _, _, asked), runs in cells.items()
+            if (name, asked) == (method, query)
+        ]
+        if query in PGB_QUERIES:
+            sign = -1 if query in HIGHER_IS_BETTER else 1
+            changes = [sign * (new - old) / max(old, new, _EXACT) for old, new in pairs]
+            kinds = (
+                ("better", sum(change < -_EQUAL for change in changes)),
+                (
+                    "worse",
+                    sum(change > _EQUAL for change in changes),
+                ),
+            )
+            same = len(pairs) - sum(count for _, count in kinds)
+            ratio = median((new + _EXACT) / (old + _EXACT) for old, new in pairs)
+            for column, value in (*kinds, ("within 2 %", same), ("median ratio", f"{ratio:.2f}")):
+                yield f"{method} cells", _title(query), column, value, "", len(pairs)
+    for method, graph in sorted({(method, graph) for method, graph, *_ in cells}):
+        for query in SECONDS:
+            runs = [
+                pair
+                for (*place, _, asked), found in cells.items()
+                if (*place, asked) == (method, graph, query)
+                for pair in found
+            ]
+            for version, values in zip(("before", "after"), zip(*runs, strict=True), strict=True):
+                column = f"{query.split()[0]} {version}"
+                yield f"{method} seconds", graph, column, f"{fmean(values):.3g}", "", len(runs)
+
+
+def _title(query: str) -> str:
+    """Name of a query in the study."""
+    words = query.replace("avg", "average").replace("_", " ")
+    for name in ("kl", "nmi", "mae"):
+        words = words.replace(f" {name}", f" {name.upper()}")
+    return words.replace("num ", "number of ")
 
 
 def main(args: list[str]) -> None:
@@ -76,8 +138,9 @@ def main(args: list[str]) -> None:
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(args)
     if options.before:
-        for line in compared(read(options.before), read(options.out)):
-            print(line)
+        csv.writer(sys.stdout, lineterminator="\n").writerows(
+            compared(read(options.before), read(options.out))
+        )
         return
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,10 @@ def cell_links(
     pairs = of_community[:, None] * count + of_community
     is_within = (of_community[:, None] == of_community).astype(np.int64)
     margins = (is_within * size + of_class[:, None]) * size + of_class
-    wanted_links, wanted_ratios = _ends(links.astype(np.float64)).ravel(), (expected * ratios).ravel()
+    wanted_links, wanted_ratios = (
+        _ends(links.astype(np.float64)).ravel(),
+        (expected * ratios).ravel(),
+    )
     targets = [(margins, wanted_ratios), (pairs, wanted_links)]
     for turn in range(_SCALINGS):
         for places, wanted in targets[turn >= _SCALINGS // 2 :]:

@@ -58,7 +58,9 @@ def test_nodes_have_their_wanted_links_on_average_and_the_law_of_largest_entropy
 def test_no_blocks():
     none = np.empty(0, dtype=np.int64)
     assert len(block_edges(none, none, np.empty(0), np.random.default_rng(0))) == 0
-    assert len(within_degrees(np.empty((0, 2), dtype=np.int64), none, np.random.default_rng(0))) == 0
+    assert (
+        len(within_degrees(np.empty((0, 2), dtype=np.int64), none, np.random.default_rng(0))) == 0
+    )
 
 
 def test_chunks_of_pairs_draw_the_same_edges(monkeypatch):

@@ -36,7 +36,7 @@ _FITTING_STEPS = 8
 # links on that override the released mixing. The order is tightened again where blocks of the highest
 # density lack more than a share of all triangles.
 _LOOSENING_STEPS = 4
-_LOOSENING = 0.5
+_LOOSENING = 0.4
 _OVERRIDING = 0.1
 _LACKING = 0.05
 _WIDEST = 1.25  # largest ratio of the size of a block to the mean degree in it
@@ -192,8 +192,10 @@ class BTER(OneShotSynthesizer):
             missed = float(np.abs(error) @ wedges)
             if step >= _LOOSENING_STEPS and missed < least:
                 least, fitted = missed, (clustering, self.spread)
-            # The steps decrease, which averages the randomness of single graphs.
-            clustering = np.clip(clustering + error / (1 + step / 2), 0, 1)
+            # The last steps decrease, which averages the randomness of single graphs.
+            clustering = np.clip(
+                clustering + error / (1 + max(step - _LOOSENING_STEPS, 0) / 2), 0, 1
+            )
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
             lacking = (np.maximum(error, 0) * pairs)[clustering == 1].sum()

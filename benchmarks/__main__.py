@@ -44,6 +44,7 @@ NAMES = (
     "oja",
     "private_labels",
     "sampling",
+    "shape",
     "startup",
     "statistics",
     "transfers",

@@ -280,7 +280,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         """
         if "edges" not in vars(self):
             return self._table_graph
-        if self._stays_there() and self.train_transfers is None:
+        if self._stays_there():
             self.transfers = self.transfers or self._read_transfers()
             self.train_transfers = self._of_training()
         return super().records

@@ -148,6 +148,7 @@ def _sites_in_graph(data: Any, num_transfers: int) -> CanarySites:
         data.edges = undirected_edges(data.train_graph)
         if (known := data.records.transfers) is not None:
             added = transfers_of_canaries(pairs, known.bounds, num_transfers)
+            data.transfers = joined(data.transfers, added)
             data.train_transfers = joined(known, added)
 
     part_of = torch.zeros_like(nodes)

@@ -146,7 +146,7 @@ def test_sampled_figures_and_those_left_out_are_said_on_the_page(monkeypatch):
         assert f"sampled (standard errors in the notes): {closed}" in text
         assert "pip install 'lightning_dpg[fast]'): community_nmi, modularity" in text
     for content in (found.to_html_text(), found.to_json(), str(found)):
-        assert "real and synthetic: 1,000,000 wedges sampled, standard errors " in content
+        assert "real and synthetic: 2,000,000 wedges sampled, standard errors " in content
 
 
 def test_summary_for_notebooks_is_short_and_escaped():

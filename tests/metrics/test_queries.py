@@ -423,7 +423,7 @@ def test_sampled_figures_have_their_standard_errors_and_one_line(monkeypatch):
     triangles = sum(nx.triangles(nx.gnm_random_graph(34, 200, seed=0)).values()) / 3
     note = answers["triangles"].note
     said = re.fullmatch(
-        r"synthetic: 1,000,000 wedges sampled, standard error (\S+); of the error (\S+)", note
+        r"synthetic: 2,000,000 wedges sampled, standard error (\S+); of the error (\S+)", note
     )
     assert said, note
     spread, relative = map(float, said.groups())

@@ -45,14 +45,14 @@ def test_nodes_have_their_wanted_links_on_average_and_the_law_of_largest_entropy
     edges = block_edges(np.arange(1200), np.arange(0, 1200, 30), wanted, rng)
     assert (edges // 30 == edges[:, :1] // 30).all()
     links = np.bincount(edges.ravel(), minlength=1200).reshape(40, 3, 10)
-    assert links.mean(axis=(0, 2)) == pytest.approx([2.0, 6.0, 15.0], rel=0.06)
+    assert links.mean(axis=(0, 2)) == pytest.approx([2.0, 6.0, 15.0], rel=0.1)
     # Odds of a pair are a product of two factors: by kinds, odds of ab squared are those of aa and bb.
     kinds = edges % 30 // 10
     counts = np.zeros((3, 3))
     np.add.at(counts, (kinds[:, 0], kinds[:, 1]), 1 / 40)
     pairs = np.where(np.eye(3) > 0, 45, 100)
     odds = counts / (pairs - counts)
-    assert odds[0, 2] ** 2 == pytest.approx(odds[0, 0] * odds[2, 2], rel=0.3)
+    assert odds[1, 2] ** 2 == pytest.approx(odds[1, 1] * odds[2, 2], rel=0.2)
 
 
 def test_no_blocks():

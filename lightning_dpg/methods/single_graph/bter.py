@@ -200,10 +200,11 @@ class BTER(OneShotSynthesizer):
             missed = float(np.abs(error) @ wedges)
             if step >= _LOOSENING_STEPS and missed < least:
                 least, fitted = missed, (clustering, self.spread)
-            # The last steps decrease, which averages the randomness of single small graphs.
-            divisor = 1 + max(step - _LOOSENING_STEPS, 0) / 2
-            divisor = _response(shares, clustering) if is_large else divisor
-            clustering = np.clip(clustering + error / divisor, 0, 1)
+            if is_large:
+                change = error / _response(shares, clustering)
+            else:  # the last steps decrease, which averages the randomness of single small graphs
+                change = error / (1 + max(step - _LOOSENING_STEPS, 0) / 2)
+            clustering = np.clip(clustering + change, 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
             lacking = (np.maximum(error, 0) * pairs)[clustering == 1].sum()

@@ -4,9 +4,10 @@
 ``FOLDER/results.csv``; runs that are there are not repeated. The noise of a run follows from its number,
 so that two versions of a method are compared with equal noise: run this file in the checkout of each.
 
-``python -m benchmarks shape --out FOLDER --before OTHER`` makes no run. It prints lines for
-``results/shape/results.csv``: means of the runs in OTHER (before) and in FOLDER (after), in how many
-graphs and budgets each query became better or worse, and seconds.
+``python -m benchmarks shape --out FOLDER --before OTHER`` makes no run. For each method it prints lines of
+``results/shape/results.csv``, up to the number of runs, of three tables: means of the runs in OTHER
+(before) and in FOLDER (after), in how many graphs and budgets each query became better or worse, and
+seconds.
 """
 
 import argparse
@@ -74,47 +75,64 @@ def read(folder: Path) -> Numbers:
 
 def compared(before: Numbers, after: Numbers) -> Iterator[Sequence[object]]:
     """Compare two versions on the runs that both made: table, row, column, value, deviation, runs."""
-    cells: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
+    cells: dict[tuple[str, str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for place in sorted(before.keys() & after.keys()):
         method, graph, epsilon, _, query = place
         cells[method, graph, epsilon, query].append((before[place], after[place]))
     for (method, graph, epsilon, query), runs in cells.items():
         if query in _SHOWN:
-            for version, values in zip(("before", "after"), zip(*runs, strict=True), strict=True):
-                deviation = f"{stdev(values):.3f}" if len(values) > 1 else ""
+            for version, values in _versions(runs):
                 row = f"{graph} {epsilon.removeprefix('0')} {version}"
-                yield method, row, _title(query), f"{fmean(values):.3g}", deviation, len(values)
-    for method, query in sorted({(method, query) for method, *_, query in cells}):
-        pairs = [
-            tuple(map(fmean, zip(*runs, strict=True)))
-            for (name, _, _, asked), runs in cells.items()
-            if (name, asked) == (method, query)
+                deviation = f"{stdev(values):.3f}" if len(values) > 1 else ""
+                yield (
+                    _table(method),
+                    row,
+                    _title(query),
+                    f"{fmean(values):.3g}",
+                    deviation,
+                    len(values),
+                )
+    for method, query in product(METHODS, PGB_QUERIES):
+        means = [
+            (fmean(run[0] for run in runs), fmean(run[1] for run in runs))
+            for place, runs in cells.items()
+            if (place[0], place[3]) == (method, query)
         ]
-        if query in PGB_QUERIES:
-            sign = -1 if query in HIGHER_IS_BETTER else 1
-            changes = [sign * (new - old) / max(old, new, _EXACT) for old, new in pairs]
-            kinds = (
-                ("better", sum(change < -_EQUAL for change in changes)),
-                (
-                    "worse",
-                    sum(change > _EQUAL for change in changes),
-                ),
-            )
-            same = len(pairs) - sum(count for _, count in kinds)
-            ratio = median((new + _EXACT) / (old + _EXACT) for old, new in pairs)
-            for column, value in (*kinds, ("within 2 %", same), ("median ratio", f"{ratio:.2f}")):
-                yield f"{method} cells", _title(query), column, value, "", len(pairs)
-    for method, graph in sorted({(method, graph) for method, graph, *_ in cells}):
+        if means:
+            for column, value in _changes(means, query).items():
+                yield _table(method, "cells"), _title(query), column, value, "", len(means)
+    for method, graph in sorted({place[:2] for place in cells}):
         for query in SECONDS:
-            runs = [
-                pair
-                for (*place, _, asked), found in cells.items()
-                if (*place, asked) == (method, graph, query)
-                for pair in found
-            ]
-            for version, values in zip(("before", "after"), zip(*runs, strict=True), strict=True):
+            fits = [place for place in cells if (*place[:2], place[3]) == (method, graph, query)]
+            for version, values in _versions([run for place in fits for run in cells[place]]):
                 column = f"{query.split()[0]} {version}"
-                yield f"{method} seconds", graph, column, f"{fmean(values):.3g}", "", len(runs)
+                yield (
+                    _table(method, "seconds"),
+                    graph,
+                    column,
+                    f"{fmean(values):.2g}",
+                    "",
+                    len(values),
+                )
+
+
+def _versions(runs: Sequence[tuple[float, float]]) -> list[tuple[str, list[float]]]:
+    return [("before", [run[0] for run in runs]), ("after", [run[1] for run in runs])]
+
+
+def _changes(means: Sequence[tuple[float, float]], query: str) -> dict[str, object]:
+    """In how many cells a query became better or worse, and by how much it changed."""
+    sign = -1 if query in HIGHER_IS_BETTER else 1
+    changes = [sign * (new - old) / max(old, new, _EXACT) for old, new in means]
+    better, worse = (sum(part * change > _EQUAL for change in changes) for part in (-1, 1))
+    ratio = median((new + _EXACT) / (old + _EXACT) for old, new in means)
+    same = len(means) - better - worse
+    return {"better": better, "worse": worse, "within 2 %": same, "median ratio": f"{ratio:.2f}"}
+
+
+def _table(method: str, part: str = "") -> str:
+    """Name of a table of the study."""
+    return "_".join(filter(None, (method.lower(), "versions", part)))
 
 
 def _title(query: str) -> str:

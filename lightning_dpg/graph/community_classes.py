@@ -117,14 +117,15 @@ def cell_links(
     order = np.argsort(np.minimum(pairs, pairs.T).ravel(), kind="stable")
     rounded = np.empty(below.size, dtype=np.int64)
     rounded[order] = np.diff(np.floor(np.cumsum(below.ravel()[order]) + 0.5), prepend=0.0)
-    wanted = np.tril(rounded.reshape(below.shape), -1)
-    wanted += wanted.T
-    rest = totals.astype(np.int64) - wanted.sum(axis=1)
+    between = np.tril(rounded.reshape(below.shape), -1)
+    between += between.T
+    rest = totals.astype(np.int64) - between.sum(axis=1)
+    # What is left of a cell is for links within it. Links of one community make it even.
     for members in np.split(np.arange(len(used)), np.flatnonzero(np.diff(of_community)) + 1):
-        part, odd = wanted[np.ix_(members, members)], rest[members]
-        make_even(part, odd)
-        wanted[np.ix_(members, members)], rest[members] = part, odd
-    return cells, np.tril(wanted) + np.diag(np.maximum(rest, 0) // 2)
+        part, left = between[np.ix_(members, members)], rest[members]
+        make_even(part, left)
+        between[np.ix_(members, members)], rest[members] = part, left
+    return cells, np.tril(between) + np.diag(np.maximum(rest, 0) // 2)
 
 
 def _by_chance(

@@ -45,7 +45,7 @@ _TENSORS: dict[str, str | None] = {
 }
 """The same of tensors."""
 
-ADDED_TENSORS = frozenset({"spread", "right_share", "class_ratios"})
+ADDED_TENSORS = frozenset({"spread", "kept", "right_share", "class_ratios"})
 """Tensors that releases of earlier versions lack; those of a new object replace them."""
 
 

@@ -117,6 +117,12 @@ def _community_wedges(observation: Observation) -> Tensor:
     return counts_score(observation.noisy, count, observation.pairs, observation.known_graph, rate)
 
 
+def _class_links(observation: Observation) -> Tensor:
+    entry, count = observation.entry, observation.method.links_by_classes
+    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
+    return counts_score(observation.noisy, count, observation.pairs, observation.known_graph, rate)
+
+
 def _wedges(observation: Observation) -> Tensor:
     entry, degrees = observation.entry, observation.method.degrees.cpu().numpy()
     counts, _ = wedge_counter(degrees, entry.scale)
@@ -384,6 +390,7 @@ _SCORES = {
     "communities": _communities,
     "community_links": _community_links,
     "community_wedges": _community_wedges,
+    "class_links": _class_links,
     "block_labels": _block_labels,
     "dendrogram": _dendrogram,
     "branch_edges": _branch_edges,

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.stubs import count_links
+
 _PAIRS = 2**22  # pairs of nodes that are looked at at once; a node may have more
 _SCALINGS = 4
 _FULL = 0.99  # share of the block to which a node has links, beyond which factors become too large
@@ -109,3 +111,26 @@ def within_degrees(
     fits = (ranks.reshape(-1, 2) < degrees[ends]) | ~crowded[ends]
     rest = np.delete(edges, touched, axis=0)
     return np.concatenate([rest, ends[fits.all(axis=1)]])
+
+
+def thinned(
+    edges: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    kept: float,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Drop random edges between classes that have more of them than wanted.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``.
+        classes: Class of each node, integers from 0 below K, shape ``(N,)``.
+        links: Wanted edges between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        kept: Share of the surplus that stays, from 0 to 1.
+        rng: Source of the choice.
+    """
+    counts = count_links(classes, edges)
+    surplus = np.maximum(counts - links, 0)
+    shares = 1 - (1 - kept) * surplus / np.maximum(counts, 1)
+    ends = classes[edges]
+    return edges[rng.random(len(edges)) < shares[ends.max(axis=1), ends.min(axis=1)]]

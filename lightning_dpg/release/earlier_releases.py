@@ -48,7 +48,7 @@ _TENSORS: dict[str, str | None] = {
 _ADDED_SETTINGS = {"public_features": False}
 """Settings that releases of earlier versions lack, and what these versions did."""
 
-ADDED_TENSORS = frozenset({"spread", "right_share", "node_labels", "class_ratios"})
+ADDED_TENSORS = frozenset({"spread", "kept", "right_share", "node_labels", "class_ratios"})
 """Tensors that releases of earlier versions lack; those of a new object replace them."""
 
 

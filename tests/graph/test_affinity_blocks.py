@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightning_dpg.graph import affinity_blocks
-from lightning_dpg.graph.affinity_blocks import block_edges, block_starts, within_degrees
+from lightning_dpg.graph.affinity_blocks import (
+    block_edges,
+    block_starts,
+    thinned,
+    within_degrees,
+)
+from lightning_dpg.graph.stubs import count_links
 
 
 @given(st.lists(st.floats(0.5, 9), max_size=40))
@@ -85,3 +91,16 @@ def test_edges_beyond_the_degrees_are_dropped_and_no_others(seed):
     assert free <= {*map(tuple, kept.tolist())}
     # An edge is dropped only at a node whose degree its earlier edges fill.
     assert len(kept) > len(free) + 8
+
+
+def test_a_share_of_the_surplus_between_classes_stays():
+    rng, classes = np.random.default_rng(0), np.repeat([0, 1, 2], 100)
+    edges = np.array([p for p in itertools.combinations(range(300), 2) if rng.random() < 0.2])
+    counts = count_links(classes, edges)
+    wanted = np.tril(np.array([[400, 0, 0], [5000, 0, 0], [1000, 0, 900]]))
+    kept = thinned(edges, classes, wanted, 0.25, rng)
+    assert {*map(tuple, kept.tolist())} < {*map(tuple, edges.tolist())}
+    expected = np.minimum(counts, wanted) + np.maximum(counts - wanted, 0) / 4
+    found = count_links(classes, kept)
+    assert found[1, 0] == counts[1, 0]  # fewer than wanted
+    assert (np.abs(found - expected) <= 4.5 * np.sqrt(expected)).all()

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
-from lightning_dpg.graph.affinity_blocks import block_edges, block_starts, within_degrees
+from lightning_dpg.graph.affinity_blocks import (
+    block_edges,
+    block_starts,
+    thinned,
+    within_degrees,
+)
 from lightning_dpg.graph.edge_pieces import sorted_blocks
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
@@ -43,6 +48,8 @@ _LOOSENING_STEPS = 4
 _LOOSENING = 0.4
 _OVERRIDING = 0.1
 _LACKING = 0.05
+# Share of the edges for which a graph may have no place before blocks give up half of their surplus.
+_LOST = 0.01
 _WIDEST = 1.25  # largest ratio of the size of a block to the mean degree in it
 
 
@@ -70,7 +77,8 @@ class BTER(OneShotSynthesizer):
     degree, and within it a node has links in proportion to its degree, see :func:`block_edges`. The
     order of nodes in blocks is the logarithm of their degree plus random numbers, whose deviation is
     0 where the density of a class is 1. It grows until few links override the released mixing, as
-    long as the blocks still close the released share of wedges.
+    long as the blocks still close the released share of wedges. Where blocks leave hubs too few nodes
+    for the rest of their links, the links that override the released mixing are thinned.
 
     When to use:
         For the shape of a graph (degrees, triangles, clustering, path lengths) from an epsilon of
@@ -126,10 +134,12 @@ class BTER(OneShotSynthesizer):
         self.mixing: Tensor
         self.densities: Tensor
         self.spread: Tensor
+        self.kept: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
         self.register_buffer("mixing", torch.empty(0, 0, dtype=torch.long))
         self.register_buffer("densities", torch.empty(0, dtype=torch.double))
         self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
+        self.register_buffer("kept", torch.tensor(1.0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, mixing and wedges; the number of steps has no effect."""
@@ -184,7 +194,8 @@ class BTER(OneShotSynthesizer):
         pairs = np.bincount(groups[classes], degrees * (degrees - 1), minlength=len(target))
         wedges = noisy[0].clamp(min=0).numpy()
         self.spread.zero_()
-        least, fitted = math.inf, (clustering, self.spread)
+        self.kept.fill_(1)
+        least, fitted = math.inf, (clustering, self.spread, self.kept)
         rng = np.random.default_rng(_PUBLIC_SEED)
         is_large = int(self.num_edges) >= _LARGE_GRAPH
         # Few steps loosen the order by twice as much each.
@@ -195,11 +206,12 @@ class BTER(OneShotSynthesizer):
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             graph = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
+            lost = 1 - graph.num_edges() / max(int(self.num_edges), 1)
             shares = closed_shares(counts(graph), noise_scale=0.0)
             error = target - shares
             missed = float(np.abs(error) @ wedges)
             if step >= _LOOSENING_STEPS and missed < least:
-                least, fitted = missed, (clustering, self.spread)
+                least, fitted = missed, (clustering, self.spread, self.kept)
             if is_large:
                 change = error / _response(shares, clustering)
             else:  # the last steps decrease, which averages the randomness of single small graphs
@@ -212,9 +224,12 @@ class BTER(OneShotSynthesizer):
                 self.spread = (self.spread - pace * _LOOSENING).clamp(min=0)
             elif step < _LOOSENING_STEPS // pace and overriding:
                 self.spread = self.spread + pace * _LOOSENING
+            if lost > _LOST:
+                self.kept = self.kept / 2
+                least, fitted = math.inf, (clustering, self.spread, self.kept)
         # Where links to hubs close more wedges than blocks, steps may lead away from the target.
         if not is_large:
-            clustering, self.spread = fitted
+            clustering, self.spread, self.kept = fitted
         self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -232,20 +247,22 @@ class BTER(OneShotSynthesizer):
 
     def _blocks(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the edges within blocks, shape ``(M, 2)``, none beyond the degree of a node."""
-        degrees, _, densities = self._released()
-        nodes = np.flatnonzero((degrees > 1) & (densities[degree_classes(degrees)] > 0))
-        nodes = rng.permutation(nodes)
-        slack = 1 - densities[degree_classes(degrees[nodes])]
+        degrees, mixing, densities = self._released()
+        classes = degree_classes(degrees)
+        nodes = rng.permutation(np.flatnonzero((degrees > 1) & (densities[classes] > 0)))
+        slack = 1 - densities[classes[nodes]]
         places = np.log(degrees[nodes])
         places += float(self.spread) * slack * rng.standard_normal(len(nodes))
         nodes = nodes[np.argsort(places, kind="stable")]
-        density = densities[degree_classes(degrees[nodes])]
+        density = densities[classes[nodes]]
         # Where links to a share s of a block of w d nodes are the share s w of d links, a share
         # s^3 w^2 of all wedges is closed. It is the cube of the density.
         width = 1 / np.maximum(density, 1 / _WIDEST)
         inner = degrees[nodes] * density * np.cbrt(width)
         edges = block_edges(nodes, block_starts(degrees[nodes] * width), inner, rng)
-        return within_degrees(edges, degrees, rng)
+        edges = within_degrees(edges, degrees, rng)
+        kept = float(self.kept)
+        return thinned(edges, classes, mixing, kept, rng) if kept < 1 else edges
 
     def _completed(self, edges: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks."""

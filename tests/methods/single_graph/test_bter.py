@@ -132,6 +132,21 @@ def test_blocks_leave_the_released_mixing_alone():
     assert np.trace(drawn) == pytest.approx(np.trace(method.mixing.numpy()), rel=0.2)
 
 
+def test_hubs_find_places_for_their_links():
+    """Thirty hubs are linked to most of 150 nodes, which are linked to hubs only, and 400 others."""
+    rng = np.random.default_rng(0)
+    rates = np.zeros((3, 3))
+    rates[0, 1] = rates[1, 0] = 0.8
+    rates[0, 0], rates[0, 2], rates[2, 0], rates[2, 2] = 0.9, 0.02, 0.02, 0.01
+    graph = nx.stochastic_block_model([30, 150, 400], rates, seed=int(rng.integers(100)))
+    method = released(nx.Graph(graph), 1000.0, seed=0)
+    assert method.kept < 1
+    lacking = method.num_edges - len(draw(method))
+    assert lacking < 0.02 * method.num_edges
+    method.kept.fill_(1)
+    assert method.num_edges - len(draw(method)) > 2 * lacking
+
+
 def test_noise_makes_no_triangles():
     graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30))
     samples = [

@@ -41,6 +41,7 @@ FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
 FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of torchrun
 FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
+FOREIGN_OPTIONS |= {"--folder"}  # of benchmarks
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
 

@@ -357,6 +357,12 @@ def test_tied_components_share_the_centrality():
     np.testing.assert_allclose(found, np.full(40, 40**-0.5), atol=1e-9)
 
 
+def test_centrality_of_a_long_path_needs_many_basis_vectors():
+    found = eigenvector_centrality(from_networkx(nx.path_graph(800)))
+    expected = np.sin(np.pi * np.arange(1, 801) / 801)
+    assert found == pytest.approx(expected / np.linalg.norm(expected), abs=1e-6)
+
+
 def test_centrality_is_the_leading_eigenvector():
     graph = nx.disjoint_union(nx.barabasi_albert_graph(60, 2, seed=0), nx.star_graph(8))
     vector = np.linalg.eigh(nx.to_numpy_array(graph))[1][:, -1]

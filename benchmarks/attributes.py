@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -124,6 +125,8 @@ def _step(rounds: int) -> float:
     method = AttributeEncoder(3000, noise_multiplier=2.0)
     fit_on(method, graph, attributes, 1000.0)  # a budget for the further steps
     method.log = lambda *args, **kwargs: None  # type: ignore[method-assign,assignment]
+    # A run composes its plan once, before its steps; further ones would be composed one by one.
+    assert method.ledger.affords(replace(method.dpsgd.entry, steps=rounds + 1))
     edges = torch.randint(3000, (678, 2))
     levels = degree_levels(method.degrees)
     variants = {

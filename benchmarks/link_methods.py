@@ -6,8 +6,11 @@ import statistics
 import sys
 import time
 
+import networkx as nx
+import pandas as pd
 import torch
 
+from benchmarks.link_graphs import drawn
 from benchmarks.links import METHODS, measured
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.edge_sampling import MAX_NODES
@@ -20,8 +23,18 @@ HEAD = ("graph", "nodes", "degree", "epsilon", "method", "auc", "matched", "devi
 def read(name: str, seed: int) -> EdgeListDataModule:
     """A graph, of whose links a public coin of this seed holds some out."""
     attributes = "from_graph" if name.endswith(".npz") else None
+    graph: str | nx.Graph = name
+    if name.endswith(".csv"):
+        rows = pd.read_csv(name).iloc[:, :2].itertuples(index=False)
+        graph = nx.convert_node_labels_to_integers(nx.Graph((a, b) for a, b in rows if a != b))
+    elif ":" in name:
+        graph = drawn(name)
     return EdgeListDataModule(
-        name, undirected=True, test_fraction=HELD_OUT, seed=seed, nodes=Nodes(attributes=attributes)
+        graph,
+        undirected=isinstance(graph, str),
+        test_fraction=HELD_OUT,
+        seed=seed,
+        nodes=Nodes(attributes=attributes),
     )
 
 
@@ -40,7 +53,11 @@ def names_of(data: EdgeListDataModule) -> list[str]:
 def main(args: list[str]) -> None:
     """Print a line of CSV per graph, budget and method: means over runs, with their deviation."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks link_methods")
-    parser.add_argument("graphs", nargs="+", help="names or files; attributes of .npz are public")
+    parser.add_argument(
+        "graphs",
+        nargs="+",
+        help="names, FAMILY:NODES:DEGREE, or files; attributes of .npz are public",
+    )
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.9, 5.0])
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(args)

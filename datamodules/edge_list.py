@@ -74,12 +74,14 @@ class EdgeListDataModule(GraphDataModule):
     Attributes:
         train_graph: Graph of the training edges, with all nodes.
         edges: Training records of shape ``(M, 2)``.
+        train_transfers: Transfers of these edges, if their amounts or times are read.
         val_links: Held-out edges and non-edges for validation, or None without a split.
         test_links: Held-out edges and non-edges for the test, or None without a split.
     """
 
     train_graph: Data
     edges: Tensor
+    train_transfers: Transfers | None
     val_links: LinkBatch | None
     test_links: LinkBatch | None
 
@@ -138,7 +140,7 @@ class EdgeListDataModule(GraphDataModule):
         self.split = split
         self.seed = seed
         self._is_set_up = False
-        self._learned: Transfers | None = None
+        self.train_transfers = None
 
     def setup(self, stage: str) -> None:
         """Read the graph and split its edges; prediction needs neither."""
@@ -161,7 +163,7 @@ class EdgeListDataModule(GraphDataModule):
         else:
             self._split_as_published(self.split)
         self.train_graph = self._on_nodes(self.edges)
-        self._learned = self._of_training()
+        self.train_transfers = self._of_training()
         self._is_set_up = True
 
     @property
@@ -170,7 +172,7 @@ class EdgeListDataModule(GraphDataModule):
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
         private = self.private_columns, self.private_labels
-        return kind(self.train_graph, self.edges, self.assumptions, *private, self._learned)
+        return kind(self.train_graph, self.edges, self.assumptions, *private, self.train_transfers)
 
     def _of_training(self) -> Transfers | None:
         """Return the transfers of the training edges: those of held-out edges are held out."""

@@ -282,7 +282,7 @@ class EdgeTableDataModule(EdgeListDataModule):
             return self._table_graph
         if self._stays_there():
             self.transfers = self.transfers or self._read_transfers()
-            self._learned = self._of_training()
+            self.train_transfers = self._of_training()
         return super().records
 
     def _read_transfers(self) -> Transfers | None:

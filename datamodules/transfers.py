@@ -59,6 +59,16 @@ def of_edges(
     return _chosen(transfers, torch.isin(of_transfers, of_edges))
 
 
+def joined(transfers: Transfers, others: Transfers) -> Transfers:
+    """Return all transfers of two tables with the same columns and bounds."""
+    parts = zip(transfers[:3], others[:3], strict=True)
+    pairs, amounts, times = (
+        None if one is None or other is None else torch.cat([one, other]) for one, other in parts
+    )
+    assert pairs is not None  # every table has them
+    return ordered(Transfers(pairs, amounts, times, transfers.bounds))
+
+
 def _chosen(transfers: Transfers, is_kept: Tensor) -> Transfers:
     """Return some of the transfers, in their order."""
     amounts, times = transfers.amounts, transfers.times

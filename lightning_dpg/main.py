@@ -22,6 +22,7 @@ from lightning_dpg.commands import (
     generate,
     list_,
     plan,
+    studio,
     verify,
 )
 from lightning_dpg.commands.arguments import SWITCHES, call
@@ -49,6 +50,7 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
     "plan": partial(call, plan.plan),
     "describe-domain": partial(call, describe_domain.describe_domain),
     "budget": budget_book.run_command,
+    "studio": partial(call, studio.studio),
     "list": partial(call, list_.list_),
 }
 
@@ -75,6 +77,7 @@ beside them:
   budget    what a data set has spent over all its releases, and what is left
   list      methods by tier, the recommended ones by goal; with --all configurations and data sets
   describe-domain   a file for the values of private columns, which you fill in
+  studio    pages that guide from data to a release, in a browser on this machine
 
 options:
   --version, --help

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import networkx as nx
+import pandas as pd
 import pytest
 import torch
 import yaml
@@ -14,7 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, cases, choices, hint, recommend
+from lightning_dpg.advice import (
+    GOALS,
+    OF_COLUMNS,
+    OF_LINKS,
+    OF_SETS,
+    Facts,
+    cases,
+    choices,
+    hint,
+    noise_of_reports,
+    recommend,
+)
 from lightning_dpg.cli.notes import better_method
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.errors import Refusal
@@ -23,6 +35,7 @@ from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.running.method_list import configuration_of
 from lightning_dpg.running.settings import shipped_configs
 from tests.small_methods import METHODS, SHORT, made
 
@@ -67,6 +80,10 @@ def data_of(kind, has_attributes, goal="links"):
         }.get(goal, {"policy": {"side": "drop"}})
         has_columns = has_attributes or goal in OF_COLUMNS
         given = {"nodes": Nodes(attributes="from_graph", **columns)} if has_columns else {}
+        if goal == "transfers":
+            rows = [(a, b, a + b) for a, b in graph.edges]
+            graph = pd.DataFrame(rows, columns=["source", "target", "euro"])
+            given = {"columns": {"weight": "euro", "weight_max": 20}}
         data = EdgeListDataModule(graph, kind=kind, **given)
     data.setup("fit")
     return data
@@ -146,19 +163,112 @@ def test_a_line_without_the_number_of_edges_holds_the_choice_with_it(facts):
         ((0.5, 4_039, 88_234), "ChungLu"),
         ((0.7, 4_039, 88_234), "PrivGraph"),
         ((1.0, 4_039, 88_234), "PrivGraph"),
-        ((2.9, 4_039, 88_234), "PrivGraph"),
+        ((2.0, 4_039, 88_234), "PrivGraph"),
+        ((2.9, 4_039, 88_234), "RandomizedResponse with denoise: spectral"),
         ((5.0, 4_039, 88_234), "RandomizedResponse with denoise: spectral"),
         ((5.0, 81_306, 1_342_296), "PrivGraph"),
         ((6.0, 33_696, 257_660), "PrivGraph"),  # 5 + ln(33,696 / 6,000) = 6.73
         ((8.0, 33_696, 257_660), "RandomizedResponse with denoise: spectral"),
         ((20.0, 100_001, 999_999), "PrivGraph"),
         ((1.0, 1_224, 16_715), "ChungLu"),  # where the rule was mended
-        ((2.9, 1_224, 16_715), "PrivGraph"),
+        ((2.0, 1_224, 16_715), "PrivGraph"),
+        ((2.9, 1_224, 16_715), "RandomizedResponse with denoise: spectral"),
         ((2.9, 12_008, 118_489), "PrivGraph"),
     ],
 )
 def test_the_rule_for_links_on_graphs_where_it_was_made(known, method):
     assert str(recommend(Facts("links", *known))) == method
+
+
+@pytest.mark.parametrize(
+    ("known", "method"),
+    [
+        ((0.5, 2_810, 7_981, "undirected", True, True), "AttributeEncoder"),
+        ((2.9, 2_810, 7_981), "PrivGraph"),
+        ((5.0, 2_810, 7_981), "RandomizedResponse with denoise: spectral"),
+        ((0.5, 4_039, 88_234), "PrivGraph"),
+        ((1.0, 4_039, 88_234), "PrivGraph"),
+        ((2.9, 4_039, 88_234), "RandomizedResponse with denoise: spectral"),
+        ((1.0, 1_224, 16_715), "PrivGraph"),
+        ((2.0, 1_224, 16_715), "RandomizedResponse with denoise: spectral"),  # 14.9 < 30 / 2
+        ((2.0, 5_201, 198_353), "RandomizedResponse with denoise: spectral"),  # 76 > 2 x 30.7
+        ((5.0, 9_000, 50_000), "PrivGraph"),  # 11 < 2 x 7.8
+        ((5.0, 9_000, 90_000), "RandomizedResponse with denoise: spectral"),
+        ((8.0, 200_000, 2_000_000), "PrivGraph"),  # all pairs do not fit
+    ],
+)
+def test_the_rule_for_links_beyond_degrees(known, method):
+    assert str(recommend(Facts("links-beyond-degrees", *known))) == method
+
+
+@given(known_facts())
+def test_degrees_alone_are_never_taken_for_links_beyond_degrees(facts):
+    if facts.goal in OF_LINKS:
+        beyond = cases(replace(facts, goal="links-beyond-degrees"))
+        assert "ChungLu" not in {case.method for case in beyond}
+        assert beyond[-1].least_degree == 0
+        bounds = [case.least_degree for case in beyond]
+        assert bounds == sorted(set(bounds), reverse=True)
+
+
+@pytest.mark.parametrize("goal", sorted(OF_LINKS))
+@pytest.mark.parametrize(("epsilon", "num_nodes"), [(0.5, 3_000), (2.0, 5_000), (5.0, 20_000)])
+def test_reports_need_a_mean_degree_that_grows_with_their_noise(goal, epsilon, num_nodes):
+    """The noise is the root of N times the deviation of an unbiased report, counted by hand."""
+    truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+    deviation = math.sqrt(truth * (1 - truth)) / (2 * truth - 1)
+    noise = math.sqrt(num_nodes) * deviation
+    assert noise_of_reports(num_nodes, epsilon) == pytest.approx(noise)
+    first = cases(Facts(goal, epsilon, num_nodes))[0]
+    assert first.method == "RandomizedResponse"
+    assert first.least_degree == pytest.approx((2.5 if goal == "links" else 2) * noise)
+
+
+def test_reports_that_do_not_fit_are_not_recommended():
+    for goal in OF_LINKS:
+        dense = [Facts(goal, epsilon, 60_000, 10**9) for epsilon in (0.5, 5.0)]
+        assert [recommend(facts).method for facts in dense] == ["PrivGraph", "RandomizedResponse"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "num_graphs", "num_edges", "method"),
+    [
+        (1.0, None, None, "PrivateGraphKernel"),  # fit knows no edges
+        (1.0, 1113, None, "PrivateGraphKernel"),
+        (1.0, 99, None, "node_kernel"),
+        (1.0, 1178, 843_046, "PrivateGraphKernel"),  # 716 edges a graph
+        (0.1, 1178, 843_046, "node_kernel"),
+        (10.0, 188, 3_721, "node_kernel"),  # 20 edges a graph, of molecules
+        (10.0, 600, 37_282, "PrivateGraphKernel"),
+        (10.0, 99, 99_000, "node_kernel"),
+    ],
+)
+def test_public_features_are_named_where_private_counts_add_nothing(
+    epsilon, num_graphs, num_edges, method
+):
+    facts = Facts("labels", epsilon, num_edges=num_edges, kind="set", num_graphs=num_graphs)
+    assert str(recommend(facts)) == configuration_of(recommend(facts)).replace(
+        "private_kernel", "PrivateGraphKernel"
+    )
+    assert str(recommend(facts)) == method
+    assert METHODS[recommend(facts).method].reads is GraphSetRecords
+
+
+def test_plan_says_from_which_graphs_and_edges_on_private_counts_add_something(capsys):
+    plan = ["plan", "--goal", "labels", "--epsilon", "2"]
+    assert main(plan) == 0
+    said = capsys.readouterr().out
+    assert " take PrivateGraphKernel: " in said
+    assert "from 100 graphs of about 200 edges on average on, and of 30 where" in said
+    assert main([*plan, "--num-graphs", "4110", "--num-edges", "132000"]) == 0
+    said = capsys.readouterr().out
+    assert " take node_kernel (32.1 edges a graph): it reads public features alone" in said
+    assert main([*plan, "--num-edges", "9"]) == 2
+    assert "--num-edges of a set needs --num-graphs" in capsys.readouterr().err
+    assert main([*plan, "--num-graphs", "0"]) == 2
+    assert "--num-graphs must be 1 or more, got 0" in capsys.readouterr().err
+    assert main(["plan", "--goal", "links", "--epsilon", "2", "--num-graphs", "9"]) == 2
+    assert "--num-graphs needs a goal of sets: clients, graphs, labels" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -190,7 +300,8 @@ def test_the_hint_before_a_run_does_not_follow_the_edges():
             lines.add(better_method(method, data.records, Budget(1.0, 1e-6)))
     ends = {line.partition(";")[0] for line in lines}
     assert ends == {
-        "for links at epsilon 1 on 12 nodes take PrivGraph from a mean degree of 30 on, ChungLu below"
+        "for links at epsilon 1 on 12 nodes take RandomizedResponse with denoise: spectral "
+        + "from a mean degree of 8.3 on, ChungLu below"
     }
 
 
@@ -248,7 +359,7 @@ def test_list_names_a_configuration_of_each_recommended_method(capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("recommended, by goal")
-    for line, (goal, words) in zip(lines[1:10], GOALS.items(), strict=True):
+    for line, (goal, words) in zip(lines[1 : 1 + len(GOALS)], GOALS.items(), strict=True):
         start, _, names = line.partition(": ")
         assert start == f"  {words}"
         for case, name in zip(choices(goal), names.split(", "), strict=True):
@@ -272,7 +383,7 @@ def test_tables_name_the_recommended_methods():
 
 def test_pages_name_the_bound_of_the_rule():
     """PrivGraph begins where the mean degree times epsilon reaches the number of the pages."""
-    (signal,) = {
+    (signal,) = {  # of more nodes than the reports take
         round(cases(Facts("links", epsilon, 200_000))[0].least_degree * epsilon)
         for epsilon in (0.5, 1.0, 2.9, 8.0)
     }

@@ -101,9 +101,13 @@ LEDGERS = {
         ("number of edges", "pure", 1, 0.05, 1),
         ("ordered degrees", "pure", 2, 0.0625, 1),
         ("degree of each node", "pure", 2, 0.1375, 1),
-        ("communities", "pure", 1, 0.65, 1),
+        ("communities", "pure", 1, 0.6, 1),
         ("edges within and between communities", "pure", 1, 0.05, 1),
         ("wedges by equal or different communities of their ends", "pure", 4, 0.05, 1),
+        (
+            "edges between classes of degrees, within communities and between them",
+            *("pure", 1, 0.05, 1),
+        ),
     ],
     "block_sampler": [
         ("number of edges", "pure", 1, 0.06, 1),

@@ -91,7 +91,7 @@ def options():
             next((b for a, b in pairwise(words) if a == name), None)
             for name in ("--config", "--data")
         )
-        for word in words if "-m results" not in line else ():
+        for word in () if re.search("-m (results|benchmarks) ", line) else words:
             if word.startswith("--") and word not in FOREIGN_OPTIONS:
                 yield command, config, data, word
 

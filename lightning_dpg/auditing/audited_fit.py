@@ -17,6 +17,7 @@ from lightning_dpg.auditing.canaries import (
 )
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.observation import Observation, scored_part
+from lightning_dpg.auditing.scores.transfers import COUNTS
 from lightning_dpg.auditing.scores.white_box import white_box_score
 from lightning_dpg.auditing.worst_cases import make_twins, plant_stars, star_of
 from lightning_dpg.classes import find_class
@@ -24,6 +25,8 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed.unit import transfers_of
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import tight_delta
@@ -117,7 +120,8 @@ class WhiteBoxAttacker:
         """Score a noisy value that is released under ``key``."""
         entry = self._method.ledger.last_entry(key)
         others = self._earlier, self._data, self._pairs, self._known_graph
-        score = white_box_score(Observation(scored_part(self._method), entry, noisy, *others))
+        part = self._method if key in COUNTS else scored_part(self._method)
+        score = white_box_score(Observation(part, entry, noisy, *others))
         self.scores[key] = self.scores.get(key, 0) + score.detach().double().cpu()
         self._earlier[key] = noisy
 
@@ -198,17 +202,21 @@ def audited_fit(
 
 def _choose(
     settings: Mapping[str, Any],
-    data: pl.LightningDataModule,
+    data: Any,
     canaries: int | None,
     generator: torch.Generator,
 ) -> tuple[CanarySites, Tensor]:
     """Choose the canaries that a method hides, each with the public data that show it best."""
-    section, privacy, sites = settings["model"], settings["privacy"], find_sites(data)
+    section, privacy = settings["model"], settings["privacy"]
     method: Any = find_class(section["class_path"])
+    arguments, num_transfers = section.get("init_args") or {}, 1
+    held = transfers_of(data.records) if issubclass(method, Attributed) else None
+    if held is not None:
+        num_transfers = method(**arguments).facts._replace(bounds=held.bounds).changes
+    sites = find_sites(data, num_transfers)
     if method.relation is Relation.EDGES_OF_NODE:
         budget = Budget(float(privacy["epsilon"]), float(privacy["delta"] or 0.0))
-        star = star_of(method(**section.get("init_args") or {}), budget)
-        stars = plant_stars(data, star, canaries, generator)
+        stars = plant_stars(data, star_of(method(**arguments), budget), canaries, generator)
         return find_sites(data), stars
     count = default_count(sites) if canaries is None else canaries
     pairs = spread_non_edges(sites, count, generator)

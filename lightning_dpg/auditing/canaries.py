@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.auditing.worst_cases import transfers_of_canaries
 from lightning_dpg.datamodules import GraphSetDataModule, SubgraphDataModule
 from lightning_dpg.datamodules.graph_set import split_graphs
+from lightning_dpg.datamodules.transfers import joined
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import share_attributes
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -43,8 +45,12 @@ class CanarySites(NamedTuple):
     insert: Callable[[Tensor], None]
 
 
-def find_sites(data: pl.LightningDataModule) -> CanarySites:
+def find_sites(data: pl.LightningDataModule, num_transfers: int = 1) -> CanarySites:
     """Find the places for canaries in a data module that has been set up.
+
+    Args:
+        data: The data module.
+        num_transfers: Transfers of each canary, if the data have any.
 
     Raises:
         CommandError: If its records are not edges, or if an edge can occur twice.
@@ -52,7 +58,7 @@ def find_sites(data: pl.LightningDataModule) -> CanarySites:
     if isinstance(data, GraphSetDataModule):
         return _sites_in_set(data)
     if hasattr(data, "train_graph"):
-        return _sites_in_graph(data)
+        return _sites_in_graph(data, num_transfers)
     raise CommandError(
         f"audit inserts edges, and {type(data).__name__} holds none\n"
         "take the configuration of another method, see: python -m lightning_dpg list"
@@ -127,7 +133,7 @@ def _keys(pairs: Tensor, original: Tensor) -> Tensor:
     return first * len(original) + second
 
 
-def _sites_in_graph(data: Any) -> CanarySites:
+def _sites_in_graph(data: Any, num_transfers: int) -> CanarySites:
     if data.space.kind != "undirected":
         raise CommandError(
             f"audit inserts undirected edges, and the graph is {data.space.kind}\n"
@@ -140,6 +146,10 @@ def _sites_in_graph(data: Any) -> CanarySites:
         graph = make_graph(edges, len(nodes), names)
         data.train_graph = share_attributes(graph, data.train_graph)
         data.edges = undirected_edges(data.train_graph)
+        if (known := data.records.transfers) is not None:
+            added = transfers_of_canaries(pairs, known.bounds, num_transfers)
+            data.transfers = joined(data.transfers, added)
+            data.train_transfers = joined(known, added)
 
     part_of = torch.zeros_like(nodes)
     return CanarySites(data.train_graph, data.graph, part_of, nodes, len(nodes) // 2, insert)

@@ -13,9 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.datamodules.transfers import ordered
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import NodeAttributes, attach, attributes_of
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.transfer_counts import DAY, largest_amount, window_of
+from lightning_dpg.interfaces import TransferBounds, Transfers
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.meaning import CLIP, MAX_EDGES
@@ -190,6 +193,26 @@ def plant_rows(
     edges = torch.cat([data.edges[is_free], _from(nodes[:, :1], nodes[:, 1:]).flatten(0, 1)])
     _replace(data, edges, attributes_of(data.train_graph))
     return RowCanaries(nodes[:, 0].numpy(), first + 1, rows)
+
+
+def transfers_of_canaries(pairs: Tensor, bounds: TransferBounds, number: int) -> Transfers:
+    """Return transfers that move counts and sums as far as one relation can move them.
+
+    All transfers of a pair have the largest amount and one time, on a day that its nodes decide: so
+    canaries share few days.
+
+    Args:
+        pairs: Canaries of shape ``(P, 2)``.
+        bounds: Bounds of amounts and times (public).
+        number: Transfers of a canary, as many as count.
+    """
+    all_pairs = pairs.repeat_interleave(number, 0)
+    amounts = times = None
+    if bounds.weight_max is not None:
+        amounts = torch.full((len(all_pairs),), largest_amount(bounds.weight_max))
+    if bounds.window is not None:
+        times = all_pairs.sum(1) % window_of(*bounds.window).days * DAY
+    return ordered(Transfers(all_pairs, amounts, times, bounds))
 
 
 def _from(center: Tensor, ends: Tensor) -> Tensor:

@@ -65,6 +65,8 @@ def _caption(table: Table, names: Sequence[str], task: Task) -> str:
         sentences.append(
             "Bold: the best private method and those within two standard errors of it."
         )
+    elif table.is_of_one_run:
+        sentences.append("Nothing is bold: one run does not show how much a row varies by chance.")
     if not all(row.is_private for row in table.rows):
         sentences.append("Italic: no guarantee within the budget.")
     if any(row.is_conditional for row in table.rows):

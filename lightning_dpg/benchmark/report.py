@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.benchmark.result_folder import drawn_by
 from lightning_dpg.benchmark.results import (
+    ONE_RUN,
     Row,
     Table,
     best,
@@ -91,6 +92,7 @@ def page(
         "tables": zip(shown_tables, cards, strict=True),
         "best": best,
         "footnotes": footnotes,
+        "one_run": ONE_RUN,
         "original": original,
         "text": text,
         "wins": wins,

@@ -19,6 +19,11 @@ COLUMNS = (
 MARK = "†"
 FOOTNOTE = f'{MARK} The guarantee holds under a condition, which its sentence says after "if".'
 
+ONE_RUN = (
+    "One run does not show how much a row varies by chance: nothing is bold, and no wins are "
+    "counted. Two runs or more show it."
+)
+
 # Kept budgets are rounded up to four digits after the point.
 ROUNDING = 1e-4
 
@@ -75,6 +80,11 @@ class Row(NamedTuple):
         """Return the seconds of the ``fit``, or of the ``draw`` of one graph."""
         return summarize(result["seconds"][what] for result in self.done)
 
+    @property
+    def num_runs(self) -> int:
+        """Number of runs, failed ones included."""
+        return len(self.done) + len(self.failed)
+
     def score(self, query: str) -> Summary:
         """Return the error in a query, or the agreement for queries named by an agreement."""
         return summarize(answer["error"] for answer in self._answers(query))
@@ -97,6 +107,11 @@ class Table(NamedTuple):
     graph: str
     epsilon: float
     rows: list[Row]
+
+    @property
+    def is_of_one_run(self) -> bool:
+        """Whether no row was run twice, so that no row can be told from another."""
+        return all(row.num_runs < 2 for row in self.rows)
 
 
 def summarize(values: Iterable[float | None]) -> Summary:
@@ -158,7 +173,8 @@ def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
     """Name the private row with the best mean, and all rows not significantly worse.
 
     If a method is among them, baselines and untrained methods are excluded, since they are no
-    choice for a user. A row counts only if each of its runs has the number.
+    choice for a user. A row counts only if each of its runs has the number. Where each row has a
+    single run, none has a deviation by which a difference would be significant.
 
     Args:
         rows: Rows of a table.
@@ -166,10 +182,10 @@ def best(rows: Sequence[Row], query: str, task: Task) -> set[str]:
         task: The task.
 
     Returns:
-        Names of the rows; empty if they would be all private rows.
+        Names of the rows; empty if they would be all private rows, or if each has one run.
     """
     answers = [(row, row.score(query)) for row in rows if row.is_private and row.is_complete(query)]
-    if not answers:
+    if not answers or all(summary.runs < 2 for _, summary in answers):
         return set()
     choose = max if query in task.higher_is_better else min
     _, leader = choose(answers, key=lambda answer: answer[1].mean)
@@ -189,7 +205,8 @@ def _differs(one: Summary, other: Summary) -> bool:
 def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
     """Count the headline queries on which a row beats the first baseline, e.g. ``"3 of 5"``.
 
-    A missing number is no win. The baseline itself and rows without a run have no count.
+    A missing number is no win, and neither is that of one run. The baseline itself, rows without a
+    run, and rows of a single one have no count.
 
     Args:
         rows: Rows of a table.
@@ -197,11 +214,13 @@ def wins(rows: Sequence[Row], row: Row, task: Task) -> str:
         task: The task.
     """
     baseline = next((other for other in rows if other.method == baseline_label(task)), None)
-    if baseline is None or not baseline.done or not row.done or row is baseline:
+    if baseline is None or row is baseline:
+        return "-"
+    if any(not one.done or one.num_runs < 2 for one in (row, baseline)):
         return "-"
     won = 0
     for query in task.win_queries:
-        if row.is_complete(query) and baseline.is_complete(query):
+        if all(one.is_complete(query) and one.runs_with(query) > 1 for one in (row, baseline)):
             ahead = baseline.score(query).mean - row.score(query).mean
             won += (-ahead if query in task.higher_is_better else ahead) > 0
     return f"{won} of {len(task.win_queries)}"
@@ -235,6 +254,15 @@ def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]
     """
     names = measured(results, names)
     higher = any(query in task.higher_is_better for query in names)
+    all_tables = tables(results)
+    bold = [
+        "Bold: the best private row and all that two standard errors of the difference do not tell from",
+        "it, baselines only where no method is among them; nothing is bold where this is every row, or",
+        "where a query has one run.",
+    ]
+    wins_are = f"Wins are counted over {task.win_queries[0]} to {task.win_queries[-1]}. "
+    if all(table.is_of_one_run for table in all_tables):
+        bold, wins_are = [ONE_RUN], ""
     lines = [
         "# Synthetic graphs compared",
         "",
@@ -242,14 +270,13 @@ def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]
         "",
         "Errors, mean ± standard deviation over the runs; 0 is best"
         + (", save in the columns with ↑, where more is better." if higher else "."),
-        "Bold: the best private row and all that two standard errors of the difference do not tell from",
-        "it, baselines only where no method is among them; nothing is bold where this is every row.",
+        *bold,
         "Italics: no guarantee within the budget, out of competition.",
         f"Baselines: {task.advice} Untrained methods know the releases before the first step.",
-        f"Wins are counted over {task.win_queries[0]} to {task.win_queries[-1]}. The first row holds no errors",
+        f"{wins_are}The first row holds no errors",
         "but the values of the original. All queries, and seconds, are in report.html and results.csv.",
     ]
-    for table in tables(results):
+    for table in all_tables:
         lines += [
             "",
             f"## {table.graph}, epsilon {table.epsilon:g}",
@@ -270,19 +297,20 @@ def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]
 
 def _markdown_table(table: Table, names: Sequence[str], task: Task) -> list[str]:
     arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in names]
-    numbers = (f"beats {task.baselines[0]}", "epsilon proved")
+    counted = [] if table.is_of_one_run else [f"beats {task.baselines[0]}"]
+    numbers = (*counted, "epsilon proved")
     winners = {query: best(table.rows, query, task) for query in names}
     values = [f"*{original(table.rows, query)}*" for query in names]
-    rows = [["*original*", *values, "", ""]]
+    rows = [["*original*", *values, *("" for _ in numbers)]]
     for row in table.rows:
-        runs = len(row.done) + len(row.failed)
+        runs = row.num_runs
         mark = "" if row.is_private else "*"
         cells = [f"{mark}{row.title}{mark}"]
         for query in names:
             bold = "**" if row.method in winners[query] else mark
             num_missing = len(row.done) - row.runs_with(query)
             cells.append(f"{bold}{text(row.score(query), runs - num_missing)}{bold}")
-        ends = (wins(table.rows, row, task), text(row.spent(), runs))
+        ends = [wins(table.rows, row, task) for _ in counted] + [text(row.spent(), runs)]
         cells += [f"{mark}{cell}{mark}" for cell in ends]
         rows.append(cells)
     return as_markdown(["method", *arrows, *numbers], rows)

@@ -11,6 +11,7 @@ from lightning_dpg.benchmark.figure import errors_figure
 from lightning_dpg.benchmark.latex import latex_table
 from lightning_dpg.benchmark.results import (
     COLUMNS,
+    ONE_RUN,
     Table,
     best,
     csv_rows,
@@ -93,7 +94,8 @@ class Benchmark:
 
         Cells are means and standard deviations over the runs. As in ``results.md``, bold are the best
         private row and all rows within two standard errors of the difference, and italic are rows
-        without a guarantee within the budget. The tables need the package ``booktabs``.
+        without a guarantee within the budget. Nothing is bold in the tables of one run. The tables
+        need the package ``booktabs``.
         """
         names = measured(self.runs, self.queries)
         return "\n".join(latex_table(table, names, self.task) for table in self.tables)
@@ -128,7 +130,8 @@ class Benchmark:
     def _repr_html_(self) -> str:
         """Show compact tables in a notebook, and the path of the whole report."""
         failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
-        lead = f"{failed} All queries: {self._report}"
+        one_run = f" {ONE_RUN}" if all(table.is_of_one_run for table in self.tables) else ""
+        lead = f"{failed}{one_run} All queries: {self._report}"
         names = measured(self.runs, self.queries)
         return pages.notebook(
             "Not private.", [_compact(table, names, self.task) for table in self.tables], lead

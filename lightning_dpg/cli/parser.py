@@ -28,6 +28,10 @@ class PrivateParser(LightningArgumentParser):
             value = value if equals else "".join(words[place + 1 : place + 2])
             if name in _NODES and not value.lstrip().startswith("{"):
                 words[place] = f"{name}.ids{equals}{value if equals else ''}"
+            elif word == f"{name}=None":
+                # jsonargparse writes the null of an option such as --data.columns.time so, when it
+                # hands the option to the parser of the class.
+                words[place] = f"{name}=null"
         return super().parse_args(words, *others, **kwargs)
 
     def dump(self, *args: Any, **kwargs: Any) -> str:

@@ -38,6 +38,8 @@ _FORMS: dict[str, Form] = {
     "GraphSetDataModule": "set",
 }
 """Form of the data of the data modules that read no graph into memory."""
+_PRIVATE = "data.nodes.private_columns"
+_OF_COLUMNS = ("data.columns.", _PRIVATE, "data.nodes.domains")
 _MANY_NODES = 10**9
 _RANKS = ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
 """Variables in which launchers number the processes of a run."""
@@ -147,7 +149,7 @@ def fit(
         epsilon: Budget.
         method: Configuration or class of a method; by default the recommended one, see ``list``.
         goal: Purpose of the release, for the choice of a method; by default ``shape``, for a set
-            ``graphs``.
+            ``graphs``, with a column of amounts or times ``transfers``.
         delta: Budget; by default that of the configuration, 0 for a pure method.
         out: New or empty folder of the run; by default ``runs/METHOD/version_K``.
         reading: See :class:`lightning_dpg.running.source.Reading`.
@@ -165,8 +167,11 @@ def fit(
         _check_new(out)
     words = find_configs([*other_options])
     given = list(named_settings(words))
-    model = next((each for each in given if each.section == "model"), None)
-    if method is not None and model is not None:
+    of_model = [each for each in given if each.section == "model"]
+    # What names a method stands before its settings.
+    of_model.sort(key=lambda each: each.name not in ("", "class_path"))
+    model = next(iter(of_model), None)
+    if method is not None and model is not None and model.name in ("", "class_path"):
         place = f"--{model.path}" if model.is_word else "a configuration"
         raise CommandError(f"--method {method}: {place} names a method, too; give one of them")
     budget = epsilon if epsilon is not None else _configured(given, "privacy", "epsilon")
@@ -183,6 +188,8 @@ def fit(
         method, reason = _recommended(facts)
         notes = [reason, "another one: --method NAME, or --goal GOAL"]
     chosen = [] if method is None else _method_words(method)
+    if file is not None:
+        chosen += _without_columns(chosen, given)
     options = {
         "epsilon": epsilon,
         "delta": delta,
@@ -275,19 +282,25 @@ def _facts(
     """Collect the public facts by which a method is chosen; nodes are counted if it depends on them."""
     is_set = form == "set"
     facts = Facts(
-        goal or ("graphs" if is_set else "shape"),
+        goal or _default_goal(reading, is_set),
         epsilon,
         kind="set" if is_set else reading.kind or "undirected",
         allows_delta=bool(delta),
         has_attributes=reading.attributes is not None,
     )
     large = replace(facts, num_nodes=_MANY_NODES)
-    if file is None or recommend(facts) == recommend(large):
+    if file is None or cases(facts) == cases(large):
         return facts
     # Start-up time: the graph is read before the choice of a method in this case only.
     from lightning_dpg.running.read import data_of
 
     return replace(facts, num_nodes=data_of(file, reading.given(), form).num_nodes)
+
+
+def _default_goal(reading: Reading, is_set: bool) -> Goal:
+    if is_set:
+        return "graphs"
+    return "shape" if reading.weight is None and reading.time is None else "transfers"
 
 
 def _recommended(facts: Facts) -> tuple[str, str]:
@@ -296,8 +309,7 @@ def _recommended(facts: Facts) -> tuple[str, str]:
     best = recommend(facts)
     name = configuration_of(best)
     others = "".join(
-        f"; from a mean degree of {case.least_degree:.2g} on {configuration_of(case)}"
-        for case in above
+        f"; from a mean degree of {case.bound} on {configuration_of(case)}" for case in above
     )
     return name, f"method {name}, {GOALS[facts.goal]}: {best.reason}{others}"
 
@@ -313,6 +325,21 @@ def _method_words(method: str) -> list[str]:
         return [f"--config={find_config(configuration)}"]
     except CommandError as error:
         raise CommandError(str(error).replace("--config", "--method")) from error
+
+
+def _without_columns(chosen: Sequence[str], given: Iterable[Setting]) -> list[str]:
+    """Unset the columns that a configuration names for its own data, where other data take their place.
+
+    Args:
+        chosen: Words that name the configuration.
+        given: Settings of the user, which stay.
+    """
+    asked = {f"{each.section}.{each.name}" for each in given}
+    named = [f"{each.section}.{each.name}" for each in named_settings(chosen)]
+    columns = [name for name in named if name.startswith(_OF_COLUMNS)]
+    if _PRIVATE in columns and _PRIVATE not in asked:
+        columns += ["data.nodes.attributes", "privacy.row_epsilon"]  # which are of these columns
+    return [f"--{name}=null" for name in columns if name not in asked]
 
 
 def _refuse_repeated(given: Sequence[Setting], added: Sequence[Setting]) -> None:

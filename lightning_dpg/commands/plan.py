@@ -16,6 +16,7 @@ def plan(
     noise_multiplier: float | None = None,
     nodes: Annotated[int | None, "--num-nodes", "--nodes"] = None,
     edges: Annotated[int | None, "--num-edges", "--edges"] = None,
+    graphs: Annotated[int | None, "--num-graphs"] = None,
     goal: Goal | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
@@ -32,7 +33,9 @@ def plan(
         steps: See :func:`lightning_dpg.running.plan.plan`.
         noise_multiplier: See :func:`lightning_dpg.running.plan.plan`.
         nodes: Number of nodes, for a hint on methods.
-        edges: Number of edges, if it is public or released, for a better hint.
+        edges: Number of edges, if it is public or released, for a better hint; of a set those of all
+            graphs together.
+        graphs: Number of graphs of a set, for a better hint.
         goal: What the hint is for; by default ``links``.
         kind: Kind of the graph; by default ``undirected``.
         attributes: Attributes of the nodes are public.
@@ -42,12 +45,18 @@ def plan(
     Example:
         python -m lightning_dpg plan --goal links --epsilon 1 --num-nodes 20000 --num-edges 200000
     """
-    if nodes is None:
+    if goal in OF_SETS:
+        if edges is not None and graphs is None:
+            raise CommandError("--num-edges of a set needs --num-graphs")
+    elif graphs is not None:
+        raise CommandError(f"--num-graphs needs a goal of sets: {', '.join(sorted(OF_SETS))}")
+    elif nodes is None:
         for name, value in {"--num-edges": edges, "--kind": kind, "--goal": goal}.items():
-            if value is not None and value not in OF_SETS:
+            if value is not None:
                 raise CommandError(f"{name} needs --num-nodes")
-    if not 2 <= (2 if nodes is None else nodes) or (edges or 0) < 0:
-        raise CommandError("--num-nodes must be 2 or more and --num-edges 0 or more")
+    for name, count, fewest in (("nodes", nodes, 2), ("graphs", graphs, 1), ("edges", edges, 0)):
+        if count is not None and count < fewest:
+            raise CommandError(f"--num-{name} must be {fewest} or more, got {count}")
     training = {"--sample-rate": sample_rate, "--steps": steps}
     is_trained = not goal or noise_multiplier is not None or set(training.values()) != {None}
     missing_options = [
@@ -58,7 +67,7 @@ def plan(
             f"the following arguments are required: {', '.join(missing_options)}\n"
             "for the choice of a method give --goal in place of --sample-rate and --steps"
         )
-    hints = _hints(goal or "links", epsilon, delta or 0, nodes, edges, kind, attributes)
+    hints = _hints(goal or "links", epsilon, delta or 0, nodes, edges, graphs, kind, attributes)
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
@@ -121,6 +130,7 @@ def _hints(
     delta: float,
     nodes: int | None,
     edges: int | None,
+    graphs: int | None,
     kind: Kind | None,
     attributes: bool,
 ) -> list[str]:
@@ -128,6 +138,6 @@ def _hints(
     if nodes is None and goal not in OF_SETS:
         return []
     kind = kind or ("set" if goal in OF_SETS else "undirected")
-    facts = Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes)
+    facts = Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes, graphs)
     reports = reports_line(facts)
     return [hint(facts), *([reports] if reports else [])]

@@ -59,6 +59,8 @@ def _lines(name: str, text: str, column: int, width: int) -> list[str]:
     """Return a row of the table of options."""
     lines = textwrap.wrap(text, width - column - 2, max_lines=_LINES, placeholder=" ...")
     head, *others = lines or [""]
+    if len(name) > width - 2:  # many choices
+        name = f"{name[: width - 8].rpartition(',')[0]},...}}"
     if len(name) > column - 2:
         first = [f"  {name}", f"  {'':{column}}{head}"]
     else:

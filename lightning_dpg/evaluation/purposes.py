@@ -22,7 +22,8 @@ PURPOSES: dict[Goal, tuple[Group, ...]] = {
     "communities": ("communities",),
     "links": ("copies",),
 }
-"""Groups of queries that speak for each goal of one graph. Goals of columns have tables of their own."""
+"""Groups of queries that speak for each goal of one graph. Goals of columns have tables of their own,
+and links beyond degrees are measured by ``test``, on held-out links."""
 
 LINK_AUC = Query(
     "link_auc",

@@ -178,13 +178,36 @@ def check_header(path: Path, columns: tuple[str, str] | None, values: Sequence[s
     Raises:
         GraphFormatError: If they are not there; the message is that of the reader.
     """
-    try:
-        with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
-            content = b"".join(itertools.islice(file, _HEAD_LINES))
-    except (OSError, EOFError, zlib.error):  # left to the reader
-        return
+    content = _head(path)
     if re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
         find_columns(path, content, *first_row(path, content), columns, values)
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the cells of the first row of an edge list: the names of its columns, if it has any.
+
+    Args:
+        path: The file, of which the first lines are read.
+    """
+    content = _head(path)
+    if not re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
+        return []
+    _, text = first_row(path, content)
+    return _cells(text, _separator(text))
+
+
+def _head(path: Path) -> bytes:
+    """Return the first lines of a file; nothing of one that only its reader can refuse."""
+    try:
+        with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
+            return b"".join(itertools.islice(file, _HEAD_LINES)).removeprefix(b"\xef\xbb\xbf")
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _separator(text: str) -> str:
+    """Return the separator of a row."""
+    return next((mark for mark in "\t;|," if len(_cells(text, mark)) > 1), " ")
 
 
 def without_line(content: bytes, line: int) -> bytes:
@@ -224,7 +247,7 @@ def find_columns(
         columns: Names or numbers of the columns of ids, or None to recognize them.
         values: Names or numbers of the columns of amounts and times that are asked for.
     """
-    separator = next((mark for mark in "\t;|," if len(_cells(text, mark)) > 1), " ")
+    separator = _separator(text)
     cells = _cells(text, separator)
     width = len(cells)
     if columns is None:

@@ -113,7 +113,7 @@ def fitting_links(
     if two_sided:
         _reroute(wanted, rest, most, is_linked)
         return np.tril(wanted)
-    _make_even(wanted, rest)
+    make_even(wanted, rest)
     return np.tril(wanted) + np.diag(rest // 2)
 
 
@@ -173,11 +173,15 @@ def _scaled(counts: NDArray[np.int64], total: int, old: int) -> NDArray[np.int64
     return np.diff(np.floor(shares + 0.5), prepend=0.0).astype(np.int64)
 
 
-def _make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
+def make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
     """Change links between classes by one, in place, so that each class has an even rest.
 
     In each set of connected classes an even number of them is odd, but for one that is left. It gets
     a link to that of another set.
+
+    Args:
+        wanted: Links between different classes, symmetric, shape ``(K, K)``.
+        rest: Ends that each class has left for links within itself, of an even sum, shape ``(K,)``.
     """
     graph, seen = csr_array(wanted > 0), np.zeros(len(rest), dtype=bool)
     left = []

@@ -106,7 +106,7 @@ def cross_validated_predictions(
             or too few graphs of a class.
     """
     classes = np.asarray(labels)
-    candidates = [_scaled(gram, len(classes)) for gram in _as_list(grams)]
+    candidates = [scaled(gram, len(classes)) for gram in _as_list(grams)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         repeats = [
@@ -143,7 +143,7 @@ def predicted_labels(
     """
     classes = np.asarray(labels)
     kernels = _as_list(grams)
-    candidates = [_scaled(gram, len(kernels[0])) for gram in kernels]
+    candidates = [scaled(gram, len(kernels[0])) for gram in kernels]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         parts = next(_folds(classes, folds, 1, seed))
@@ -207,15 +207,39 @@ def feature_kernels(features: ArrayLike) -> list[NDArray[np.float64]]:
     Raises:
         Refusal: If the features are no finite matrix, or of more than :data:`MAX_GRAPHS` graphs.
     """
+    return column_kernels(standardized(features))
+
+
+def column_kernels(columns: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Compute the kernels of :func:`feature_kernels` of columns of any variance.
+
+    Distances are divided by the sum of the variances, in place of F: a column of small variance
+    counts little, and a column of zeros nothing.
+
+    Args:
+        columns: Columns of mean 0, shape ``(G, F)``.
+    """
+    total = float((columns**2).sum()) / max(len(columns), 1) or 1.0
+    distances = cdist(columns, columns, "sqeuclidean") / total
+    return [columns @ columns.T / total, *(np.exp(-width * distances) for width in _WIDTHS)]
+
+
+def standardized(features: ArrayLike) -> NDArray[np.float64]:
+    """Return the columns with mean 0 and variance 1, without constant ones.
+
+    Args:
+        features: One row per graph, shape ``(G, F)``.
+
+    Raises:
+        Refusal: If the features are no finite matrix, or of more than :data:`MAX_GRAPHS` graphs.
+    """
     x = np.asarray(features, dtype=np.float64)
     if x.ndim != 2 or not np.isfinite(x).all():
         raise Refusal(f"features must be finite and of shape (G, F), got shape {x.shape}")
     check_number_of_graphs(len(x))
     x = x[:, np.ptp(x, axis=0) > 0]
-    x = (x - x.mean(axis=0)) / x.std(axis=0)
-    count = max(x.shape[1], 1)
-    distances = cdist(x, x, "sqeuclidean") / count
-    return [x @ x.T / count, *(np.exp(-width * distances) for width in _WIDTHS)]
+    result: NDArray[np.float64] = (x - x.mean(axis=0)) / x.std(axis=0)
+    return result
 
 
 def clip_spectrum(gram: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -256,7 +280,7 @@ def _as_list(
     return [grams] if isinstance(grams, np.ndarray) else grams
 
 
-def _scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """Scale the kernel to a mean of 1 on its diagonal; a zero kernel stays."""
     if gram.shape != (count, count) or not np.isfinite(gram).all():
         raise Refusal(

@@ -45,7 +45,10 @@ _TENSORS: dict[str, str | None] = {
 }
 """The same of tensors."""
 
-ADDED_TENSORS = frozenset({"spread", "right_share"})
+_ADDED_SETTINGS = {"public_features": False}
+"""Settings that releases of earlier versions lack, and what these versions did."""
+
+ADDED_TENSORS = frozenset({"spread", "right_share", "node_labels", "class_ratios"})
 """Tensors that releases of earlier versions lack; those of a new object replace them."""
 
 
@@ -61,7 +64,7 @@ def class_of_today(name: str, settings: Mapping[str, Any]) -> str:
 
 
 def settings_of_today(settings: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Rename the settings of a recipe to their names today.
+    """Rename the settings of a recipe to their names today, and add what it lacks.
 
     Args:
         settings: All settings of a released class.
@@ -69,7 +72,8 @@ def settings_of_today(settings: Mapping[str, Any], names: Collection[str]) -> di
     """
     if settings.get("release") == "exact":  # where 0.1.0 ignored these
         settings = {**settings, "report_epsilon": None, "reports_per_row": None}
-    return _of_today(settings, names, _SETTINGS)
+    added = {name: value for name, value in _ADDED_SETTINGS.items() if name in names}
+    return added | _of_today(settings, names, _SETTINGS)
 
 
 def tensors_of_today(tensors: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -143,6 +143,8 @@ def configuration_of(case: Recommendation) -> str:
         case: The recommendation. If it names a setting, the configuration has this setting and no
             other one.
     """
+    if case.configuration:
+        return case.configuration
     setting = {"denoise": case.denoise}
     return next(
         name

@@ -125,7 +125,9 @@ ROWS = {
     "NodeBlockSampler off": Row(NODE_BLOCKS, 2, free_pair, 60, off(), read=free_nodes),
     "NodeBlockSampler half": Row(NODE_BLOCKS, 2, free_pair, 300, half(), read=free_nodes),
     "PrivGraph off": Row(PrivGraph, 2, 16, 10, off()),
-    "PrivGraph half": Row(partial(PrivGraph, degree_share=0.88), 2, 16, 120, half()),
+    "PrivGraph half": Row(
+        partial(PrivGraph, degree_share=0.88, class_share=0.01), 2, 16, 120, half()
+    ),
     "PrivGraph choices off": Row(PrivGraph, 2, 16, 90, off("communities")),
     "PrivGraph choices half": Row(
         partial(PrivGraph, num_communities=2, degree_share=0.08, block_share=0.02, resolution=0.0),
@@ -139,9 +141,14 @@ ROWS = {
     ),
     "PrivGraph blocks off": Row(PrivGraph, 2, 8, 20, off("community_links")),
     "PrivGraph blocks half": Row(
-        partial(PrivGraph, degree_share=0.1, block_share=0.83), 2, 4, 150, half("community_links")
+        partial(PrivGraph, degree_share=0.1, block_share=0.83, class_share=0.01),
+        *(2, 4, 150, half("community_links")),
     ),
     "PrivGraph wedges off": Row(PrivGraph, 2, 6, 150, off("community_wedges")),
+    "PrivGraph classes off": Row(PrivGraph, 2, 8, 20, off("class_links")),
+    "PrivGraph classes half": Row(
+        partial(PrivGraph, degree_share=0.1, class_share=0.78), 2, 4, 150, half("class_links")
+    ),
     "DK2 off": Row(DK2, 2, 16, 10, off()),
     "DK2 half": Row(partial(DK2, degree_share=0.9), 2, 16, 240, half("degrees")),
     "DK2 joint off": Row(DK2, 2, 8, 20, off("joint_degrees")),

@@ -72,10 +72,11 @@ def test_markdown_against_numbers_by_hand():
 
 @pytest.mark.parametrize("task", [*OF_KIND.values(), GRAPH_SETS, GRAPH_LABELS])
 def test_tables_have_ten_columns_or_the_named_ones(task):
-    run = result("a")
-    run["answers"] |= dict.fromkeys(task.queries, run["answers"]["triangles"])
+    runs = [result("a", number) for number in (0, 1)]
+    for run in runs:
+        run["answers"] |= dict.fromkeys(task.queries, run["answers"]["triangles"])
     (head,) = {
-        line for line in markdown([run], task, task.headline).splitlines() if line[:3] == "| m"
+        line for line in markdown(runs, task, task.headline).splitlines() if line[:3] == "| m"
     }
     names = [name.strip(" ↑") for name in head.split("|")[1:-1]]
     ends = [f"beats {task.baselines[0]}", "epsilon proved"]
@@ -193,8 +194,58 @@ def test_ties_are_marked_together_and_baselines_only_alone():
     assert marked("triangles", baseline=1.0, untrained=1.1, a=1.29) == {"baseline", "untrained"}
     assert marked("triangles", baseline=1.0, a=1.2) == set()
     assert marked("triangles", a=1.0) == set()
-    one_run = [result(name, triangles=mean) for name, mean in (("a", 1.0), ("b", 1.01))]
-    assert tables.best(tables.tables(one_run)[0].rows, "triangles", SINGLE_GRAPHS) == {"a"}
+
+
+def test_nothing_is_bold_and_no_win_counted_of_one_run(tmp_path):
+    chung_lu = {"role": "baseline", "triangles": 9.0}
+
+    def forms(num_runs):
+        """Markdown, LaTeX and notebook of two methods and the baseline of the wins."""
+        baseline = tables.baseline_label(SINGLE_GRAPHS)
+        runs = [
+            *(result("a", run, triangles=1.0, num_edges=0.5) for run in range(num_runs)),
+            *(result("b", run, triangles=2.0) for run in range(num_runs)),
+            *(result(baseline, run, **chung_lu) for run in range(num_runs)),
+        ]
+        text = markdown(runs, SINGLE_GRAPHS, QUERIES)
+        graphs = {"karate": from_networkx(nx.karate_club_graph())}
+        (tmp_path / "runs").mkdir(exist_ok=True)
+        page = report.page(runs, graphs, SINGLE_GRAPHS, tmp_path)
+        page = page[: page.index('<script type="application/json"')]
+        drawn = shown(tmp_path, runs, "triangles")
+        return text, drawn.to_latex(), drawn._repr_html_(), page
+
+    text, latex, notebook, page = forms(1)
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert "**" not in "".join(table)
+    assert "**Not private**" in text
+    assert "beats" not in text + page
+    assert r"\textbf" not in latex
+    assert "<b>" not in notebook and "<td><b>" not in page
+    assert all(tables.ONE_RUN in form for form in (text, notebook, page))
+    assert "Nothing is bold: one run does not show" in latex
+
+    text, latex, notebook, page = forms(2)
+    row = markdown_row([line for line in text.splitlines() if line.startswith("|")], "a")
+    assert row["triangles"] == "**1**" and row["beats erdos_renyi"].startswith("1 of ")
+    assert r"\textbf{1}" in latex
+    assert "<b>1</b>" in notebook and "<b>1</b>" in page and "beats erdos_renyi" in page
+    assert not any(tables.ONE_RUN in form for form in (text, latex, notebook, page))
+
+
+def test_a_query_of_the_first_run_only_sets_nothing_apart():
+    baseline = tables.baseline_label(SINGLE_GRAPHS)
+    runs = [
+        result(name, run, role=role, triangles=mean)
+        for name, role, mean in (("a", "method", 1.0), (baseline, "baseline", 9.0))
+        for run in (0, 1)
+    ]
+    for run in runs:
+        if run["run"]:
+            del run["answers"]["triangles"]
+    rows = tables.tables(runs)[0].rows
+    assert tables.best(rows, "triangles", SINGLE_GRAPHS) == set()
+    assert tables.wins(rows, rows[0], SINGLE_GRAPHS).startswith("0 of ")
 
 
 def test_rows_without_privacy_are_in_every_table():

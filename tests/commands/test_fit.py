@@ -10,10 +10,20 @@ from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
+from lightning_dpg.running.complete import complete_settings
 from lightning_dpg.running.settings import conf_folder
 
 BTER = f"--config={conf_folder() / 'methods' / 'bter.yaml'}"
 CHUNG_LU = f"--config={conf_folder() / 'methods' / 'chung_lu.yaml'}"
+TRANSFERS = f"--config={conf_folder() / 'methods' / 'transfers.yaml'}"
+ATTRIBUTED = f"--config={conf_folder() / 'methods' / 'attributed.yaml'}"
+UNSET = [
+    f"--{name}=null"
+    for name in (
+        *("data.nodes.private_columns", "data.nodes.domains"),
+        *("data.nodes.attributes", "privacy.row_epsilon"),
+    )
+]
 TABLE = "--data=EdgeTableDataModule"
 
 
@@ -49,6 +59,29 @@ def folder(tmp_path, monkeypatch):
             [
                 *(CHUNG_LU, "--privacy.epsilon=1.0", TABLE, "--data.source=t.parquet"),
                 "--data.columns.missing_ids=drop",
+            ],
+        ),
+        # Columns of the data of a configuration are none of other data.
+        (
+            "a.csv --epsilon 1 --method transfers --weight eur --weight-max 9.5",
+            [
+                *(TRANSFERS, "--data.columns.weight=null", "--data.columns.time=null"),
+                *("--privacy.epsilon=1.0", "--data.name=a.csv"),
+                *("--data.columns.weight=eur", "--data.columns.weight_max=9.5"),
+            ],
+        ),
+        (
+            "a.csv --epsilon 1 --method attributed --row-epsilon 2",
+            [
+                *(ATTRIBUTED, *UNSET, "--privacy.epsilon=1.0", "--privacy.row_epsilon=2.0"),
+                "--data.name=a.csv",
+            ],
+        ),
+        (
+            "a.csv --epsilon 1 --method attributed --data.nodes.private_columns age",
+            [
+                *(ATTRIBUTED, "--data.nodes.domains=null", "--data.nodes.private_columns", "age"),
+                *("--privacy.epsilon=1.0", "--data.name=a.csv"),
             ],
         ),
         (
@@ -102,12 +135,24 @@ def test_short_options_become_those_of_lightning(folder, given, words):
     assert long_form(given.split()).words == words
 
 
+@pytest.mark.parametrize("method", ["attributed", "transfers"])
+def test_columns_of_a_configuration_are_none_of_other_data(folder, method):
+    given = f"a.csv --epsilon 1 --method {method} --weight eur --weight-max 9"
+    settings = complete_settings(long_form(given.split()).words)
+    columns, nodes = (settings["data"]["init_args"][name] for name in ("columns", "nodes"))
+    set_ones = {name: value for name, value in columns.items() if value is not None}
+    assert set_ones == {"missing_ids": "refuse", "weight": "eur", "weight_max": 9.0}
+    assert [nodes[name] for name in ("attributes", "private_columns", "domains")] == [None] * 3
+    assert settings["privacy"]["row_epsilon"] is None
+
+
 @pytest.mark.parametrize(
     ("given", "config"),
     [
         ("set --epsilon 1", "methods/pooled_set"),
         ("set --epsilon .5", "baselines/erdos_renyi_set"),
         ("planted_sets --epsilon 1 --goal labels", "methods/private_kernel"),
+        ("a.csv --epsilon 1 --time at", "methods/attributed"),
         ("karate --epsilon 1 --goal links", "methods/chung_lu"),
         ("karate --epsilon 6 --goal links", "methods/randomized_response_spectral"),
         (
@@ -122,6 +167,14 @@ def test_a_goal_chooses_the_method(folder, given, config):
     assert form.notes[0].startswith(f"method {config.rpartition('/')[2]}, for ")
 
 
+def test_a_setting_stands_beside_the_name_of_its_method(folder):
+    words = long_form(
+        ["a.csv", "--epsilon", "1", "--method", "bter", "--model.init_args.count_share", ".1"]
+    ).words
+    assert words[0] == f"--config={conf_folder() / 'methods' / 'bter.yaml'}"
+    assert words[1:3] == ["--model.init_args.count_share", ".1"]  # later ones win
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -132,6 +185,10 @@ def test_a_goal_chooses_the_method(folder, given, config):
         ("a.csv --epsilon 1 --privacy.epsilon 2", "--privacy.epsilon stands beside its short form"),
         ("a.csv --epsilon 1 --data.init_args.name b", "--data.init_args.name stands beside"),
         ("a.csv --epsilon 1 --method bter --config own.yaml", "a configuration names a method"),
+        (
+            "a.csv --epsilon 1 --method bter --model.init_args.rank 2 --model ChungLu",
+            "--model names a method",
+        ),
         ("a.csv --epsilon 1 --method bter --goal links", "a goal chooses a method"),
         ("a.csv --epsilon 1 --method btr", "--method btr: no such file.*did you mean bter?"),
         ("a.csv --epsilon 1 --goal labels", "labels is no goal of one graph"),

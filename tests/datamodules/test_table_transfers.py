@@ -251,7 +251,7 @@ def test_where_rows_have_to_be_read_they_are_those_in_memory(tmp_path, request):
     assert there.identity() == here.identity()
     there, here = both(rows_of("undirected"), "parquet", tmp_path, request, **settings)
     there.edges = here.edges = here.edges[5:]  # as an audit does
-    here._learned = here._of_training()
+    here.train_transfers = here._of_training()
     one, other = (data.records.transfers for data in (there, here))
     assert all(torch.equal(*pair) for pair in zip(one[:3], other[:3], strict=True))
 

@@ -3,12 +3,14 @@
 import functools
 import json
 import math
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy import stats
 
 from lightning_dpg import methods
 from lightning_dpg.auditing.bounds import many_runs_lower_bound
@@ -16,6 +18,7 @@ from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
+from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import (
@@ -26,9 +29,11 @@ from lightning_dpg.methods import (
     PrivateGraphKernelAsPublished,
 )
 from lightning_dpg.methods.planning import by_key
+from lightning_dpg.metrics.kernel_svm import feature_kernels
 from lightning_dpg.papers.dubhashi2015.base import geometric_kernels
 from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.papers.dubhashi2015.graph_kernel import GraphKernel
+from lightning_dpg.papers.dubhashi2015.joint_kernels import joint_kernels
 from lightning_dpg.privacy.ledger import Budget
 from tests.training import quiet_trainer
 
@@ -162,6 +167,106 @@ def test_estimates_of_the_paper_are_unbiased_and_unprotected(tmp_path):
     total, expected = method.features.sum(0), exact.features.sum(0)
     assert torch.allclose(total, expected, rtol=0.05)
     assert math.isinf(method.ledger.epsilon(1e-5))
+
+
+def with_node_labels(graphs=GRAPHS, columns=3):
+    """Labels of nodes whose numbers predict the labels of the graphs, beside an attribute."""
+    converted = labelled(graphs)
+    for number, graph in enumerate(converted):
+        place = torch.arange(graph.num_nodes) % columns * (number % 2)
+        one_hot = torch.nn.functional.one_hot(place, columns).float()
+        graph.x = torch.cat([torch.full((graph.num_nodes, 1), 0.5), one_hot], dim=1)
+    return converted
+
+
+@pytest.mark.parametrize("kind", [PrivateGraphKernel, GaussianGraphKernel])
+def test_public_features_cost_nothing_and_move_no_sensitivity(tmp_path, kind):
+    data = GraphSetDataModule(with_node_labels())
+    settings = {"data": data, "kind": kind, "features": ["edges", "gk-c3"], "max_degree": 4}
+    joint = fitted(tmp_path, 1.0, 1e-5, **settings)
+    alone = fitted(tmp_path, 1.0, 1e-5, public_features=False, **settings)
+    assert joint.ledger.entries == alone.ledger.entries
+    assert torch.equal(joint.noise_scales, alone.noise_scales)
+    assert "its nodes with each label" in joint.reading_note
+    assert alone.reading_note is None and not alone.node_labels.numel()
+    assert "node_labels" in joint.released_arrays() and "node_labels" not in alone.released_arrays()
+
+
+def test_public_features_are_read_from_no_edge():
+    """The graphs here have features of nodes and nothing else."""
+    x = torch.tensor([[0.5, 1, 0], [2, 0, 1], [3, 0, 1], [1, 1, 0], [1, 0, 0]])
+    only_x = [SimpleNamespace(x=rows) for rows in x.split([3, 2])]
+    records = SimpleNamespace(
+        graphs=only_x, sizes=torch.tensor([3, 2]), graph_of=torch.tensor([0, 0, 0, 1, 1])
+    )
+    method = PrivateGraphKernel(["edges"])
+    assert method.public_features(records)["node_labels"].tolist() == [[0, 1, 2], [0, 1, 0]]
+    method = PrivateGraphKernel(["edges"], public_features=False)
+    assert method.public_features(records)["node_labels"].shape == (2, 0)
+
+
+def test_public_features_predict_where_counts_are_noise(tmp_path):
+    data = GraphSetDataModule(with_node_labels())
+    settings = {"data": data, "features": ["edges", "gk-c3"], "max_degree": 4}
+    method = fitted(tmp_path, 1e-3, **settings)
+    assert method.accuracy(folds=4, repetitions=1).mean == 1
+    public = fitted(tmp_path, 1e-3, data=data, features=["nodes"])
+    assert [entry.event.epsilon for entry in public.ledger.entries] == [0]
+    assert public.accuracy(folds=4, repetitions=1).mean == 1
+
+
+QUANTILES = stats.laplace.ppf((np.arange(64) + 0.5) / 64)
+
+
+def test_counts_within_their_noise_have_no_weight():
+    """Of many graphs: the share of the variance that noise explains is known to 5 %."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(10, 40, 1000).astype(float)
+    scales = np.array([50.0, 50.0])
+    true = np.stack([3 * sizes, 3 * sizes + 1000 * (np.arange(1000) % 2)], axis=1)
+    noisy = true + rng.laplace(size=true.shape) * scales
+    none = np.zeros((1000, 0))
+    first, both, public = (
+        joint_kernels(counts, scales[: counts.shape[1]], QUANTILES, sizes, none)[0]
+        for counts in (noisy[:, :1], noisy, noisy[:, :0])
+    )
+    # Without noise it would be the number of nodes again.
+    assert abs(first - public).mean() < 0.1 * abs(public).mean()
+    same, other = both[::2, ::2].mean(), both[::2, 1::2].mean()
+    assert same - other > 0.7  # 1 if half of a kernel of mean diagonal 1 were two classes
+
+
+def test_exact_counts_have_their_full_weight():
+    counts = np.arange(12.0)[:, None] ** 2
+    sizes, none = np.full(12, 5.0), np.zeros((12, 0))
+    found = joint_kernels(counts, np.zeros(1), QUANTILES, sizes, none)
+    for kernel, expected in zip(found, feature_kernels(np.arcsinh(counts)), strict=True):
+        np.testing.assert_allclose(kernel, expected)
+
+
+def test_walks_have_their_kernel_beside_public_ones(tmp_path):
+    data = GraphSetDataModule(with_node_labels())
+    method = fitted(tmp_path, 5.0, data=data, features=["prw"], max_degree=4)
+    kernels = method.kernels(method.embedding, method.sizes)
+    public = fitted(tmp_path, 5.0, data=data, features=["nodes"])
+    expected = public.kernels(public.embedding, public.sizes)
+    assert len(kernels) == 8
+    for kernel, other in zip(kernels, expected, strict=False):
+        np.testing.assert_allclose(kernel, other)
+
+
+def test_new_graphs_need_the_columns_of_node_labels(tmp_path):
+    settings = {"features": ["edges"], "data": GraphSetDataModule(with_node_labels())}
+    method = fitted(tmp_path, 1.0, **settings)
+    for columns, accepted in ((2, False), (3, True)):
+        new = GraphSetDataModule(with_node_labels(GRAPHS[:8], columns))
+        if accepted:
+            (found,) = trainer(tmp_path, 1.0).predict(method, new)
+            assert found["node_labels"].shape == (8, 4) and not found["node_labels"][:, 0].any()
+            continue
+        with pytest.raises(Refusal, match="have 3 columns of features, and those of fit had 4"):
+            trainer(tmp_path, 1.0).predict(method, new)
+        assert not method.ledger.entries
 
 
 class Copies:

@@ -67,7 +67,12 @@ KERNEL = {
             "GromovWassersteinFeatures",
             {"train_fraction": 0.25, "report_epsilon": None, "reports_per_row": None},
         ),
-        ("PrivateGraphKernel", KERNEL, "GaussianGraphKernel", {"length": 3, "max_degree": 5}),
+        (
+            "PrivateGraphKernel",
+            KERNEL,
+            "GaussianGraphKernel",
+            {"length": 3, "max_degree": 5, "public_features": False},
+        ),
     ],
 )
 def test_a_release_gets_the_class_of_its_guarantee(earlier, settings, today, kept):

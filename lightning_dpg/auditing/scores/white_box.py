@@ -41,6 +41,7 @@ from lightning_dpg.auditing.scores.reports import (
     scalar_reports_score,
 )
 from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
+from lightning_dpg.auditing.scores.transfers import COUNTS, transfer_score
 from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.auditing.scores.votes import vote_moment_score
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
@@ -113,6 +114,12 @@ def _community_links(observation: Observation) -> Tensor:
 
 def _community_wedges(observation: Observation) -> Tensor:
     entry, count = observation.entry, observation.method.wedges_by_labels
+    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
+    return counts_score(observation.noisy, count, observation.pairs, observation.known_graph, rate)
+
+
+def _class_links(observation: Observation) -> Tensor:
+    entry, count = observation.entry, observation.method.links_by_classes
     rate = weight(entry.event.pure_epsilon) / entry.sensitivity
     return counts_score(observation.noisy, count, observation.pairs, observation.known_graph, rate)
 
@@ -381,9 +388,11 @@ _SCORES = {
     "largest_degrees": _largest_degrees,
     "joint_degrees": _joint_degrees,
     "column_mixing": mixing_score,
+    **dict.fromkeys(COUNTS, transfer_score),
     "communities": _communities,
     "community_links": _community_links,
     "community_wedges": _community_wedges,
+    "class_links": _class_links,
     "block_labels": _block_labels,
     "dendrogram": _dendrogram,
     "branch_edges": _branch_edges,

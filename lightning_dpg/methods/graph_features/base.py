@@ -86,6 +86,14 @@ class GraphFeatureRelease(PrivateModule):
             sizes: Their numbers of nodes, shape ``(G,)``.
         """
 
+    def public_features(self, records: GraphSetRecords) -> Embedding:
+        """Public features of all graphs, which cost nothing; by default none.
+
+        Args:
+            records: The graphs, of which it reads public facts only.
+        """
+        return {}
+
     @property
     def embedding(self) -> Embedding:
         """The released features of the graphs of ``fit``."""
@@ -245,7 +253,8 @@ class GraphFeatureRelease(PrivateModule):
         return {"labels": labels} | {name: tensor.numpy() for name, tensor in new.items()}
 
     def _paid_features(self, records: GraphSetRecords) -> Embedding:
-        return self.release_features(records, by_key(self.plan(self.budget, 1)))
+        public = self.public_features(records)  # it may refuse the graphs, before anything is spent
+        return self.release_features(records, by_key(self.plan(self.budget, 1))) | public
 
     def _keep(self, embedding: Embedding) -> None:
         for name in self.embedding_names:

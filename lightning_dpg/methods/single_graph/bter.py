@@ -1,5 +1,6 @@
 """BTER: private degrees, private clustering by degree, and blocks that reproduce both."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
-from lightning_dpg.graph.affinity_blocks import block_edges, block_starts
+from lightning_dpg.graph.affinity_blocks import block_edges, block_starts, within_degrees
 from lightning_dpg.graph.edge_pieces import sorted_blocks
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
@@ -35,13 +36,14 @@ _FITTING_STEPS = 8
 _LARGE_GRAPH = 500_000  # edges
 _LARGE_FITTING_STEPS = 3
 _LEAST_RESPONSE = 0.5
-# Of these steps, how many may loosen the order of the nodes, by how much (of the logarithm of their
-# degrees), and from which share of links on that override the released mixing. The order is
-# tightened again where blocks of the highest density lack more than a share of the closed wedges.
+# Of these steps, how many may loosen the order of the nodes, by how much, and from which share of
+# links on that override the released mixing. The order is tightened again where blocks of the highest
+# density lack more than a share of all triangles.
 _LOOSENING_STEPS = 4
-_LOOSENING = 0.03
-_OVERRIDING = 0.15
+_LOOSENING = 0.4
+_OVERRIDING = 0.1
 _LACKING = 0.05
+_WIDEST = 1.25  # largest ratio of the size of a block to the mean degree in it
 
 
 class BTER(OneShotSynthesizer):
@@ -64,9 +66,11 @@ class BTER(OneShotSynthesizer):
 
     The rest is post-processing. Clustering within its noise is shrunk towards zero. The densities
     of blocks are fitted until the clustering of the synthetic graphs, measured like that of the
-    private graph, equals the released one. The order of nodes in blocks is the logarithm of their
-    degree plus random numbers with a fitted deviation. It grows until few links override the
-    released mixing, as long as the blocks still close the released share of wedges.
+    private graph, equals the released one. A block has up to a quarter more nodes than their mean
+    degree, and within it a node has links in proportion to its degree, see :func:`block_edges`. The
+    order of nodes in blocks is the logarithm of their degree plus random numbers, whose deviation is
+    0 where the density of a class is 1. It grows until few links override the released mixing, as
+    long as the blocks still close the released share of wedges.
 
     When to use:
         For the shape of a graph (degrees, triangles, clustering, path lengths) from an epsilon of
@@ -84,8 +88,9 @@ class BTER(OneShotSynthesizer):
 
     Differences from the paper:
         The privacy and the mixing of degrees are additions: blocks of equal degrees would link
-        classes to themselves more often than the original does. The paper takes the exact
-        clustering, which one edge can change in many wedges; here an edge counts for few of them.
+        classes to themselves more often than the original does, so blocks here mix degrees. The
+        paper takes the exact clustering, which one edge can change in many wedges; here an edge
+        counts for few of them.
         Densities are fitted on synthetic graphs, because edges outside of blocks also close wedges.
 
     * Seshadhri, Kolda, Pinar, "Community structure and scale-free collections of Erdos-Renyi
@@ -175,8 +180,11 @@ class BTER(OneShotSynthesizer):
         noise_scale, mixing_scale = reads["wedges"].scale, reads["degree_mixing"].scale
         classes, space = degree_classes(self.degrees.cpu().numpy()), self.space
         target = clustering = closed_shares(noisy.numpy(), noise_scale)
+        degrees = self.degrees.cpu().numpy()
+        pairs = np.bincount(groups[classes], degrees * (degrees - 1), minlength=len(target))
         wedges = noisy[0].clamp(min=0).numpy()
         self.spread.zero_()
+        least, fitted = math.inf, (clustering, self.spread)
         rng = np.random.default_rng(_PUBLIC_SEED)
         is_large = int(self.num_edges) >= _LARGE_GRAPH
         # Few steps loosen the order by twice as much each.
@@ -189,16 +197,24 @@ class BTER(OneShotSynthesizer):
             graph = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
             shares = closed_shares(counts(graph), noise_scale=0.0)
             error = target - shares
-            # The steps decrease, which averages the randomness of single small graphs.
-            divisor = _response(shares, clustering) if is_large else 1 + step / 2
-            clustering = np.clip(clustering + error / divisor, 0, 1)
+            missed = float(np.abs(error) @ wedges)
+            if step >= _LOOSENING_STEPS and missed < least:
+                least, fitted = missed, (clustering, self.spread)
+            if is_large:
+                change = error / _response(shares, clustering)
+            else:  # the last steps decrease, which averages the randomness of single small graphs
+                change = error / (1 + max(step - _LOOSENING_STEPS, 0) / 2)
+            clustering = np.clip(clustering + change, 0, 1)
             surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
             overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
-            lacking = (np.maximum(error, 0) * wedges)[clustering == 1].sum()
-            if lacking > _LACKING * (target @ wedges):
+            lacking = (np.maximum(error, 0) * pairs)[clustering == 1].sum()
+            if lacking > _LACKING * (target @ pairs):
                 self.spread = (self.spread - pace * _LOOSENING).clamp(min=0)
             elif step < _LOOSENING_STEPS // pace and overriding:
-                self.spread += pace * _LOOSENING
+                self.spread = self.spread + pace * _LOOSENING
+        # Where links to hubs close more wedges than blocks, steps may lead away from the target.
+        if not is_large:
+            clustering, self.spread = fitted
         self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -215,13 +231,21 @@ class BTER(OneShotSynthesizer):
         yield from sorted_blocks(self.sample_edges(generator), len(self.degrees))
 
     def _blocks(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the edges within blocks, shape ``(M, 2)``."""
+        """Draw the edges within blocks, shape ``(M, 2)``, none beyond the degree of a node."""
         degrees, _, densities = self._released()
-        nodes = rng.permutation(np.flatnonzero(degrees > 1))
-        places = np.log(degrees[nodes]) + float(self.spread) * rng.standard_normal(len(nodes))
+        nodes = np.flatnonzero((degrees > 1) & (densities[degree_classes(degrees)] > 0))
+        nodes = rng.permutation(nodes)
+        slack = 1 - densities[degree_classes(degrees[nodes])]
+        places = np.log(degrees[nodes])
+        places += float(self.spread) * slack * rng.standard_normal(len(nodes))
         nodes = nodes[np.argsort(places, kind="stable")]
-        starts = block_starts(degrees[nodes])
-        return block_edges(nodes, starts, densities[degree_classes(degrees[nodes])], rng)
+        density = densities[degree_classes(degrees[nodes])]
+        # Where links to a share s of a block of w d nodes are the share s w of d links, a share
+        # s^3 w^2 of all wedges is closed. It is the cube of the density.
+        width = 1 / np.maximum(density, 1 / _WIDEST)
+        inner = degrees[nodes] * density * np.cbrt(width)
+        edges = block_edges(nodes, block_starts(degrees[nodes] * width), inner, rng)
+        return within_degrees(edges, degrees, rng)
 
     def _completed(self, edges: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks."""

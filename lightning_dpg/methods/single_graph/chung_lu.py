@@ -24,8 +24,9 @@ class ChungLu(OneShotSynthesizer):
 
     When to use:
         As a baseline: a method that does not beat it has learned nothing beyond the degrees. For
-        links, if the mean degree is below 30 / epsilon; from 30 / epsilon on :class:`PrivGraph` is
-        better, and from an epsilon of 5 on :class:`RandomizedResponse`. For triangles and clustering
+        links among all pairs, if the mean degree is below 30 / epsilon; from 30 / epsilon on
+        :class:`PrivGraph` is better, and from an epsilon of 5 on :class:`RandomizedResponse`. Among
+        pairs of equal degrees it is chance. For triangles and clustering
         take :class:`BTER`.
 
     Privacy:

@@ -14,6 +14,7 @@ from lightning_dpg.graph.communities import (
     nearest_counts,
     turn_stops,
 )
+from lightning_dpg.graph.community_classes import cell_links, class_ratios, count_class_links
 from lightning_dpg.graph.end_blocks import (
     by_role,
     class_cells,
@@ -30,6 +31,7 @@ from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
@@ -45,6 +47,8 @@ _COMMUNITIES_PER_EPSILON = 5
 _FEWEST_COMMUNITIES = 3
 _MOST_COMMUNITIES = 32
 TURN_GROWTH = 1.05
+# Beyond so many communities, pairs of communities and classes are too many to count and to draw.
+_MOST_WITH_CLASSES = 64
 # Public seed of the choice of wedges.
 _PUBLIC_SEED = 0
 _DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
@@ -64,22 +68,27 @@ class PrivGraph(OneShotSynthesizer):
        have not, with discrete Laplace noise; sensitivity 4, see :func:`label_wedge_sensitivity`. Labels
        are noisy, so that communities seem to be linked more than they are; these numbers show by how
        much, see :func:`right_share`. The drawn graphs have the links of right labels.
-    5. Draws graphs with these degrees and as many edges between each two communities; those within
-       a community have the rest of its degrees, see :func:`draw_links`.
+    5. Releases how many edges within communities, and how many between them, link classes a and b of
+       degrees, powers of two apart, with discrete Laplace noise; sensitivity 1. These numbers show which
+       nodes hold the edges between communities, and whether hubs are linked to each other.
+    6. Draws graphs with these degrees and as many edges between each two communities, by the classes of
+       their ends, see :func:`cell_links`; those within a community have the rest of its degrees, see
+       :func:`draw_links`.
 
     In a directed graph a node selects its community by edges in both directions. Its edges are
     counted by the communities of their first and of their second end, as in a bipartite graph.
     There the two sides take turns, and the first communities are on the smaller side. Neither has
-    wedges of step 4; the selections get their share.
+    wedges of step 4 or classes of step 5; the selections get their shares. With more than 64
+    communities there are no classes either.
 
     :meth:`score` takes the released links as they are, since it ranks pairs by labels that may be wrong.
 
     When to use:
-        For the communities of a graph, and for links from a mean degree of 30 / epsilon on; from an
-        epsilon of 5 on compare it there with :class:`RandomizedResponse`. For triangles and clustering take
+        For the communities of a graph, for links from a mean degree of 30 / epsilon on, and for links
+        beyond degrees. For both, :class:`RandomizedResponse` is better at a larger epsilon, from 5 on
+        or earlier on dense graphs. For triangles and clustering take
         :class:`BTER`. On a sparse graph of many small communities compare it with :class:`PrivCom`
-        and :class:`BTER` first. On a dense graph with few hubs that most nodes of a community share,
-        such as pages of an encyclopedia, average clustering of its graphs is too high.
+        and :class:`BTER` first.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed
@@ -97,7 +106,7 @@ class PrivGraph(OneShotSynthesizer):
         nodes of the largest released degrees start the communities, each edge counts at one end,
         and permute and flip takes the place of the exponential mechanism, since it never chooses
         worse. The paper draws the edges within and between communities by their noisy numbers as they
-        are; here the wedges correct these for wrong labels.
+        are; here the wedges correct these for wrong labels. Classes of degrees are an addition.
 
     * Yuan et al., "PrivGraph: Differentially Private Graph Data Publication by Exploiting Community
       Information", 2023.
@@ -108,7 +117,9 @@ class PrivGraph(OneShotSynthesizer):
         degree_share: Share of the budget for the number of edges and the degrees.
         block_share: Share of the budget for the edges within and between communities.
         wedge_share: Share of the budget for the wedges by communities of their ends, in undirected
-            graphs; the selections of communities get the rest.
+            graphs.
+        class_share: Share of the budget for the edges between classes of degrees, in undirected graphs;
+            the selections of communities get the rest.
         resolution: Weight of the edges expected by chance; larger values favor small communities.
     """
 
@@ -123,26 +134,38 @@ class PrivGraph(OneShotSynthesizer):
         degree_share: float = 0.25,
         block_share: float = 0.05,
         wedge_share: float = 0.05,
+        class_share: float = 0.05,
         resolution: float = 0.5,
     ) -> None:
         super().__init__()
-        check_shares(degree_share=degree_share, block_share=block_share, wedge_share=wedge_share)
+        check_shares(
+            degree_share=degree_share,
+            block_share=block_share,
+            wedge_share=wedge_share,
+            class_share=class_share,
+        )
         self.save_hyperparameters()
         self.degrees: Tensor
         self.communities: Tensor
         self.links: Tensor
         self.right_share: Tensor
+        self.class_ratios: Tensor
         self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
         self.register_buffer("communities", torch.empty(0, dtype=torch.long))
         self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
         self.register_buffer("right_share", torch.tensor(1.0, dtype=torch.double))
+        # Empty where no classes were read, as in earlier releases.
+        self.register_buffer("class_ratios", torch.empty(2, 0, 0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan degrees, communities, edges between these and wedges; the steps have no effect."""
+        """Plan degrees, communities, edges between these, wedges and classes; the steps have no effect."""
         h = self.hparams
         shares = {"degrees": h["degree_share"], "blocks": h["block_share"]}
         if self._counts_wedges:
             shares["wedges"] = h["wedge_share"]
+        counts_classes = self._counts_wedges and self._number(budget) <= _MOST_WITH_CLASSES
+        if counts_classes:
+            shares["classes"] = h["class_share"]
         parts = budget.split(**shares, choices=1 - sum(shares.values()))
         entries = [
             *degree_entries(parts["degrees"], self.edge_record, **_DEGREE_SHARES),
@@ -170,27 +193,42 @@ class PrivGraph(OneShotSynthesizer):
             label_wedge_sensitivity,
             record=self.edge_record,
         )
-        return [*entries, wedges]
+        if not counts_classes:
+            return [*entries, wedges]
+        classes = LedgerEntry.proved(
+            "class_links",
+            "edges between classes of degrees, within communities and between them",
+            Pure(parts["classes"].epsilon),
+            edge_partition_sensitivity,
+            record=self.edge_record,
+        )
+        return [*entries, wedges, classes]
 
     @property
     def _counts_wedges(self) -> bool:
         return self.kind == "undirected"
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
-        """Release degrees, communities in their order, the edges between these, and wedges."""
+        """Release degrees, communities in their order, edges between these, wedges and classes."""
         self.num_edges, self.degrees = release_degrees(self, source, reads)
         self.release_communities(source.edges, reads["communities"])
         self.release_links(source.edges, reads["community_links"])
         if self._counts_wedges:
             self.release_wedges(source.edges, reads["community_wedges"])
+        if "class_links" in reads:
+            self.release_classes(source.edges, reads["class_links"])
+
+    def _number(self, budget: Budget) -> int:
+        """Number of communities: the public setting, or the one that a budget affords."""
+        number: int | None = self.hparams["num_communities"]
+        if number is None:
+            affordable = min(_COMMUNITIES_PER_EPSILON * budget.epsilon, _MOST_COMMUNITIES)
+            number = max(round(affordable), _FEWEST_COMMUNITIES)
+        return min(number, self.hparams["num_nodes"])
 
     def release_communities(self, edges: Tensor, read: LedgerEntry) -> None:
         """Release the community of each node, from edges of shape ``(M, 2)`` (private)."""
-        number = self.hparams["num_communities"]
-        if number is None:
-            affordable = min(_COMMUNITIES_PER_EPSILON * self.budget.epsilon, _MOST_COMMUNITIES)
-            number = max(round(affordable), _FEWEST_COMMUNITIES)
-        count = min(number, self.hparams["num_nodes"])
+        count = self._number(self.budget)
         order = turn_order(self.space, self.degrees, count)
         first, *second = (role[order] for role in by_role(self.space, self.degrees))
         ends = earlier_first(edges, order)
@@ -221,6 +259,19 @@ class PrivGraph(OneShotSynthesizer):
         share = right_share(self.links.numpy(), noisy.numpy(), read.scale)
         self.right_share = torch.tensor(share, dtype=torch.double)
 
+    def release_classes(self, edges: Tensor, read: LedgerEntry) -> None:
+        """Release the edges ``(M, 2)`` (private) by classes of degrees, within and between communities."""
+        counts = torch.from_numpy(self.links_by_classes(edges.numpy()))
+        # Entries above the diagonals are noise only.
+        noisy = self.pay(read, counts).tril().numpy()
+        ratios = class_ratios(noisy, read.scale, *self._nodes, self.links.numpy())
+        self.class_ratios = torch.from_numpy(ratios)
+
+    def links_by_classes(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count edges ``(M, 2)`` by classes, between communities and within them: ``(2, C, C)``."""
+        _, classes, communities = self._nodes
+        return count_class_links(classes, communities, edges)
+
     def wedges_by_labels(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count wedges with ends of equal and of different communities, in edges ``(M, 2)``: ``(2,)``."""
         slots = wedge_slots(self.degrees.cpu().numpy())
@@ -229,15 +280,25 @@ class PrivGraph(OneShotSynthesizer):
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw edges with the released degrees and edge counts of communities, see :func:`draw_links`."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        links = sharpened_links(self.links.cpu().numpy(), float(self.right_share))
+        cells, ratios = self._classes.numpy(), self.class_ratios.cpu().numpy()
+        if ratios.size:
+            cells, links = cell_links(*self._nodes, links, ratios)
         ends = draw_links(
             self.degrees.cpu().numpy(),
-            self._classes.numpy(),
-            sharpened_links(self.links.cpu().numpy(), float(self.right_share)),
+            cells,
+            links,
             rng,
             no_pairs=no_pairs(self.space),
             two_sided=is_two_sided(self.space),
         )
         return self.space.from_ends(torch.from_numpy(ends))
+
+    @property
+    def _nodes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Degree, class of the degree and community of each node."""
+        degrees = self.degrees.cpu().numpy()
+        return degrees, degree_classes(degrees), self.communities.cpu().numpy()
 
     @property
     def _num_blocks(self) -> int:

@@ -3,18 +3,21 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from scipy import stats
+from torch import Tensor, nn
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.constraints import RATE, Constraints, at_least
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.metrics.kernel_svm import feature_kernels
+from lightning_dpg.metrics.kernel_svm import feature_kernels, scaled
+from lightning_dpg.nn.resized_buffers import before_loading
 from lightning_dpg.papers.dubhashi2015.counts import (
     GRAPHLET_SIZES,
     Counting,
@@ -24,6 +27,7 @@ from lightning_dpg.papers.dubhashi2015.counts import (
     counted,
     planned,
 )
+from lightning_dpg.papers.dubhashi2015.joint_kernels import joint_kernels
 from lightning_dpg.papers.dubhashi2015.sampled_counts import Estimates, estimates
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.entry_keys import key_of_name
@@ -31,6 +35,9 @@ from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Pure
 
 COUNTS = "counts"
 """Key and name of a release of all counts together."""
+
+_QUANTILES = 64
+"""Values of the noise over which its variance in a transformed count is averaged."""
 
 
 class GraphCounts(GraphFeatureRelease):
@@ -41,9 +48,15 @@ class GraphCounts(GraphFeatureRelease):
     Attributes:
         counting: Counted features and truncation of each graph.
         counts: The releases, in the order of the columns of the features.
-        noise_scales: Scale of the noise of each column (public), shape ``(F,)``.
+        noise_scales: Scale of the noise of each column (public), shape ``(F,)``; 0 without noise.
+        node_labels: Number of nodes of each graph that have each label (public), shape ``(G, L)``: a
+            sum for each column of the nodes' features that holds zeros and ones only, and 0 for
+            others. Empty where the kernels read no public features.
+        noise_law: Law of the noise, of scale 1.
     """
 
+    embedding_names: ClassVar[tuple[str, ...]] = ("features", "node_labels")
+    noise_law: ClassVar[Any] = stats.laplace
     repeats_edges: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {
         "length": at_least(1),
@@ -57,7 +70,14 @@ class GraphCounts(GraphFeatureRelease):
         self.counts = planned(counting)
         self.features: Tensor
         self.noise_scales: Tensor
-        self.register_buffer("noise_scales", torch.ones(self.num_columns, dtype=torch.double))
+        self.node_labels: Tensor
+        self.register_buffer("noise_scales", torch.zeros(self.num_columns, dtype=torch.double))
+        before_loading(self, _add_node_labels)
+
+    @property
+    def reads_public_features(self) -> bool:
+        """Whether the kernels read numbers of nodes and labels of nodes beside the counts."""
+        return bool(self.hparams.get("public_features", False))
 
     @property
     def num_columns(self) -> int:
@@ -68,6 +88,17 @@ class GraphCounts(GraphFeatureRelease):
     def graphlet_sizes(self) -> list[int]:
         """Numbers of nodes of the graphlets of each release of sampled counts."""
         return [GRAPHLET_SIZES[name] for name in self.counting.features if name != "nodes"]
+
+    @property
+    def reading_note(self) -> str | None:
+        """Name the public features that the kernels read."""
+        if not self.reads_public_features:
+            return None
+        labels = " and of its nodes with each label" if self.node_labels.numel() else ""
+        return (
+            "Its kernels also read public features, which cost nothing: the number of nodes of each "
+            f"graph{labels}."
+        )
 
     @abstractmethod
     def protected_plan(self, budget: Budget) -> list[LedgerEntry]:
@@ -112,6 +143,35 @@ class GraphCounts(GraphFeatureRelease):
         if self.counting.is_sampled:
             return {"features": self.sampled_counts(records, plan[len(exact) :])}
         return {"features": torch.cat(self.private_counts(records), dim=1).double()}
+
+    def public_features(self, records: GraphSetRecords) -> Embedding:
+        """Numbers of nodes of each label, from the features of the nodes alone, ``(G, L)``.
+
+        There are no labels where a graph has no features, or graphs have different numbers of them.
+
+        Raises:
+            Refusal: If the nodes have other features than those of the graphs of ``fit``.
+        """
+        features = [graph.x for graph in records.graphs if graph.x is not None]
+        widths = {each[0].numel() for each in features}
+        num_graphs = len(records.sizes)
+        if not self.reads_public_features or len(features) < num_graphs or len(widths) > 1:
+            counted = torch.zeros(num_graphs, 0, dtype=torch.long)
+        else:
+            x = torch.cat([each.reshape(len(each), -1) for each in features])
+            counted = torch.zeros(num_graphs, x.shape[1], dtype=torch.long)
+            is_label = ((x == 0) | (x == 1)).all(dim=0)
+            counted.index_add_(0, records.graph_of, torch.where(is_label, x, 0).long())
+        known = self.node_labels
+        if self.is_released and known.shape[1] != counted.shape[1]:
+            raise Refusal(
+                f"the nodes of these graphs have {counted.shape[1]} columns of features, and those of "
+                f"fit had {known.shape[1]}\ngive both sets the same columns, or fit with "
+                "model.init_args.public_features: false"
+            )
+        if self.is_released:  # columns that are no labels of the graphs of fit stay without meaning
+            counted *= (known != 0).any(dim=0).long().cpu()
+        return {"node_labels": counted}
 
     def private_counts(self, records: GraphSetRecords) -> list[Tensor]:
         """Exact counts of each release, each of shape ``(G, F)`` (private)."""
@@ -162,20 +222,34 @@ class GraphCounts(GraphFeatureRelease):
         return torch.cat(noisy, dim=1).double()
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:
-        """Kernels of the counts, linear within their noise and logarithmic beyond."""
-        counts = embedding["features"].cpu().numpy()
-        if list(self.counting.features) == ["prw"]:
-            return geometric_kernels(counts)
-        columns = np.arcsinh(counts / self.noise_scales.cpu().numpy())
-        if "nodes" in self.counting.features:
-            columns = np.column_stack([columns, np.log1p(sizes.cpu().numpy())])
-        return feature_kernels(columns)
+        """Kernels of the counts, linear within their noise and logarithmic beyond.
+
+        With public features they are those of :func:`joint_kernels`.
+        """
+        counts, scales = (each.cpu().numpy() for each in (embedding["features"], self.noise_scales))
+        num_nodes = sizes.cpu().numpy().astype(np.float64)
+        is_geometric = list(self.counting.features) == ["prw"]
+        if not self.reads_public_features:
+            if is_geometric:
+                return geometric_kernels(counts)
+            columns = np.arcsinh(counts / np.where(scales > 0, scales, 1))
+            if "nodes" in self.counting.features:
+                columns = np.column_stack([columns, np.log1p(num_nodes)])
+            return feature_kernels(columns)
+        labels = embedding["node_labels"].cpu().numpy().astype(np.float64)
+        noise = self.noise_law.ppf((np.arange(_QUANTILES) + 0.5) / _QUANTILES)
+        if is_geometric:
+            public = joint_kernels(counts[:, :0], scales[:0], noise, num_nodes, labels)
+            walks = [scaled(kernel, len(kernel)) for kernel in geometric_kernels(counts)]
+            return [*public, *(one + other for one, other in zip(walks, public, strict=True))]
+        return joint_kernels(counts, scales, noise, num_nodes, labels)
 
     def released_arrays(self) -> dict[str, NDArray[np.generic]]:
         """Arrays of ``features.npz``, with the names and the noise scales of the columns."""
         names = np.array([name for one in self.counts for name in one.columns], dtype=str)
         scales = self.noise_scales.cpu().numpy()
-        return super().released_arrays() | {"columns": names, "noise_scales": scales}
+        arrays = super().released_arrays() | {"columns": names, "noise_scales": scales}
+        return {key: array for key, array in arrays.items() if key != "node_labels" or array.size}
 
     def _keep_scales(self, scales: Sequence[float]) -> None:
         """Keep the scale of the noise of each release for each of its columns."""
@@ -212,3 +286,10 @@ def geometric_kernels(walks: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         for vectors in (x, x / np.where(norms > 0, norms, 1)):
             kernels.append(vectors @ vectors.T)
     return kernels
+
+
+def _add_node_labels(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
+    """Add the node labels that releases of earlier versions lack: their kernels read none."""
+    if prefix + "node_labels" not in state and prefix + "sizes" in state:
+        empty = torch.zeros(len(state[prefix + "sizes"]), 0, dtype=torch.long)
+        state[prefix + "node_labels"] = module.node_labels = empty

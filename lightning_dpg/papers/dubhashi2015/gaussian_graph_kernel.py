@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from scipy import stats
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
@@ -30,8 +31,8 @@ class GaussianGraphKernel(GraphCounts):
     Privacy:
         (epsilon, delta)-DP at the level of edges: one undirected edge of one graph is added or
         removed. If one private edge is several edges of the set, the noise covers all of them. The
-        bound on degrees is enforced; the guarantee has no condition. The number of graphs,
-        their numbers of nodes and their labels are public.
+        bound on degrees is enforced; the guarantee has no condition. The number of graphs, their
+        numbers of nodes, features of nodes and labels of graphs are public.
 
     Cost:
         As :class:`PrivateGraphKernel`. Sampled graphlets are refused.
@@ -47,7 +48,10 @@ class GaussianGraphKernel(GraphCounts):
         length: Longest walks.
         max_degree: Bound on the degrees, known independently of the graphs.
         truncation: Method that cuts a graph down to the bound, see ``PrivateGraphKernel``.
+        public_features: Whether the kernels also read public features, see ``PrivateGraphKernel``.
     """
+
+    noise_law: ClassVar[Any] = stats.norm
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class GaussianGraphKernel(GraphCounts):
         length: int = 4,
         max_degree: int | None = None,
         truncation: Literal["canonical", "drop", "none"] = "canonical",
+        public_features: bool = True,
     ) -> None:
         features = list(features)
         super().__init__()

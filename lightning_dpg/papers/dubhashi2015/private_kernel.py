@@ -38,20 +38,23 @@ class PrivateGraphKernel(GraphCounts):
 
     One edge is in one graph and changes its counts by at most three times their restricted
     sensitivity. Each release has discrete Laplace noise of that scale. Normalization, kernels and
-    classifiers of the noisy counts are free.
+    classifiers of the noisy counts are free. So are the numbers of nodes, and of nodes with each
+    label, which the kernels read beside the counts: they are public. Counts have the weight that
+    their noise leaves them beyond what is public, see :func:`joint_kernels`.
 
     When to use:
-        To predict public labels of graphs from private edges. Try ``features: [nodes, edges]``
-        first, which costs little; take ``gk-c3`` where sizes tell nothing, from an epsilon of 1 to
-        2 on. For many counts at once :class:`GaussianGraphKernel` adds less noise. For synthetic
+        To predict public labels of graphs from private edges, if they add something to what is
+        public: compare with ``features: [nodes]``, the configuration ``node_kernel``, which reads
+        no edge. ``features: [edges]`` costs little; take ``gk-c3`` where sizes tell nothing. For many counts at once :class:`GaussianGraphKernel` adds less noise. For synthetic
         graphs take :class:`DPGVAE` or :class:`ErdosRenyiSet`.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge of one graph is added or removed.
         If one private edge is several edges of the set, the noise covers all of them. The bound on
         degrees is enforced, and the guarantee has no condition; it must be chosen without
-        looking at the graphs. The number of graphs, their numbers of nodes and their labels are
-        public.
+        looking at the graphs. The number of graphs, their numbers of nodes, features of nodes and
+        labels of graphs are public: features that were computed from edges, such as degrees, are
+        not, and must not be among the features of nodes.
 
     Cost:
         Walks take time O(``length`` (N + M)). Graphlets of 3 and 4 nodes take time and memory that
@@ -77,6 +80,9 @@ class PrivateGraphKernel(GraphCounts):
         truncation: ``canonical`` keeps an edge if it is among the first D of both ends in a public
             order; ``drop`` removes nodes with more edges, which costs 2D times the restricted
             sensitivity; ``none`` is for runs without privacy.
+        public_features: Whether the kernels also read the numbers of nodes and the labels of nodes,
+            columns of the nodes' features that hold zeros and ones; false for the counts alone, as
+            in the paper. The release is of the same counts, with the same noise.
         shares: Shares of the budget, one per release (of walks, one per length), which add up to 1;
             by default in proportion to the sensitivities to the power of 2/3.
         sampling: Sampling of ``gk-a*`` within a budget: ``poisson`` keeps each edge with
@@ -97,6 +103,7 @@ class PrivateGraphKernel(GraphCounts):
         length: int = 4,
         max_degree: int | None = None,
         truncation: Literal["canonical", "drop", "none"] = "canonical",
+        public_features: bool = True,
         shares: Sequence[float] | None = None,
         sampling: Literal["poisson", "edges"] = "poisson",
         sample_rate: float = 0.5,

@@ -137,7 +137,7 @@ class WalkGenerator(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Return unnormalized log-probabilities of the next token, shape ``(B, N)``."""
-        return self.up(hidden) + self.prior
+        return F.linear(hidden, self.up.weight, self.up.bias + self.prior)
 
     def forward(self, z: Tensor, temperature: float, critic_table: Tensor) -> Tensor:
         """Generate walks in the critic's embedding, with straight-through gradients.
@@ -302,15 +302,18 @@ def sample_categorical(logits: Tensor, generator: torch.Generator | None = None)
     """
     batch, width = logits.shape
     weight = logits.sub_(logits.amax(-1, keepdim=True)).exp_()
-    if width % BLOCK:
-        weight = F.pad(weight, (0, BLOCK - width % BLOCK))
-    blocks = weight.view(batch, -1, BLOCK)
-    block_cdf = blocks.sum(-1).cumsum(-1)
+    whole = width - width % BLOCK
+    sums = weight[:, :whole].view(batch, -1, BLOCK).sum(-1)
+    if whole < width:  # the last block is shorter; to fill it up would copy all weights
+        sums = torch.cat([sums, weight[:, whole:].sum(-1, keepdim=True)], 1)
+    block_cdf = sums.cumsum(-1)
     uniform = torch.rand(batch, 1, generator=generator, dtype=logits.dtype).to(logits.device)
     target = uniform * block_cdf[:, -1:]
-    block = torch.searchsorted(block_cdf, target, right=True).clamp_(max=block_cdf.shape[1] - 1)
+    block = torch.searchsorted(block_cdf, target, right=True).clamp_(max=sums.shape[1] - 1)
     below = F.pad(block_cdf, (1, 0)).gather(1, block)
-    cdf = blocks[torch.arange(batch, device=logits.device), block[:, 0]].cumsum(-1)
+    columns = block * BLOCK + torch.arange(BLOCK, device=logits.device)
+    # Columns beyond the last one repeat it; the last line below takes them for it.
+    cdf = weight.gather(1, columns.clamp(max=width - 1)).cumsum(-1)
     inner = torch.searchsorted(cdf, target - below, right=True).clamp_(max=BLOCK - 1)
     return (block * BLOCK + inner).squeeze(1).clamp_(max=width - 1)
 

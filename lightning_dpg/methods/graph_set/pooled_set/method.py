@@ -30,7 +30,9 @@ class PooledSet(GraphSetSynthesizer):
        Graphs are then classes of similar public size and of similar estimated density.
     2. Degrees in descending order as shares of the possible neighbors, summed by class in ten
        bins, the largest degree in a bin of its own; see :func:`pooled_degree_sensitivity`.
-    3. Triangles over n - 2, summed by class; see :func:`pooled_triangle_sensitivity`.
+    3. Triangles over n - 2, summed by class; see :func:`pooled_triangle_sensitivity`. They shrink
+       to none where noise explains them, and to the mean of the set where it explains that
+       classes differ; see :func:`closed_shares`.
     4. Nodes of the largest component over half the nodes, summed over the set; see
        :func:`pooled_component_sensitivity`. The graphs are taken for connected where the noise
        explains that the sum is smaller.

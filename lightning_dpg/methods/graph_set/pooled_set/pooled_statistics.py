@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
+from lightning_dpg.methods.graph_set.pooled_set.closed_shares import closed_shares
 from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
     expected_degrees,
     shapes,
@@ -173,7 +174,7 @@ class PooledStatistics(nn.Module):
         wedges = released_wedges(sizes, counts, self.shape.cpu().numpy()[number])
         # If all wedges of the drawn degrees were closed: three wedges to a triangle.
         most = pooled_triangles(wedges, sizes, number, num_classes) / 3
-        self._keep("closed_share", np.clip(noisy / np.maximum(most, 1), 0, 1))
+        self._keep("closed_share", closed_shares(noisy.astype(float), most, read.scale))
 
     def _release_components(
         self, method: GraphSetSynthesizer, exact: SetStatistics, read: LedgerEntry

@@ -222,10 +222,15 @@ class Attributed(OneShotSynthesizer):
 
     @property
     def reading_note(self) -> str | None:
-        """Say that rows are drawn, and so are transfers."""
+        """Say that rows are drawn, and so are amounts and times."""
+        columns = zip(("amounts", "times"), self._bounds, strict=True)
+        drawn = " and ".join(name for name, bound in columns if bound is not None).capitalize()
         return " ".join(
             note
-            for note, is_there in ((DRAWN_ROWS, self.has_rows), (_DRAWN, self.has_transfers))
+            for note, is_there in (
+                (DRAWN_ROWS, self.has_rows),
+                (f"{drawn} of transfers are drawn: {_NOT_REAL}", self.has_transfers),
+            )
             if is_there
         )
 
@@ -468,7 +473,7 @@ _FACTS = {
 }
 # Shares of amounts and of times, alone and beside each other: the structure has to keep half.
 _SHARE_ALONE, _SHARE_OF_BOTH = 0.4, 0.25
-_DRAWN = "Amounts and times of transfers are drawn: they are not those of a relation in the data."
+_NOT_REAL = "they are not those of a relation in the data."
 
 
 def _rest(budget: Budget, *epsilons: float) -> Budget:

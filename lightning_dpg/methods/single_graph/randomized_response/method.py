@@ -38,6 +38,7 @@ from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 from lightning_dpg.privacy.sensitivity import pair_bit_sensitivity
 
 _LEAST_DEGREE = 0.5
+_MOSTLY_TRUE = 4.0  # epsilon from which the reports on single pairs are mostly true
 # Part of the reports that validates the fit to the others, selected by public coins.
 _HIDDEN_SHARE = 0.3
 _COINS_SEED = 0
@@ -66,9 +67,12 @@ class RandomizedResponse(OneShotSynthesizer):
 
     When to use:
         With ``denoise: spectral`` for the links of a graph of N nodes, from an epsilon of 5 on up to
-        6,000 nodes and of 5 + ln(N / 6,000) beyond. Below that take :class:`PrivGraph` from a mean
-        degree of 30 / epsilon on, and else :class:`ChungLu`; for the shape of a graph take
-        :class:`BTER`. At an epsilon of 10 nearly all true edges are published, which protects little.
+        6,000 nodes and of 5 + ln(N / 6,000) beyond. Below that from a mean degree of 2.5 times the
+        noise on, which is :math:`\sqrt{N} / (2 \sinh(\epsilon / 2))`. Otherwise take
+        :class:`PrivGraph` from a mean degree of 30 / epsilon on, and else :class:`ChungLu`. For links
+        beyond degrees it is better than :class:`PrivGraph` from twice the noise on, or if the noise is
+        below 30 / epsilon. For the shape of a graph take :class:`BTER`. At an epsilon of 10 nearly all
+        true edges are published, which protects little.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed, which
@@ -231,10 +235,10 @@ class RandomizedResponse(OneShotSynthesizer):
         epsilon = facts.epsilon
         if epsilon == float("inf"):
             return None
-        is_best = any(case.method == type(self).__name__ for case in cases(facts))
-        if self.hparams["denoise"] == "spectral" and not is_best:
+        is_named = any(case.method == type(self).__name__ for case in cases(facts))
+        if self.hparams["denoise"] == "spectral" and (epsilon < _MOSTLY_TRUE or not is_named):
             return hint(facts)
-        if epsilon < 4:
+        if epsilon < _MOSTLY_TRUE:
             return None
         share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
         lies = round(1 + math.exp(min(share * epsilon, 40.0)))

@@ -1,0 +1,76 @@
+"""Scores of noisy counts of amounts and times; the attacker knows all transfers of other edges."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+from torch import Tensor
+
+from lightning_dpg.auditing.scores.counts import weight
+from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.auditing.scores.tables import table_scores
+from lightning_dpg.auditing.worst_cases import transfers_of_canaries
+from lightning_dpg.datamodules.transfers import joined, of_edges
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.transfer_source import EndClasses, TransferCountsSource
+from lightning_dpg.interfaces import Transfers
+from lightning_dpg.methods.single_graph.attributed.amounts import strength_nodes
+from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed.unit import counts_of
+
+Integers = NDArray[np.int64]
+
+
+def transfer_score(observation: Observation) -> Tensor:
+    """Score each pair by a released count of transfers; a canary has those of a worst case.
+
+    Args:
+        observation: The noisy value; its method is the whole ``Attributed``.
+
+    Returns:
+        Scores of shape ``(P,)``, higher for an edge with its transfers.
+    """
+    method, entry, count = observation.method, observation.entry, COUNTS[observation.entry.key]
+    facts, size = method.facts, observation.known_graph.num_nodes
+    known = undirected_edges(observation.known_graph).cpu()
+    others = of_edges(observation.data.train_transfers, known, size, is_directed=False)
+
+    def counts(transfers: Transfers) -> Integers:
+        return count(method, counts_of(transfers, facts, method.space)).ravel()
+
+    before, changes = counts(others), []
+    nothing = counts(of_edges(others, known[:0], size, is_directed=False))
+    for pair in observation.pairs.cpu():
+        added = transfers_of_canaries(pair[None], others.bounds, facts.changes)
+        # A strength is one cell for all transfers of a node; other counts add up over the pairs.
+        if entry.key == _STRENGTHS:
+            change = counts(joined(others, added)) - before
+        else:
+            change = counts(added) - nothing
+        changes.append(csr_array(change[None]))
+    surplus = observation.noisy.cpu().numpy().ravel() - before
+    rate = weight(entry.event.pure_epsilon) / entry.sensitivity
+    rates = np.full(len(before), rate)
+    return torch.from_numpy(table_scores(surplus, csr_array(vstack(changes)), rates))
+
+
+def _classes(of_end: Tensor) -> EndClasses:
+    """Return the released classes of the nodes of an undirected graph, shape ``(N,)``."""
+    size = int(of_end.max()) + 1
+    return EndClasses(of_end.cpu().numpy(), (size, size))
+
+
+_STRENGTHS = "strengths"
+COUNTS: dict[str, Callable[[Attributed, TransferCountsSource], Integers]] = {
+    "pair_numbers": lambda _, source: source.numbers(),
+    "amounts": lambda m, source: source.amounts(_classes(m.transfers.amounts.count_classes)),
+    "amount_sums": lambda m, source: source.sums(_classes(m.transfers.amounts.sum_classes)),
+    _STRENGTHS: lambda m, source: source.strengths(strength_nodes(m.space)),
+    "days": lambda _, source: source.days(),
+    "hours": lambda _, source: source.hours(),
+    "gaps": lambda _, source: source.gaps(),
+    "new_pairs": lambda _, source: source.new_pairs(),
+}
+"""Exact count of each read of transfers, by its key in the ledger."""

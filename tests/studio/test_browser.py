@@ -1,0 +1,353 @@
+"""The studio in headless Chromium, with real runs: from a table to a release that verifies."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium (apt-get install chromium)"),
+]
+LIMIT = 300_000  # milliseconds, of a machine under load
+STEPS = 1500
+
+
+class Studio:
+    """A studio as a process of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.start()
+
+    def start(self):
+        command = [
+            sys.executable,
+            "-m",
+            "lightning_dpg",
+            "studio",
+            str(self.folder),
+            "--no-browser",
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().split()[1]
+        self.home = self.url.partition("?")[0]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def studio(folder):
+    started = Studio(folder)
+    yield started
+    for path in (folder / ".studio").glob("[0-9]*.json"):  # runs outlive their studio
+        run = json.loads(path.read_text())
+        if run["process"]:
+            try:
+                os.kill(run["process"], signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    started.kill()
+
+
+@pytest.fixture
+def context():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        made = browser.new_context(viewport={"width": 1280, "height": 900})
+        made.set_default_timeout(LIMIT)
+        yield made
+        browser.close()
+
+
+@pytest.fixture
+def page(studio, context):
+    """A page whose console stays empty, and that asks no other address."""
+    opened, said = context.new_page(), []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    context.on("request", lambda asked: said.append(asked.url) if not is_own(asked.url) else None)
+
+    def is_own(url):
+        return url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+
+    opened.goto(studio.url)
+    yield opened
+    assert not said
+
+
+def choose_data(page, next_="Next: budget", **fields):
+    page.get_by_role("button", name="New run").click()
+    page.get_by_label("A file, a database or a set of graphs").select_option("transfers.csv")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_label("Direction").select_option("drop")
+    for name, value in fields.items():
+        field = page.locator(f"[name='{name}']")
+        if field.evaluate("each => each.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    page.get_by_role("button", name=next_).click()
+
+
+def start_run(page):
+    page.get_by_role("link", name="4 Run").click()
+    page.get_by_role("button", name="Start").click()
+
+
+def start_long_run(page):
+    """Start a training of many steps, on the total 2 of a new book."""
+    choose_data(page, attributes="people.csv")
+    page.locator("[name=name]").fill("bank")
+    page.get_by_label("Total epsilon of all releases").fill("2")
+    page.get_by_label("Total delta of all releases").fill("0.001")
+    page.get_by_role("button", name="Make the book, and register").click()
+    page.get_by_role("link", name="3 Method").click()
+    page.get_by_label("attribute_encoder", exact=False).first.check()
+    page.get_by_role("button", name="Next: run").click()
+    page.get_by_role("link", name="3 Method").click()
+    page.get_by_text("Settings of attribute_encoder").click()
+    page.get_by_label("iterations").fill(str(STEPS))
+    page.get_by_label("public pairs").fill("4096")
+    page.get_by_role("button", name="Next: run").click()
+    page.get_by_role("button", name="Start").click()
+    wait_for(lambda: made_steps(page) > 30)
+
+
+def wait_for(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not happen")
+
+
+def made_steps(page=None, number=1):
+    journal = Path("runs", f"studio-{number}", "ledger.jsonl")
+    if not journal.is_file():
+        return 0
+    lines = journal.read_text().split("\n")[:-1]
+    return sum(json.loads(line)["steps"] for line in lines)
+
+
+def command(*words):
+    """Run a command as an officer would, and return its exit code and its object."""
+    done = subprocess.run(
+        [sys.executable, "-m", "lightning_dpg", *words, "--json"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+def in_book():
+    code, found = command("budget", "show", "bank", "--book", "sqlite:///budget-book.db")
+    assert code == 0
+    return found
+
+
+def check_page(page):
+    """No serious finding of axe, and nothing that is wider than a phone."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    wrong = [
+        (each["id"], [node["html"] for node in each["nodes"]][:3])
+        for each in Axe().run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert not wrong, page.url
+    for width in (360, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        room = page.evaluate("document.documentElement.clientWidth")
+        assert page.evaluate("document.documentElement.scrollWidth") <= room, (page.url, width)
+
+
+def test_from_a_table_to_a_download_that_verifies(studio, page, context, tmp_path):
+    check_page(page)
+    choose_data(page, "Read again", attributes="people.csv", nodes="people.csv", column="id")
+    assert "123" in page.locator(".facts").inner_text()
+    check_page(page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        check_page(page)
+    page.get_by_label("One relation").check()
+    page.get_by_role("button", name="Next: budget").click()
+    slider = page.get_by_role("slider")
+    slider.focus()
+    before = page.locator("#meaning").inner_text()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "text => document.getElementById('meaning').innerText != text", arg=before
+    )
+    assert page.locator("#epsilon").input_value() == "1.5"
+    assert "82 %" in page.locator("#meaning").inner_text()
+    check_page(page)
+    page.get_by_role("button", name="Next: method").click()
+    check_page(page)
+    page.get_by_role("button", name="Next: run").click()
+    check_page(page)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("link", name="Next: result").click()
+    page.get_by_role("button", name="Verify").click()
+    page.get_by_text("No fault was found").wait_for()
+    check_page(page)
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Download the release").click()
+    archive = tmp_path / "release.zip"
+    started.value.save_as(archive)
+    with zipfile.ZipFile(archive) as packed:
+        names = packed.namelist()
+        packed.extractall(tmp_path)
+    assert not [name for name in names if not name.startswith("release/")]
+    code, found = command("verify", str(tmp_path / "release"))
+    assert (code, found["faults"], found["epsilon"]) == (0, [], 1.5)
+    page.get_by_role("button", name="Compare with the real graph").click()
+    page.get_by_role("link", name="Quality page").wait_for()
+    with context.expect_page() as opened:
+        page.get_by_role("link", name="Quality page").click()
+    opened.value.wait_for_load_state()
+    assert opened.value.evaluate("self.origin") == "null"
+    page.get_by_role("link", name="Studio").click()
+    check_page(page)
+    kept = page.evaluate(
+        "async () => [localStorage.length, sessionStorage.length, (await indexedDB.databases()).length,"
+        " (await caches.keys()).length, document.cookie]"
+    )
+    assert kept == [0, 0, 0, 0, ""]
+    (cookie,) = context.cookies()
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and cookie["expires"] == -1
+
+
+def test_the_whole_path_by_keyboard(studio, page):
+    def go_to(name):
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            focused = page.evaluate(
+                "(document.activeElement.labels?.[0] ?? document.activeElement).innerText"
+            )
+            if focused and focused.startswith(name):
+                return
+        raise AssertionError(f"the keyboard does not reach {name}")
+
+    def press(name):
+        go_to(name)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+
+    press("Begin")
+    go_to("A file")
+    page.keyboard.type("transfers")
+    press("Read")
+    go_to("Direction")
+    page.keyboard.type("drop")
+    for name in ("Next: budget", "Next: method", "Next: run", "Start"):
+        press(name)
+    page.get_by_role("link", name="Next: result").wait_for()
+    press("Next: result")
+    go_to("Download the release")
+    with page.expect_download():
+        page.keyboard.press("Enter")
+
+
+def test_a_refused_budget_spends_nothing(studio, page, folder):
+    choose_data(page)
+    page.locator("[name=name]").fill("bank")
+    page.get_by_label("Total epsilon of all releases").fill("0.5")
+    page.get_by_role("button", name="Make the book, and register").click()
+    assert page.get_by_role("cell", name="0.5").first.is_visible()
+    start_run(page)
+    page.get_by_text("Nothing was spent.").wait_for()
+    lines = page.get_by_role("alert").inner_text().splitlines()
+    assert 1 <= len(lines) <= 5 and "0.5" in page.get_by_role("alert").inner_text()
+    assert not (folder / "runs").exists()
+    assert (in_book()["spent"], in_book()["left"]) == (0, 0.5)
+    page.get_by_role("button", name="Correct the answers").click()
+    assert page.get_by_label("Direction").input_value() == "drop"
+
+
+def test_a_typo_in_a_column_is_an_error_of_five_lines_at_most(studio, page):
+    choose_data(page, attributes="people.csv", column="idd")
+    error = page.get_by_role("alert").inner_text()
+    assert "no column 'idd'" in error and "id, age, region" in error
+    assert len(error.splitlines()) <= 5 and "/data" in page.url
+    page.get_by_label("Column of ids").fill("id")
+    page.get_by_role("button", name="Next: budget").click()
+    page.get_by_role("slider").wait_for()
+
+
+def test_two_tabs_see_the_same_run_and_start_it_once(studio, page, context):
+    choose_data(page)
+    page.get_by_role("link", name="4 Run").click()
+    other = context.new_page()
+    other.goto(page.url)
+    page.get_by_role("button", name="Start").click()
+    other.get_by_role("button", name="Start").click()
+    assert "run 1" in other.get_by_role("alert").inner_text()
+    other.get_by_role("link", name="Next: result").wait_for()
+    page.get_by_role("link", name="Next: result").wait_for()
+    assert made_steps() == 5
+    assert [path.name for path in Path("runs").iterdir()] == ["studio-1"]
+
+
+def test_a_killed_studio_loses_nothing_and_spends_nothing_twice(studio, page, context):
+    start_long_run(page)
+    page.goto("about:blank")  # a browser reports that nobody answers
+    studio.kill()
+    made = made_steps()
+    studio.start()
+    again = context.new_page()
+    again.goto(studio.url)
+    again.get_by_role("link", name="Run 1").click()
+    again.get_by_role("button", name="Stop").wait_for()  # it goes on
+    again.get_by_role("link", name="Next: result").wait_for()
+    assert made < made_steps() == STEPS + 3
+    found = in_book()
+    (run,) = found["releases"]
+    assert (run["outcome"], found["reserved"]) == ("ended", 0)
+    assert 0 < found["spent"] <= 1
+
+
+def test_stop_keeps_what_is_booked_and_gives_the_rest_back(studio, page):
+    start_long_run(page)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("spent for good", exact=False).first.wait_for()
+    stopped, found = made_steps(), in_book()
+    assert stopped < STEPS and found["reserved"] == 0
+    (run,) = found["releases"]
+    assert run["outcome"] == "stopped"
+    assert sum(entry["steps"] for entry in run["entries"]) >= stopped - 3
+    page.get_by_role("button", name="Correct the answers").click()
+    page.get_by_role("link", name="3 Method").click()
+    page.get_by_label("chung_lu", exact=False).first.check()
+    page.get_by_role("button", name="Next: run").click()
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("link", name="Next: result").wait_for()
+    after = in_book()
+    assert found["spent"] < after["spent"] <= found["spent"] + 1.0001
+    code, verified = command("verify", "runs/studio-2")
+    assert (code, verified["faults"]) == (0, [])
+
+
+def test_a_killed_run_is_lost_and_its_cost_stays(studio, page):
+    start_long_run(page)
+    process = json.loads(Path(".studio/1.json").read_text())["process"]
+    os.kill(process, signal.SIGKILL)
+    page.get_by_text("ended without a result").wait_for()
+    made = made_steps()
+    assert made > 30 and page.get_by_text("Spent for good").first.is_visible()
+    found = in_book()
+    assert 0 < found["spent"] < 1 and found["reserved"] == 0

@@ -198,8 +198,14 @@ class BTER(OneShotSynthesizer):
         least, fitted = math.inf, (clustering, self.spread, self.kept)
         rng = np.random.default_rng(_PUBLIC_SEED)
         is_large = int(self.num_edges) >= _LARGE_GRAPH
-        # Few steps loosen the order by twice as much each.
-        steps, pace = (_LARGE_FITTING_STEPS, 2) if is_large else (_FITTING_STEPS, 1)
+        steps, loosening_steps = _FITTING_STEPS, _LOOSENING_STEPS
+        if is_large:  # blocks alone say how loose the order has to be, before graphs are drawn
+            steps, loosening_steps = _LARGE_FITTING_STEPS, 0
+            self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
+            for _ in range(_LOOSENING_STEPS):
+                if not self._override(self._blocks(rng), mixing_scale):
+                    break
+                self.spread = self.spread + _LOOSENING
         for step in range(steps):
             if is_large:
                 rank_zero_info(f"BTER: drawing graph {step + 1} of {steps} to fit blocks")
@@ -217,13 +223,12 @@ class BTER(OneShotSynthesizer):
             else:  # the last steps decrease, which averages the randomness of single small graphs
                 change = error / (1 + max(step - _LOOSENING_STEPS, 0) / 2)
             clustering = np.clip(clustering + change, 0, 1)
-            surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
-            overriding = np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks)
+            overriding = self._override(blocks, mixing_scale)
             lacking = (np.maximum(error, 0) * pairs)[clustering == 1].sum()
             if lacking > _LACKING * (target @ pairs):
-                self.spread = (self.spread - pace * _LOOSENING).clamp(min=0)
-            elif step < _LOOSENING_STEPS // pace and overriding:
-                self.spread = self.spread + pace * _LOOSENING
+                self.spread = (self.spread - _LOOSENING).clamp(min=0)
+            elif step < loosening_steps and overriding:
+                self.spread = self.spread + _LOOSENING
             if lost > _LOST:
                 self.kept = self.kept / 2
                 least, fitted = math.inf, (clustering, self.spread, self.kept)
@@ -231,6 +236,12 @@ class BTER(OneShotSynthesizer):
         if not is_large:
             clustering, self.spread, self.kept = fitted
         self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
+
+    def _override(self, blocks: NDArray[np.int64], mixing_scale: float) -> bool:
+        """Whether many edges of blocks, of shape ``(M, 2)``, are beyond the released mixing."""
+        classes = degree_classes(self.degrees.cpu().numpy())
+        surplus = count_links(classes, blocks) - self.mixing.cpu().numpy() - 2 * mixing_scale
+        return bool(np.maximum(surplus, 0).sum() > _OVERRIDING * len(blocks))
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw blocks of random nodes of similar degrees, then the remaining edges of the nodes."""

@@ -60,19 +60,21 @@ def page_of_book() -> Response:
 @pages.get("/result/<path:name>/release.zip")
 def release(name: str) -> Response:
     """Send the folder of the release, and nothing beside it."""
-    folder = _run(name) / RELEASE
-    if not folder.is_dir():
-        abort(404)
-    return download(archive(folder), f"{Path(name).name}-release.zip")
+    return _packed(name, RELEASE)
 
 
 @pages.get("/result/<path:name>/generated.zip")
 def generated(name: str) -> Response:
     """Send the further graphs, which were drawn from the release alone."""
-    folder = _run(name) / _GENERATED
+    return _packed(name, _GENERATED)
+
+
+def _packed(name: str, part: str) -> Response:
+    """Send a folder of a run as an archive."""
+    folder = _run(name) / part
     if not folder.is_dir():
         abort(404)
-    return download(archive(folder), f"{Path(name).name}-generated.zip")
+    return download(archive(folder), f"{Path(name).name}-{part}.zip")
 
 
 @pages.get("/result/<path:name>/card")
@@ -83,13 +85,13 @@ def card_page(name: str) -> Response:
 
 @pages.get("/result/<path:name>/quality")
 def quality_page(name: str) -> Response:
-    """Show the quality page, which is not private."""
+    """Show the quality page, whose figures of the real graph nobody has paid for."""
     return written_page(_text(_run(name) / _QUALITY))
 
 
 @pages.get("/result/<path:name>/figures/<figure>")
 def picture(name: str, figure: str) -> Response:
-    """Send a picture of the real graph beside the synthetic one, which is not private."""
+    """Send a picture of the real graph beside the synthetic one, for the owner alone."""
     folder = _run(name) / "figures"
     if figure not in _figures(folder.parent):
         abort(404)

@@ -26,8 +26,7 @@ class ChungLu(OneShotSynthesizer):
         As a baseline: a method that does not beat it has learned nothing beyond the degrees. For
         links among all pairs, if the mean degree is below 30 / epsilon; from 30 / epsilon on
         :class:`PrivGraph` is better, and from an epsilon of 5 on :class:`RandomizedResponse`. Among
-        pairs of equal degrees it is chance. For triangles and clustering
-        take :class:`BTER`.
+        pairs of equal degrees it is chance. For triangles and clustering take :class:`BTER`.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge is added or removed; of a directed

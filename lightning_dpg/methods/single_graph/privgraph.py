@@ -71,9 +71,9 @@ class PrivGraph(OneShotSynthesizer):
     5. Releases how many edges within communities, and how many between them, link classes a and b of
        degrees, powers of two apart, with discrete Laplace noise; sensitivity 1. These numbers show which
        nodes hold the edges between communities, and whether hubs are linked to each other.
-    6. Draws graphs with these degrees and as many edges between each two communities, by the classes of
-       their ends, see :func:`cell_links`; those within a community have the rest of its degrees, see
-       :func:`draw_links`.
+    6. Draws graphs with these degrees and about as many edges between each two communities, by the
+       classes of their ends, see :func:`cell_links`; those within a community have the rest of its
+       degrees, see :func:`draw_links`.
 
     In a directed graph a node selects its community by edges in both directions. Its edges are
     counted by the communities of their first and of their second end, as in a bipartite graph.

@@ -45,8 +45,9 @@ class PrivateGraphKernel(GraphCounts):
     When to use:
         To predict public labels of graphs from private edges, if they add something to what is
         public: compare with ``features: [nodes]``, the configuration ``node_kernel``, which reads
-        no edge. ``features: [edges]`` costs little; take ``gk-c3`` where sizes tell nothing. For many counts at once :class:`GaussianGraphKernel` adds less noise. For synthetic
-        graphs take :class:`DPGVAE` or :class:`ErdosRenyiSet`.
+        no edge. ``features: [edges]`` costs little; take ``gk-c3`` where sizes tell nothing. For many
+        counts at once :class:`GaussianGraphKernel` adds less noise. For synthetic graphs take
+        :class:`DPGVAE` or :class:`ErdosRenyiSet`.
 
     Privacy:
         Pure epsilon-DP at the level of edges: one undirected edge of one graph is added or removed.

@@ -188,6 +188,7 @@ def test_drawn_links_between_communities_are_the_released_ones(epsilon):
     # Links of cells of community and class are integers, and few cells are left with an odd rest.
     change = np.abs(np.tril(drawn - released, -1))
     assert change.sum() <= 0.02 * np.tril(released, -1).sum()
+    assert not drawn[(released == 0) & ~np.eye(len(released), dtype=bool)].any()
 
 
 def draw_edges(method):

@@ -8,14 +8,19 @@ so that two versions of a method are compared with equal noise: run this file in
 ``results/shape/results.csv``, up to the number of runs, of three tables: means of the runs in OTHER
 (before) and in FOLDER (after), in how many graphs and budgets each query became better or worse, and
 seconds.
+
+``python -m benchmarks shape --out FOLDER --peers OTHER`` makes no run, either. It prints lines of the
+tables that set the methods beside those of others, whose numbers OTHER has in a ``results.csv`` of the same
+columns: for each graph and budget, and for each query, how often the best of ours is better than the best of
+theirs; and means on graphs that no constant was chosen on.
 """
 
 import argparse
 import csv
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -35,6 +40,11 @@ SECONDS = ("fit seconds", "draw seconds")
 _SHOWN = (*PGB_QUERIES[2:3], *PGB_QUERIES[6:9], *PGB_QUERIES[10:14])
 _EQUAL = 0.02  # share of a value by which it may change and still be the same
 _EXACT = 1e-4  # errors below are none
+# No constant of a method was chosen on these graphs.
+_UNSEEN = ("CA-HepPh", "Wiki-Vote", "Chameleon", "Enron")
+_AT = "1"  # budget of the means beside the peers'
+_SAID_BY_OTHERS = ("num_nodes", "avg_degree")  # public; follows from the number of edges
+_VERDICTS = ("better", "equal", "worse")
 
 Numbers = dict[tuple[str, str, str, str, str], float]
 """Errors by method, graph, budget, run and query."""
@@ -116,6 +126,54 @@ def compared(before: Numbers, after: Numbers) -> Iterator[Sequence[object]]:
                 )
 
 
+def beside(ours: Numbers, peers: Numbers) -> Iterator[Sequence[object]]:
+    """Set methods beside those of others: table, row, column, value, deviation, runs."""
+    theirs = {place[0] for place in peers}
+    runs: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for (method, graph, epsilon, _, query), value in (ours | peers).items():
+        if query in PGB_QUERIES:
+            by_method = runs.setdefault((graph, epsilon, query), {})
+            by_method.setdefault(method, []).append(value)
+    by_cell: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    by_query: dict[str, Counter[str]] = defaultdict(Counter)
+    num_runs: dict[tuple[str, str], int] = {}
+    for (graph, epsilon, query), by_method in runs.items():
+        means = {method: fmean(values) for method, values in by_method.items()}
+        own = {method: means.pop(method) for method in means.keys() - theirs}
+        if not own or not means:  # one side has not measured it
+            continue
+        num_runs[graph, epsilon] = min(map(len, by_method.values()))
+        verdict = _verdict(query, own.values(), means.values())
+        by_query[query][f"{verdict}, {'unseen' if graph in _UNSEEN else 'seen'}"] += 1
+        by_cell[graph, epsilon][verdict] += 1
+        for method, mean in own.items():
+            by_cell[graph, epsilon][f"{method} {_verdict(query, [mean], means.values())}"] += 1
+    for (graph, epsilon), counts in by_cell.items():
+        row = f"{graph} {epsilon.removeprefix('0')}"
+        for column in (*_VERDICTS, *map(" ".join, product(METHODS, _VERDICTS[::2]))):
+            yield "peers", row, column, counts[column], "", num_runs[graph, epsilon]
+    of_all = {"all queries": sum(by_query.values(), Counter())}
+    for query, counts in (by_query | of_all).items():
+        for column in map(", ".join, product(_VERDICTS, ("seen", "unseen"))):
+            yield "peers_queries", _title(query), column, counts[column], "", ""
+    for (graph, epsilon, query), by_method in runs.items():
+        if graph in _UNSEEN and epsilon == _AT and query not in _SAID_BY_OTHERS:
+            table = f"peers_{graph.lower().replace('-', '_')}"
+            for method, values in by_method.items():
+                deviation = f"{stdev(values):.2g}" if len(values) > 1 else ""
+                yield table, _title(query), method, f"{fmean(values):.3g}", deviation, len(values)
+
+
+def _verdict(query: str, ours: Iterable[float], theirs: Iterable[float]) -> str:
+    """Whether the best of ours is better than the best of theirs, worse, or equal."""
+    sign = -1 if query in HIGHER_IS_BETTER else 1
+    mine, other = (sign * min(sign * value for value in values) for values in (ours, theirs))
+    difference = sign * (mine - other)
+    if max(mine, other) < _EXACT or abs(difference) <= _EQUAL * max(mine, other):
+        return "equal"
+    return "better" if difference < 0 else "worse"
+
+
 def _versions(runs: Sequence[tuple[float, float]]) -> list[tuple[str, list[float]]]:
     return [("before", [run[0] for run in runs]), ("after", [run[1] for run in runs])]
 
@@ -144,10 +202,11 @@ def _title(query: str) -> str:
 
 
 def main(args: list[str]) -> None:
-    """Measure each graph, budget, method and run, or compare two versions."""
+    """Measure each graph, budget, method and run, or compare with another version or with others."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks shape", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder of results.csv")
     parser.add_argument("--before", type=Path, help="folder of another version")
+    parser.add_argument("--peers", type=Path, help="folder of methods of others")
     parser.add_argument(
         "--graphs", nargs="+", default=["Facebook", "polblogs", "CA-GrQc", "squirrel", "CA-HepPh"]
     )
@@ -155,18 +214,22 @@ def main(args: list[str]) -> None:
     parser.add_argument("--epsilons", nargs="+", default=["0.5", "1", "2", "5"])
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(args)
-    if options.before:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(
-            compared(read(options.before), read(options.out))
+    if options.before or options.peers:
+        numbers = read(options.out)
+        lines = (
+            compared(read(options.before), numbers)
+            if options.before
+            else beside(numbers, read(options.peers))
         )
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
         return
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     present = {place[:4] for place in read(options.out)}
     with (options.out / "results.csv").open("a", newline="") as stream:
-        lines = csv.writer(stream)
+        file = csv.writer(stream)
         if not present:
-            lines.writerow(COLUMNS)
+            file.writerow(COLUMNS)
         for graph in options.graphs:
             data = EdgeListDataModule(graph, undirected=True)
             data.setup("fit")
@@ -177,5 +240,5 @@ def main(args: list[str]) -> None:
                 if (name, graph, epsilon, str(run)) in present:
                     continue
                 for query, value in measured(name, data, real, float(epsilon), run).items():
-                    lines.writerow([name, graph, epsilon, run, query, f"{value:.5g}", True, False])
+                    file.writerow([name, graph, epsilon, run, query, f"{value:.5g}", True, False])
                 stream.flush()

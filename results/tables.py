@@ -30,7 +30,7 @@ class Cell(NamedTuple):
     """Standard deviation over the runs; empty if unknown."""
     runs: str
     source: str
-    """``measured``, ``paper`` (printed by the authors) or ``others`` (measured by others)."""
+    """``measured``, ``paper`` (printed by the authors) or ``others`` (by others, or with their code)."""
     date: str
     """Day on which the number was recorded."""
     commit: str
@@ -185,7 +185,8 @@ def render(study: Study, name: str) -> str:
         values = [_shown(text, cells.get((row, column)), marks) for column in text.columns]
         lines.append(f"| {' | '.join([shown + marks.get((row, ''), ''), *values])} |")
     if any(cell.source != "measured" for cell in cells.values()):
-        footnotes = ["Italic numbers are printed in a paper, or measured by others.", *footnotes]
+        italic = "Italic numbers are printed in a paper, or measured by others or with their code."
+        footnotes = [italic, *footnotes]
     blocks = [text.caption, "\n".join(lines), "  \n".join(footnotes)]
     return "\n\n".join(block for block in blocks if block)
 

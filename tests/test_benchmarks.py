@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.__main__ import ALL, NAMES
 from benchmarks.numbers import Number, ratio, read_numbers, write_numbers
+from benchmarks.shape import beside
 from lightning_dpg.errors import CommandError
 from results import adding, tables
 
@@ -62,3 +63,34 @@ def test_without_a_gpu_the_command_measures_the_cpu_and_lists_the_rest():
     assert done.returncode == 0, done.stderr[-2000:]
     assert "| encoder (AttributeEncoder) | cpu |" in done.stdout
     assert "sum over 2 process(es)" in done.stdout
+
+
+def test_a_query_is_won_by_the_best_of_ours_against_the_best_of_theirs():
+    def at(method, query, *values):
+        return {(method, "Wiki-Vote", "1", str(run), query): v for run, v in enumerate(values)}
+
+    ours = {
+        **at("BTER", "triangles", 0.1, 0.3),
+        **at("PrivGraph", "triangles", 0.5, 0.5),
+        **at("BTER", "community_nmi", 0.2),
+        **at("PrivGraph", "community_nmi", 0.4),
+        **at("BTER", "num_edges", 9e-5),
+        **at("BTER", "modularity", 0.101),
+        **at("BTER", "diameter", 0.1),  # not measured by them
+    }
+    theirs = {
+        **at("DGG", "triangles", 0.3),
+        **at("DGG", "community_nmi", 0.3),
+        **at("DGG", "num_edges", 1e-5),
+        **at("DGG", "modularity", 0.1),
+        **at("other", "modularity", 0.3),
+    }
+    lines = {line[:3]: line[3] for line in beside(ours, theirs)}
+    counts = {
+        column: lines["peers", "Wiki-Vote 1", column] for column in ("better", "equal", "worse")
+    }
+    assert counts == {"better": 2, "equal": 2, "worse": 0}
+    assert lines["peers", "Wiki-Vote 1", "BTER worse"] == 1
+    assert lines["peers", "Wiki-Vote 1", "PrivGraph worse"] == 1
+    assert lines["peers_queries", "triangles", "better, unseen"] == 1
+    assert lines["peers_wiki_vote", "triangles", "BTER"] == "0.2"

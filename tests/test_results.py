@@ -54,7 +54,7 @@ Errors.
 | b<sup>2</sup> | 1e-5 | 7 |
 | *old* |  | *9.0* |
 
-Italic numbers are printed in a paper, or measured by others.  
+Italic numbers are printed in a paper, or measured by others or with their code.  
 Of all.  
 <sup>1</sup> first.  
 <sup>2</sup> of the row."""

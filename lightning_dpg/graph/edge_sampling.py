@@ -1,5 +1,6 @@
 """Sampling of a graph from edge probabilities and randomized-response reports."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
@@ -15,6 +16,8 @@ Blocks: TypeAlias = Callable[[], Iterable[Tensor]]
 """One value per pair in the order of :func:`pair_numbers`, in blocks that each call makes anew."""
 
 _MOST_LIKELY = 0.95  # no pair is certain before the reports
+_LEAST = 1e-9  # no pair is impossible, either
+_ROUNDING = 1 + 1e-3  # of ranks in single precision, or more
 _ROUNDS = 8
 _MORE = 4.0  # values are kept that the cut reaches at a scale larger by this factor
 # Uniform numbers have 2**24 values in single precision, too few to single out one of more pairs.
@@ -107,12 +110,26 @@ def draw_posterior(
     smallest = _Smallest(num_edges)
     for block in prior:
         uniform = torch.rand(len(block), dtype=precision, generator=generator)
-        ranks = torch.logit(uniform, eps=least) - torch.logit(block, eps=1e-9) + evidence
         last = int(torch.searchsorted(reports, start + len(block)))
-        ranks[reports[first:last] - start] -= 2 * evidence
-        smallest.add(ranks, start)
+        reported_here = reports[first:last] - start
+        is_near = _may_be_below(smallest.limit, uniform, block, evidence)
+        is_near[reported_here] = True
+        near = is_near.nonzero().squeeze(1)
+        ranks = torch.logit(uniform[near], eps=least) - torch.logit(block[near], eps=_LEAST)
+        ranks += evidence
+        ranks[torch.searchsorted(near, reported_here)] -= 2 * evidence
+        smallest.add(ranks, near + start)
         first, start = last, start + len(block)
     return numbered_pairs(smallest.places().sort().values, num_nodes)
+
+
+def _may_be_below(limit: float, uniform: Tensor, block: Tensor, evidence: float) -> Tensor:
+    """Return which pairs without a report may have a rank below a limit: few, without a logarithm.
+
+    Odds are at least the probability, and at most this over the least probability of the opposite.
+    """
+    most = math.exp(min(limit - evidence, 80.0)) / (1 - _MOST_LIKELY) * _ROUNDING
+    return uniform.to(block.dtype) <= block.clamp(min=_LEAST).mul_(most)
 
 
 class _Smallest:
@@ -120,19 +137,22 @@ class _Smallest:
 
     Args:
         count: Number of values wanted.
+
+    Attributes:
+        limit: Value from which on others are not among the smallest.
     """
 
     def __init__(self, count: int) -> None:
         """Begin without values."""
         self._count = count
-        self._limit = float("inf")
+        self.limit = float("inf")
         self._smallest: list[tuple[Tensor, Tensor]] = []
         self._held = 0
 
-    def add(self, values: Tensor, start: int) -> None:
-        """Add values of shape ``(P,)`` at the places from ``start`` on."""
-        small = (values < self._limit).nonzero().squeeze(1)
-        self._smallest.append((values[small], small + start))
+    def add(self, values: Tensor, places: Tensor) -> None:
+        """Add values at places, both of shape ``(P,)``."""
+        small = (values < self.limit).nonzero().squeeze(1)
+        self._smallest.append((values[small], places[small]))
         self._held += len(small)
         if self._held > 2 * self._count:
             self._shorten()
@@ -143,7 +163,7 @@ class _Smallest:
         values, chosen = torch.topk(values, count, largest=False, sorted=False)
         self._smallest, self._held = [(values, places[chosen])], count
         if count and count == self._count:
-            self._limit = float(values.max())
+            self.limit = float(values.max())
 
     def places(self) -> Tensor:
         """Places of the ``count`` smallest values, in no order; all places if there are fewer."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
@@ -37,15 +38,21 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
         raise ValueError(f"node_names must hold {num_nodes} names, got {len(names)}")
     if node_names is not None and len(set(names)) < num_nodes:
         raise ValueError(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
-    first, second = edges[edges[:, 0] != edges[:, 1]].numpy().T
+    is_link = edges[:, 0] != edges[:, 1]
+    ends = (edges if is_link.all() else edges[is_link]).numpy().T
     # A pair is one number: sorting and merging need a single array. Sorting and comparing
     # neighbors is much faster than unique().
-    keys = np.concatenate([first * num_nodes + second, second * num_nodes + first])
+    orientations = np.empty((2, ends.shape[1]), dtype=np.int64)
+    np.multiply(ends, num_nodes, out=orientations)
+    orientations += ends[::-1]
+    keys = orientations.ravel()
     keys.sort()
-    if keys.size:
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    edge_index = torch.from_numpy(np.stack(np.divmod(keys, num_nodes)))
-    return Data(edge_index=edge_index, num_nodes=num_nodes, node_names=names)
+    is_repeated = keys[1:] == keys[:-1]
+    if is_repeated.any():
+        keys = keys[~np.concatenate([[False], is_repeated])]
+    edge_index = np.empty((2, len(keys)), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))  # memory: many edges fit once
+    return Data(edge_index=torch.from_numpy(edge_index), num_nodes=num_nodes, node_names=names)
 
 
 def _first_repeated(names: Sequence[str]) -> str:
@@ -57,6 +64,14 @@ def undirected_edges(graph: Data) -> Tensor:
     """Return each undirected edge once: rows ``i < j``, ``(M, 2)``, in lexicographic order."""
     edge_index: Tensor = graph.edge_index
     return edge_index[:, edge_index[0] < edge_index[1]].T.contiguous()
+
+
+def edge_numbers(graph: Data) -> NDArray[np.int64]:
+    """Return both orientations (i, j) of each edge as i N + j, shape ``(2M,)``, ascending."""
+    rows, columns = graph.edge_index.cpu().numpy()
+    numbers: NDArray[np.int64] = rows * graph.num_nodes
+    numbers += columns  # in place: there may be many
+    return numbers
 
 
 def adjacency(graph: Data) -> csr_array:

@@ -8,8 +8,11 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
+from lightning_dpg.graph.block_lanczos import BlockLanczos
+
 _FIRST_RANK = 16
 _DENSE_NODES = 64  # up to here all eigenpairs are computed, and repetitions are equal
+_MANY_NODES = 20_000  # beyond, eigenvectors by blocks: one by one they would take minutes
 _TOLERANCE = 1e-2  # of eigenvalues; eigenvalues of noise are so close that exact ones take minutes
 
 # Tuned on planted partitions: smallest share of the mean degree of a row, and weight of noise.
@@ -66,27 +69,16 @@ def spectrum(
         else scale.double().numpy()
     )
 
-    def normalized(vector: np.ndarray) -> np.ndarray:
-        scaled = vector.ravel() / roots
-        expected_false = false_rate * (scaled.sum() - scaled)
-        return (reports @ scaled - expected_false) / ((true_rate - false_rate) * roots)
-
     if not len(reported):
         nothing = torch.zeros(num_nodes, 1, dtype=torch.float64)
         return Spectrum(nothing[0], nothing, torch.from_numpy(roots), 0.0)
-    operator = LinearOperator((num_nodes, num_nodes), matvec=normalized, dtype=np.float64)
     noise = (false_rate * (1 - false_rate) * num_nodes) ** 0.5 / (true_rate - false_rate)
     bulk = 2 * noise * float((1 / roots**2).mean())
-    count = min(_FIRST_RANK, rank, num_nodes - 1)
-    while True:
-        values, vectors = _leading(operator, count)
-        if values.min() < bulk or count >= min(rank, num_nodes - 1):
-            break
-        count = min(2 * count, rank, num_nodes - 1)
+    values, vectors = _above(bulk, rank, reports, roots, (true_rate, false_rate))
     order = np.argsort(-values)
     return Spectrum(
         torch.from_numpy(np.maximum(values[order], 0.0)),
-        torch.from_numpy(vectors[:, order]),
+        torch.from_numpy(vectors[:, order].astype(np.float64, copy=False)),
         torch.from_numpy(roots),
         bulk,
     )
@@ -123,6 +115,32 @@ def _regular_degrees(sums: np.ndarray, true_rate: float, false_rate: float) -> n
     degrees = np.maximum(sums - false_sums, 0) / (true_rate - false_rate)
     regular = degrees + false_sums / (true_rate - false_rate)
     return regular + max(float(regular.mean()), 1e-12)
+
+
+def _above(
+    bulk: float, rank: int, reports: csr_array, roots: np.ndarray, rates: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenvalues and their eigenvectors, until one is within the bulk."""
+    size, (true_rate, false_rate) = len(roots), rates
+    is_large = size > _MANY_NODES
+    if is_large:
+        reports, roots = reports.astype(np.float32), roots.astype(np.float32)
+
+    def normalized(columns: np.ndarray) -> np.ndarray:
+        scaled = (columns.T / roots).T
+        expected_false = false_rate * (scaled.sum(axis=0) - scaled)
+        return ((reports @ scaled - expected_false).T / ((true_rate - false_rate) * roots)).T
+
+    most = min(rank, size - 1)
+    count = min(_FIRST_RANK, most)
+    if is_large:
+        return BlockLanczos(normalized, size, _TOLERANCE).leading(count, most, bulk)
+    operator = LinearOperator((size, size), matvec=normalized, dtype=np.float64)
+    while True:
+        values, vectors = _leading(operator, count)
+        if values.min() < bulk or count >= most:
+            return values, vectors
+        count = min(2 * count, most)
 
 
 def _leading(operator: LinearOperator, count: int) -> tuple[np.ndarray, np.ndarray]:

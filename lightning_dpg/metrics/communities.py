@@ -1,17 +1,19 @@
 """Communities of a graph, and agreement of two partitions into communities."""
 
+import contextlib
+import ctypes
 import math
 from importlib.util import find_spec
 from typing import Literal
 
 import networkx as nx
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.special import gammaln
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.node_names import natural_order
 
 LOUVAIN_SEED = 0
@@ -42,22 +44,33 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
         return np.zeros(0, dtype=np.int64)
     linked = np.flatnonzero(np.bincount(graph.edge_index[0].numpy(), minlength=graph.num_nodes))
     order = linked[natural_order([graph.node_names[node] for node in linked])]
-    place = np.full(graph.num_nodes, -1)
-    place[order] = np.arange(len(order))
-    one, other = place[undirected_edges(graph).numpy()].T
-    keys = np.minimum(one, other) * len(order) + np.maximum(one, other)
-    keys.sort()
-    edges = np.stack(np.divmod(keys, max(len(order), 1)), axis=1)
     find = _networkit_louvain if library == "networkit" else _networkx_louvain
-    found = find(edges, len(order))
+    # No name holds the ends: a library that has its own copy can free them.
+    found = find(_ends(graph, order), len(order))
     labels = np.arange(graph.num_nodes) + len(order)
     labels[order] = found
     return np.unique(labels, return_inverse=True)[1]
 
 
+def _ends(graph: Data, order: list[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ends of the edges by their places in an order, shape ``(2, M)``, ascending."""
+    place = np.zeros(graph.num_nodes, dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    rows, columns = place[graph.edge_index.cpu().numpy()]
+    keys = rows[rows < columns].astype(np.int64)  # each edge is there in both orientations
+    keys *= len(order)
+    keys += columns[rows < columns]
+    del rows, columns  # memory
+    keys.sort()
+    ends = np.empty((2, len(keys)), dtype=np.int64)
+    np.divmod(keys, max(len(order), 1), out=(ends[0], ends[1]))
+    return ends
+
+
 def library_of(graph: Data) -> Literal["networkx", "networkit"] | None:
     """Choose the library for Louvain by the nodes with an edge, and by the edges."""
-    return library_for(len(graph.edge_index[0].unique()), graph.num_edges // 2)
+    num_linked = int((torch.bincount(graph.edge_index[0]) > 0).sum())
+    return library_for(num_linked, graph.num_edges // 2)
 
 
 def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networkit"] | None:
@@ -70,20 +83,20 @@ def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networki
     return "networkx" if num_edges <= MANY_EDGES else None
 
 
-def _networkx_louvain(edges: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+def _networkx_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
     linked = nx.empty_graph(num_nodes)
-    linked.add_edges_from(edges.tolist())
+    linked.add_edges_from(ends.T.tolist())
     labels = np.zeros(num_nodes, dtype=np.int64)
     for label, part in enumerate(nx.community.louvain_communities(linked, seed=LOUVAIN_SEED)):
         labels[list(part)] = label
     return labels
 
 
-def _networkit_louvain(edges: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+def _networkit_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
     import networkit  # an extra
 
-    ends = np.ascontiguousarray(edges.T)
     linked = networkit.GraphFromCoo((ends[0], ends[1]), n=num_nodes)
+    del ends  # memory
     threads = networkit.getMaxNumberOfThreads()
     networkit.setSeed(LOUVAIN_SEED, False)
     networkit.setNumberOfThreads(1)  # several threads find other communities in each run
@@ -91,7 +104,12 @@ def _networkit_louvain(edges: NDArray[np.int64], num_nodes: int) -> NDArray[np.i
         partition = networkit.community.PLM(linked).run().getPartition()
     finally:
         networkit.setNumberOfThreads(threads)
-    return np.array(partition.getVector(), dtype=np.int64)
+    communities = np.array(partition.getVector(), dtype=np.int64)
+    del linked, partition
+    # Else half a GiB of 10 million edges stays with the process. The function is of Linux.
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+    return communities
 
 
 def modularity(graph: Data, communities: NDArray[np.int64]) -> float:

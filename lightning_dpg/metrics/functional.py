@@ -47,11 +47,10 @@ def oriented_adjacency(graph: Data) -> csr_array:
     Edges point to the end of larger degree. Hubs then begin few paths of two edges, and each
     triangle is one such path and one edge that closes it.
     """
-    degree = degrees(graph)
     rows, columns = graph.edge_index.cpu().numpy()
-    larger = degree[rows] < degree[columns]
-    tied = (degree[rows] == degree[columns]) & (rows < columns)
-    is_oriented = larger | tied
+    place = np.empty(graph.num_nodes, dtype=np.int32)  # by degree, and of equal ones by number
+    place[np.argsort(degrees(graph), kind="stable")] = np.arange(graph.num_nodes, dtype=np.int32)
+    is_oriented = place[rows] < place[columns]
     links = (np.ones(is_oriented.sum(), dtype=np.int64), (rows[is_oriented], columns[is_oriented]))
     return csr_array(links, shape=(graph.num_nodes, graph.num_nodes))
 
@@ -64,12 +63,13 @@ def max_degree(graph: Data) -> float:
 def assortativity(graph: Data) -> float:
     """Return the correlation of the degrees of both ends of edges; nan where all are equal."""
     degree = degrees(graph).astype(np.float64)
-    ends = degree[graph.edge_index.cpu().numpy()]
-    if not ends.size or np.ptp(ends) == 0:
+    linked = degree[degree > 0]
+    if not linked.size or np.ptp(linked) == 0:
         return math.nan
     # Each edge is there in both orientations: both ends have the same mean and variance.
-    centered = ends - ends[0].mean()
-    return float((centered[0] * centered[1]).mean() / (centered[0] ** 2).mean())
+    centered = degree - linked @ linked / linked.sum()
+    first, second = (centered[ends] for ends in graph.edge_index.cpu().numpy())
+    return float(first @ second / (first @ first))
 
 
 def triangles(graph: Data) -> float:
@@ -105,7 +105,9 @@ def measure_clustering(graph: Data) -> tuple[Estimate, LocalClustering]:
     """
     oriented = oriented_adjacency(graph)
     if num_oriented_paths(oriented) > EXACT_PATHS:
-        return estimate_triangles(graph, oriented), estimate_local_clustering(graph)
+        count = estimate_triangles(graph, oriented)
+        del oriented  # memory
+        return count, estimate_local_clustering(graph)
     at_nodes = triangles_at_nodes(graph)
     nodes = np.flatnonzero(degrees(graph) >= 2)
     shares = local_clustering(graph, at_nodes)

@@ -1,15 +1,14 @@
 """Lengths of shortest paths, by breadth-first search from many nodes at a time."""
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.graph import adjacency
 
 EXACT_UP_TO = 20_000
 SAMPLED_SOURCES = 512
@@ -20,6 +19,7 @@ FEWER_SOURCES = 128
 # Sources per 64-bit word of a node, and words of a node per search.
 _WORD = 64
 _WORDS = 4
+_AT_ONCE = 2**20  # neighbors whose words are in memory
 # Sources per group: a table of all 16-bit patterns counts their bits.
 _GROUP = 16
 _BIT_COUNTS = (
@@ -36,6 +36,15 @@ def characteristic_path_length(graph: Data) -> float:
     :func:`path_length_estimate`.
     """
     return path_length_estimate(graph)[0]
+
+
+class _Links(NamedTuple):
+    """Neighbors of nodes, each of which has one."""
+
+    starts: NDArray[np.int64]
+    """Where the neighbors of each node start, and the end, shape ``(N + 1,)``."""
+    neighbors: NDArray[np.int32]
+    """Neighbors of the first node, of the next one and so on."""
 
 
 class Distances(NamedTuple):
@@ -77,25 +86,26 @@ def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Dis
             :data:`SAMPLED_SOURCES` above, or :data:`FEWER_SOURCES` if there are many edges.
         seed: Seed of the choice of sources.
     """
-    matrix = adjacency(graph)
-    linked = np.diff(matrix.indptr) > 0
-    if not linked.any():
+    rows, columns = graph.edge_index.cpu().numpy()
+    degree = np.bincount(rows, minlength=graph.num_nodes)
+    linked = degree > 0  # the search needs a neighbor of every node
+    num_nodes = int(linked.sum())
+    if not num_nodes:
         return _exact(np.array([float(graph.num_nodes)]), math.nan, math.nan)
-    # The search needs a neighbor in every row.
-    matrix = matrix[linked][:, linked]
-    num_nodes = matrix.shape[0]
+    number = np.cumsum(linked, dtype=np.int32) - 1
+    links = _Links(np.concatenate([[0], np.cumsum(degree[linked])]), number[columns])
     if num_sources is None:
         sampled = SAMPLED_SOURCES if graph.num_edges // 2 <= MANY_EDGES else FEWER_SOURCES
         num_sources = num_nodes if num_nodes <= EXACT_UP_TO else sampled
     if num_sources >= num_nodes:
-        reached = _reached_by_group(matrix, np.arange(num_nodes)).sum(axis=1)
+        reached = _reached_by_group(links, np.arange(num_nodes)).sum(axis=1)
         mean = np.arange(1, len(reached) + 1) @ reached / reached.sum()
         return _exact(np.concatenate([[float(graph.num_nodes)], reached]), float(mean), 0.0)
     if num_sources < _WORD:
         raise Refusal(f"num_sources must be at least {_WORD}, got {num_sources}")
     num_sources -= num_sources % _WORD
     sources = np.random.default_rng(seed).permutation(num_nodes)[:num_sources]
-    reached = _reached_by_group(matrix, sources)
+    reached = _reached_by_group(links, sources)
     lengths, pairs = np.arange(1, len(reached) + 1) @ reached, reached.sum(axis=0)
     mean = lengths.sum() / pairs.sum()
     # The error of a ratio of two totals, from the spread between groups of sources, which are drawn
@@ -116,24 +126,24 @@ def _exact(counts: NDArray[np.float64], mean: float, error: float) -> Distances:
     return Distances(counts, mean, error, None, np.zeros((len(counts), len(counts))))
 
 
-def _reached_by_group(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:
+def _reached_by_group(links: _Links, sources: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count nodes at distance 1, 2, ... from each group of sources, shape ``(levels, groups)``."""
     per_search = _WORD * _WORDS
     blocks = [
-        _reached_by_level(matrix, sources[start : start + per_search])
+        _reached_by_level(links, sources[start : start + per_search])
         for start in range(0, len(sources), per_search)
     ]
     levels = max(map(len, blocks))
     return np.concatenate([np.pad(r, ((0, levels - len(r)), (0, 0))) for r in blocks], axis=1)
 
 
-def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[np.float64]:
+def _reached_by_level(links: _Links, sources: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count nodes first reached at distance 1, 2, ... per group of sources: ``(levels, 16)``.
 
     Bit s of a node is 1 if source s has reached it. One ``or`` over the words of its neighbors
     then advances 64 searches by one edge.
     """
-    num_nodes = matrix.shape[0]
+    num_nodes = len(links.starts) - 1
     numbers = np.arange(len(sources))
     visits = np.zeros((num_nodes, -(-len(sources) // _WORD)), dtype=np.uint64)
     visits[sources, numbers // _WORD] = np.uint64(1) << (numbers % _WORD).astype(np.uint64)
@@ -141,10 +151,23 @@ def _reached_by_level(matrix: csr_array, sources: NDArray[np.int64]) -> NDArray[
     reached: list[NDArray[np.float64]] = []
     while True:
         # take() and the product with ones are several times faster than indexing and sum().
-        words = front.take(matrix.indices, axis=0)
-        front = np.bitwise_or.reduceat(words, matrix.indptr[:-1], axis=0) & ~visits
+        front = _of_neighbors(links, front) & ~visits
         count = ones @ _BIT_COUNTS.take(front.view(np.uint16)).astype(np.float64)
         if not count.any():
             return np.array(reached)
         visits = visits | front
         reached.append(count)
+
+
+def _of_neighbors(links: _Links, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Combine the words of the neighbors of each node by ``or``, in blocks of bounded memory."""
+    starts = links.starts
+    combined = np.empty_like(words)
+    marks = np.searchsorted(starts, np.arange(_AT_ONCE, starts[-1], _AT_ONCE))
+    for first, stop in pairwise(np.unique(np.r_[0, marks, len(words)]).tolist()):
+        neighbors = links.neighbors[starts[first] : starts[stop]]
+        rows = starts[first:stop] - starts[first]
+        np.bitwise_or.reduceat(
+            words.take(neighbors, axis=0), rows, axis=0, out=combined[first:stop]
+        )
+    return combined

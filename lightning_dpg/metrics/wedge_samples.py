@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import adjacency
+from lightning_dpg.graph.graph import edge_numbers
 from lightning_dpg.graph.sorted_numbers import are_among
 
 NUM_WEDGES = 2_000_000
@@ -62,7 +62,7 @@ def estimate_triangles(
     if not len(until) or not until[-1]:
         return Estimate(0.0, 0.0)  # two oriented edges of each triangle begin at one of its nodes
     centers = np.searchsorted(until, rng.integers(until[-1], size=num_wedges), side="right")
-    closed = _closed(graph, oriented, centers, rng)
+    closed = _closed(graph, oriented.indptr, oriented.indices, centers, rng)
     return _scaled(closed, float(until[-1]))
 
 
@@ -77,28 +77,38 @@ def estimate_local_clustering(
         seed: Seed of the draws (public).
     """
     rng = np.random.default_rng(seed)
-    matrix = adjacency(graph)
-    central = np.flatnonzero(np.diff(matrix.indptr) >= 2)
+    rows, neighbors = graph.edge_index.cpu().numpy()
+    degree = np.bincount(rows, minlength=graph.num_nodes)
+    central = np.flatnonzero(degree >= 2)
     nodes = central[rng.integers(len(central), size=num_wedges)]
-    closed = _closed(graph, matrix, nodes, rng)
+    starts = np.concatenate([[0], np.cumsum(degree)])  # the edges are sorted
+    closed = _closed(graph, starts, neighbors, nodes, rng)
     average = _scaled(closed, len(central) / graph.num_nodes)
     return LocalClustering(average, nodes, closed.astype(np.float64))
 
 
 def _closed(
-    graph: Data, matrix: csr_array, centers: NDArray[np.int64], rng: np.random.Generator
+    graph: Data,
+    starts: NDArray[np.int64],
+    neighbors: NDArray[np.int64],
+    centers: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Draw two neighbors in ``matrix`` of each center; return whether an edge links them."""
-    starts = matrix.indptr[centers].astype(np.int64)
-    degree = matrix.indptr[centers + 1] - starts
+    """Draw two neighbors of each center; return whether an edge links them.
+
+    Args:
+        graph: Graph of N nodes.
+        starts: Where the neighbors of each node start, and the end, shape ``(N + 1,)``.
+        neighbors: Neighbors of the first node, of the next one and so on.
+        centers: Nodes of two of these neighbors or more.
+        rng: Source of the draw.
+    """
+    start = starts[centers].astype(np.int64)
+    degree = starts[centers + 1] - start
     first, second = rng.integers(degree), rng.integers(degree - 1)
     second += second >= first
-    ends = matrix.indices[np.stack([starts + first, starts + second])].astype(np.int64)
-    rows, columns = graph.edge_index.cpu().numpy()
-    # The edges are sorted.
-    edges = rows * graph.num_nodes + columns
-    pairs = ends[0] * graph.num_nodes + ends[1]
-    return are_among(pairs, edges)
+    ends = neighbors[np.stack([start + first, start + second])].astype(np.int64)
+    return are_among(ends[0] * graph.num_nodes + ends[1], edge_numbers(graph))
 
 
 def _scaled(closed: NDArray[np.bool_], scale: float) -> Estimate:

@@ -81,3 +81,20 @@ def test_nothing_reported_is_no_structure():
     found = spectrum(torch.empty(0, 2, dtype=torch.long), 5, 3)
     assert not found.values.any()
     assert torch.isfinite(shrunken(found)).all()
+
+
+def test_blocks_of_vectors_find_what_single_ones_find(monkeypatch):
+    """As many eigenpairs of noise and a community, the same values and the same expected edges."""
+    n, rates = 400, (0.73, 0.27)
+    truth = np.zeros((n, n))
+    truth[:100, :100] = 1
+    reported = upper(noisy(truth, *rates))
+    one_by_one = spectrum(reported, n, 64, *rates)
+    monkeypatch.setattr(f"{spectrum.__module__}._MANY_NODES", 0)
+    found = spectrum(reported, n, 64, *rates)
+    assert found.values.shape == one_by_one.values.shape
+    np.testing.assert_allclose(found.values, one_by_one.values, rtol=1e-2)
+    np.testing.assert_allclose(found.scale, one_by_one.scale)
+    expected, rows = (np.asarray(shrunken(each)) for each in (one_by_one, found))
+    difference = np.linalg.norm(rows @ rows.T - expected @ expected.T)
+    assert difference < 2e-2 * np.linalg.norm(expected @ expected.T)

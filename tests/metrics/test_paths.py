@@ -7,7 +7,11 @@ import torch
 
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.metrics.paths import characteristic_path_length, path_length_estimate
+from lightning_dpg.metrics.paths import (
+    characteristic_path_length,
+    distances,
+    path_length_estimate,
+)
 
 
 def test_exact_over_several_searches():
@@ -42,3 +46,14 @@ def test_large_graph_is_estimated_within_its_error():
 def test_refuses_too_few_sources():
     with pytest.raises(ValueError, match="num_sources must be at least 64, got 3"):
         path_length_estimate(from_networkx(nx.cycle_graph(100)), 3)
+
+
+def test_blocks_of_neighbors_have_no_effect(monkeypatch):
+    # Hubs have more neighbors than a block, and nodes without an edge come first.
+    graph = nx.disjoint_union(nx.empty_graph(3), nx.barabasi_albert_graph(150, 2, seed=0))
+    whole = distances(from_networkx(graph))
+    monkeypatch.setattr(f"{distances.__module__}._AT_ONCE", 7)
+    np.testing.assert_array_equal(distances(from_networkx(graph)).counts, whole.counts)
+    assert whole.mean == pytest.approx(
+        nx.average_shortest_path_length(graph.subgraph(range(3, 153)))
+    )

@@ -21,6 +21,7 @@ _STEPS = (1, 2)
 _UNREPORTED = 50_000
 # More hidden reports take minutes to rank, and no longer make the AUC more precise.
 _MOST_HIDDEN = 1_000_000
+_PARTS = 4  # of a block of scores that are only added up, and stay in a cache
 
 
 class Structure(NamedTuple):
@@ -121,7 +122,10 @@ def chance(degrees: Tensor, pairs: Tensor) -> Tensor:
 
 def as_shares(rows: Tensor) -> Tensor:
     """Scale rows of shape ``(N, K)`` until their positive inner products over pairs add up to 1."""
-    blocks = torch.split(rows, rows_at_once(len(rows)))
-    total = sum(float((block @ rows.T).clamp_(min=0).sum(dtype=torch.double)) for block in blocks)
-    total -= float(rows.square().sum(dtype=torch.double))
-    return rows / max(total / 2, 1e-30) ** 0.5
+    total, start, single = 0.0, 0, rows.float()
+    for block in torch.split(single, rows_at_once(len(rows)) // _PARTS + 1):
+        products = (block @ single[start:].T).clamp_(min=0)
+        products[:, : len(block)].triu_(1)  # each pair once
+        total += float(products.sum(dtype=torch.double))
+        start += len(block)
+    return rows / max(total, 1e-30) ** 0.5

@@ -13,6 +13,7 @@ from lightning_dpg.graph.communities import count_neighbors, earlier_first, turn
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.sharpening import sharpened_links
 from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.methods.single_graph import privgraph
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.metrics.communities import (
     louvain,
@@ -28,6 +29,7 @@ from lightning_dpg.privacy.sensitivity import (
     edge_partition_sensitivity,
 )
 from tests.flip_law import flip_law
+from tests.planting import plant
 from tests.training import release_edges
 
 PAIRS = list(itertools.combinations(range(4), 2))
@@ -139,6 +141,36 @@ def test_ledger_of_one_fit():
     booked = [entry.event.pure_epsilon for entry in method.ledger.entries]
     assert booked == pytest.approx([epsilon for _, epsilon, _, _ in expected])
     assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
+
+
+def class_noise(monkeypatch):
+    """What is added to links of classes in six fits, and the scale that the ledger books for it."""
+    graph, given, samples = from_networkx(nx.karate_club_graph()), [], []
+    ratios = privgraph.class_ratios
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            privgraph, "class_ratios", lambda *args: given.append(args[:2]) or ratios(*args)
+        )
+        for seed in range(6):
+            method = fitted(graph, 2.0, seed)
+            counts = method.links_by_classes(undirected_edges(graph).numpy())
+            is_counted = np.tril(np.ones_like(counts)) > 0
+            samples.append((given[-1][0] - counts)[is_counted])
+    read = method.ledger.entries[-1]
+    assert read.key == "class_links" and given[-1][1] == read.scale == pytest.approx(10)
+    return np.concatenate(samples)
+
+
+@pytest.mark.parametrize("factor", [None, 0, 0.5, 2])
+def test_links_of_classes_have_the_noise_that_the_ledger_books(factor, monkeypatch):
+    """The mean size of discrete Laplace noise of scale b is 1 / sinh(1 / b); noise that is off shows."""
+    if factor is not None:
+        plant(monkeypatch, factor, ("class_links",))
+    noise = class_noise(monkeypatch)
+    assert len(noise) > 150
+    # Within four standard deviations, which is less than a third.
+    near = pytest.approx(1 / math.sinh(0.1), rel=4 / math.sqrt(len(noise)))
+    assert (np.abs(noise).mean() == near) == (factor is None)
 
 
 def test_without_noise_degrees_communities_and_links_are_those_of_the_graph():

@@ -240,7 +240,7 @@ def _make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
         wanted: Links between different classes, symmetric, shape ``(K, K)``.
         rest: Ends that each class has left for links within itself, of an even sum, shape ``(K,)``.
     """
-    for a in np.flatnonzero(rest % 2):
+    for a in np.flatnonzero(rest % 2).tolist():
         others = wanted[a] * (rest % 2)
         others[a] = 0
         if rest[a] % 2 and others.any():

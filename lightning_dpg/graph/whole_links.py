@@ -141,8 +141,8 @@ def _add_link(
     d. Otherwise c takes a link of y, or d one of z.
     """
     lacking = totals - links.sum(axis=1)
-    members = [np.flatnonzero(groups == group) for group in pair]
-    lacks = [cells[lacking[cells] > 0] for cells in members]
+    members = [np.flatnonzero(groups == group).tolist() for group in pair]
+    lacks = [[cell for cell in cells if lacking[cell] > 0] for cells in members]
     for c, d in product(*lacks):
         if c == d and lacking[c] < 2:
             continue

@@ -391,11 +391,10 @@ class _Repair:
         Returns:
             Edges, rows ``i < j`` of shape ``(M, 2)``.
         """
-        for classes in kinds:
-            if classes is not kinds[0]:
-                # An exchange that mends both edges changes fewest links of the classes before.
-                self._exchange(classes, at_once=True)
-            self._exchange(classes)
+        self._exchange(kinds[0])
+        for classes in kinds[1:]:
+            # An exchange that mends both edges changes fewest links of the classes before.
+            self._exchange(classes, at_once=True)
         for mask in allowed:
             for most_new in range(_MOST_NEW + 1):
                 self._insert(kinds[-1].tolist(), mask.tolist(), most_new)

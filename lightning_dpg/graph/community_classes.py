@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.linked_classes import fitting_links, make_even
+from lightning_dpg.graph.linked_classes import fitting_links, most_links
 from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.graph.whole_links import whole_links
 
 _SCALINGS = 60
 _LEAST = 1e-12
@@ -70,13 +71,15 @@ def cell_links(
     communities: NDArray[np.int64],
     links: NDArray[np.int64],
     ratios: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return cells of nodes, one for each community and class, and the links between them.
 
     Links start from chance within each two communities. They are scaled in turns to the ratios of
     the classes, to the links between communities, see :func:`fitting_links`, and to the degrees, and
     cut where cells have too few pairs of nodes. The ratios are left alone in the second half of the
-    turns, since they need not agree with the others.
+    turns, since they need not agree with the others. Whole numbers near to these have the links between
+    communities, see :func:`whole_links`. Where no simple graph with these degrees has them, some are
+    missing, and :func:`draw_links` gives other links to the nodes that lack them.
 
     Args:
         degrees: Degrees of the nodes, shape ``(N,)``.
@@ -86,14 +89,14 @@ def cell_links(
         ratios: Result of :func:`class_ratios`, shape ``(2, C, C)``.
 
     Returns:
-        Cell of each node, integers from 0 below L, and wanted links between cells as
-        :func:`count_links` gives them, shape ``(L, L)``.
+        Cell of each node, integers from 0 below L, shape ``(N,)``; community of each cell, ascending,
+        shape ``(L,)``; and wanted links between cells as :func:`count_links` gives them, ``(L, L)``.
     """
     size, count = ratios.shape[-1], len(links)
     used, cells = np.unique(communities * size + classes, return_inverse=True)
     of_community, of_class = np.divmod(used, size)
-    nodes, totals = np.bincount(cells), np.bincount(cells, degrees)
-    room = (np.outer(nodes, nodes) - np.diag(nodes)).astype(np.float64)
+    totals = np.bincount(cells, degrees).astype(np.int64)
+    room = most_links(degrees, cells, len(used))
     links = fitting_links(links, degrees, communities)
     chance, expected = _by_chance(degrees, classes, communities, links)
     found = chance[np.ix_(used, used)]
@@ -112,20 +115,8 @@ def cell_links(
         found = np.minimum(found, room)
         scale = np.sqrt(totals / np.maximum(found.sum(axis=1), _LEAST))
         found *= np.outer(scale, scale)
-    below = np.tril(found, -1) + np.diag(np.diag(found) / 2)
-    # Rounding partial sums keeps the links between communities, cell by cell.
-    order = np.argsort(np.minimum(pairs, pairs.T).ravel(), kind="stable")
-    rounded = np.empty(below.size, dtype=np.int64)
-    rounded[order] = np.diff(np.floor(np.cumsum(below.ravel()[order]) + 0.5), prepend=0.0)
-    between = np.tril(rounded.reshape(below.shape), -1)
-    between += between.T
-    rest = totals.astype(np.int64) - between.sum(axis=1)
-    # What is left of a cell is for links within it. Links of one community make it even.
-    for members in np.split(np.arange(len(used)), np.flatnonzero(np.diff(of_community)) + 1):
-        part, left = between[np.ix_(members, members)], rest[members]
-        make_even(part, left)
-        between[np.ix_(members, members)], rest[members] = part, left
-    return cells, np.tril(between) + np.diag(np.maximum(rest, 0) // 2)
+    ends = _ends(links.astype(np.float64)).astype(np.int64)
+    return cells, of_community, whole_links(found, of_community, ends, totals, room)
 
 
 def _by_chance(

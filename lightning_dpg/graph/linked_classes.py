@@ -25,20 +25,24 @@ def draw_links(
     links: NDArray[np.int64],
     rng: np.random.Generator,
     *,
+    groups: NDArray[np.int64] | None = None,
     no_pairs: NDArray[np.int64] | None = None,
     two_sided: bool = False,
 ) -> NDArray[np.int64]:
     """Draw edges with given degrees, and with given numbers of links between classes.
 
     Numbers of links are those of :func:`fitting_links`. Loops and repeated edges are exchanged within a
-    pair of classes, and then with any end of the same class, which keeps degrees and links. What is
-    left is inserted into random edges: where that is possible, between linked classes only.
+    pair of classes, and then with any end of the same class, which keeps degrees and links. The rest is
+    exchanged with ends of the same group, which keeps links between groups. What is left, since its
+    nodes are linked to nearly all nodes that they may be linked to, is inserted into random edges: where
+    that is possible, between linked groups only. Each of these changes links between groups by up to two.
 
     Args:
         degrees: Degrees of shape ``(N,)``.
         classes: Class of each node, integers from 0 below K, shape ``(N,)``.
         links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
         rng: Source of the draw.
+        groups: Group of each class, integers from 0 below G, shape ``(K,)``; by default the class.
         no_pairs: Pairs that are no edges, shape ``(P, 2)``.
         two_sided: Whether classes of the first half are linked to those of the second half only.
 
@@ -51,8 +55,13 @@ def draw_links(
     fitted = fitting_links(links, degrees, classes, two_sided=two_sided)
     pairs = pair_exactly(degrees, classes, fitted, rng)
     pairs = untangle(pairs, classes, rng, no_pairs)
-    allowed = [fitted + fitted.T > 0, _possible(len(links), two_sided)]
-    return _Repair(pairs, classes, no_pairs, rng).simple(allowed)
+    kinds = [classes] if groups is None else [classes, groups[classes]]
+    of_class = np.arange(len(links)) if groups is None else groups
+    is_linked = np.zeros((of_class.max() + 1,) * 2, dtype=bool)
+    row, column = np.nonzero(fitted)
+    is_linked[of_class[row], of_class[column]] = is_linked[of_class[column], of_class[row]] = True
+    allowed = [is_linked, _possible(len(is_linked), two_sided)]
+    return _Repair(pairs, len(classes), no_pairs, rng).simple(kinds, allowed)
 
 
 def fitting_links(
@@ -67,8 +76,9 @@ def fitting_links(
     Links between different classes are the wanted ones. Links within a class take what is left of its
     degrees. Changes are made only where that is impossible: if links to others exceed the degrees of a
     class, all of them are scaled; if a class has more links within itself or to another class than
-    its nodes have pairs, the rest goes to classes that it has links to, and then to all others. If the
-    rest of a class is odd, one link more or less is wanted.
+    its nodes have pairs, the rest goes to classes that it has links to, and then to all others. A class
+    has an even number of ends for links within itself: where degrees and links leave an odd one, there
+    is one link more or less to another such class.
 
     Between the two sides of a two-sided graph no class has links within itself. There all wanted links
     are first scaled to the degrees, as :func:`stub_mixing` scales them.
@@ -84,22 +94,61 @@ def fitting_links(
     """
     size = len(links)
     totals = np.bincount(classes, degrees, size).astype(np.int64)
-    room = _room(degrees, classes, size)
-    most = np.minimum(room, room.T)
+    most = most_links(degrees, classes, size)
     if two_sided:
         fitted = stub_mixing(links, totals, two_sided=True)
         links = np.tril(np.where(links + links.T > 0, np.floor(fitted), 0)).astype(np.int64)
     wanted = np.tril(links, -1) + np.tril(links, -1).T
-    wanted = np.minimum(wanted, np.where(_possible(size, two_sided), most, 0))
+    most = np.where(_possible(size, two_sided), most, 0)
+    if not two_sided:
+        return fit_block(wanted, totals, most)
+    is_linked = np.minimum(wanted, most) > 0
+    rest = _place_rest(wanted, totals, most)
+    _reroute(wanted, rest, most, is_linked)
+    return np.tril(wanted)
+
+
+def fit_block(
+    wanted: NDArray[np.int64], totals: NDArray[np.int64], most: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return links between classes that have given ends, near to wanted ones, as :func:`fitting_links`.
+
+    Args:
+        wanted: Wanted links between classes, symmetric, shape ``(K, K)``; the diagonal does not count.
+        totals: Ends of the links of each class, of an even sum, shape ``(K,)``.
+        most: Result of :func:`most_links`, shape ``(K, K)``.
+
+    Returns:
+        Links as :func:`count_links` gives them, shape ``(K, K)``.
+    """
+    wanted = wanted - np.diag(np.diag(wanted))
+    rest = _place_rest(wanted, totals, most)
+    _make_even(wanted, rest)
+    return np.tril(wanted) + np.diag(rest // 2)
+
+
+def _place_rest(
+    wanted: NDArray[np.int64], totals: NDArray[np.int64], most: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Change links between different classes, in place, so that the rest of a class fits within it.
+
+    Args:
+        wanted: Links between different classes, symmetric, shape ``(K, K)``.
+        totals: Ends of the links of each class, shape ``(K,)``.
+        most: Result of :func:`most_links`, shape ``(K, K)``; 0 where classes may not be linked.
+
+    Returns:
+        Ends that each class has left for links within itself, shape ``(K,)``.
+    """
+    np.minimum(wanted, most, out=wanted)
     for a in np.flatnonzero(wanted.sum(axis=1) > totals):
         if (row := wanted[a].sum()) > totals[a]:
             wanted[a] = wanted[:, a] = _scaled(wanted[a], totals[a], row)
-    rest = totals - wanted.sum(axis=1)
-    within = np.zeros(size, dtype=np.int64) if two_sided else np.diag(room)
+    rest, within = totals - wanted.sum(axis=1), np.diag(most)
     is_linked = wanted > 0
     for allowed in (is_linked, ~is_linked):
         for a in np.argsort(within - rest, kind="stable"):
-            others = np.where(allowed[a] & _possible(size, two_sided)[a], most[a] - wanted[a], 0)
+            others = np.where(allowed[a], most[a] - wanted[a], 0)
             others[a] = 0
             others = np.clip(others, 0, rest)
             excess = min(int(rest[a] - within[a]), int(others.sum()))
@@ -110,11 +159,7 @@ def fitting_links(
             wanted[:, a] += more
             rest -= more
             rest[a] -= excess
-    if two_sided:
-        _reroute(wanted, rest, most, is_linked)
-        return np.tril(wanted)
-    make_even(wanted, rest)
-    return np.tril(wanted) + np.diag(rest // 2)
+    return rest
 
 
 def _reroute(
@@ -153,8 +198,19 @@ def _possible(size: int, two_sided: bool) -> NDArray[np.bool_]:
     return np.logical_xor.outer(is_second, is_second)
 
 
-def _room(degrees: NDArray[np.int64], classes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Degrees of each class that can be links to each class, cut at its size: shape ``(K, K)``."""
+def most_links(
+    degrees: NDArray[np.int64], classes: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    """Return how many links two classes can have, where each node has as many as the other has nodes.
+
+    Args:
+        degrees: Degrees of shape ``(N,)``.
+        classes: Class of each node, integers from 0 below K, shape ``(N,)``.
+        size: Number of classes K.
+
+    Returns:
+        Symmetric matrix of shape ``(K, K)``; on its diagonal ends of links within a class.
+    """
     sizes = np.bincount(classes, minlength=size)
     room = np.zeros((size, size), dtype=np.int64)
     order = np.lexsort((degrees, classes))
@@ -163,7 +219,8 @@ def _room(degrees: NDArray[np.int64], classes: NDArray[np.int64], size: int) -> 
         below = np.searchsorted(members, others)
         sums = np.r_[0, np.cumsum(members)]
         room[a] = sums[below] + (len(members) - below) * np.maximum(others, 0)
-    return room
+    most = np.minimum(room, room.T)
+    return most - np.diag(np.diag(most) % 2)
 
 
 def _scaled(counts: NDArray[np.int64], total: int, old: int) -> NDArray[np.int64]:
@@ -173,16 +230,21 @@ def _scaled(counts: NDArray[np.int64], total: int, old: int) -> NDArray[np.int64
     return np.diff(np.floor(shares + 0.5), prepend=0.0).astype(np.int64)
 
 
-def make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
+def _make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
     """Change links between classes by one, in place, so that each class has an even rest.
 
-    In each set of connected classes an even number of them is odd, but for one that is left. It gets
-    a link to that of another set.
+    Two odd classes that are linked to each other change these links. In each set of connected classes
+    an even number is odd then, but for one that is left. It gets a link to that of another set.
 
     Args:
         wanted: Links between different classes, symmetric, shape ``(K, K)``.
         rest: Ends that each class has left for links within itself, of an even sum, shape ``(K,)``.
     """
+    for a in np.flatnonzero(rest % 2).tolist():
+        others = wanted[a] * (rest % 2)
+        others[a] = 0
+        if rest[a] % 2 and others.any():
+            _change(wanted, rest, a, int(others.argmax()))
     graph, seen = csr_array(wanted > 0), np.zeros(len(rest), dtype=bool)
     left = []
     for root in range(len(rest)):
@@ -192,13 +254,16 @@ def make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
         seen[order] = True
         for a in order[:0:-1]:
             if rest[a] % 2:
-                b = before[a]
-                change = 1 if wanted[a, b] == 1 and min(rest[a], rest[b]) > 0 else -1
-                _add(wanted, rest, a, b, change)
+                _change(wanted, rest, a, before[a])
         if rest[root] % 2:
             left.append(root)
     for a, b in zip(left[::2], left[1::2], strict=False):
         _add(wanted, rest, a, b, 1)
+
+
+def _change(wanted: NDArray[np.int64], rest: NDArray[np.int64], a: int, b: int) -> None:
+    """Take a link between two linked classes, in place; add one where it is the last."""
+    _add(wanted, rest, a, b, 1 if wanted[a, b] == 1 and min(rest[a], rest[b]) > 0 else -1)
 
 
 def _add(wanted: NDArray[np.int64], rest: NDArray[np.int64], a: int, b: int, change: int) -> None:
@@ -293,7 +358,7 @@ class _Repair:
 
     Args:
         pairs: Edges, shape ``(M, 2)``; they change.
-        classes: Class of each node, shape ``(N,)``.
+        num_nodes: Number of nodes N.
         no_pairs: Pairs that are no edges, shape ``(P, 2)``.
         rng: Source of the draw.
     """
@@ -301,59 +366,70 @@ class _Repair:
     def __init__(
         self,
         pairs: NDArray[np.int64],
-        classes: NDArray[np.int64],
+        num_nodes: int,
         no_pairs: NDArray[np.int64],
         rng: np.random.Generator,
     ) -> None:
-        self._pairs, self._num_nodes = pairs, len(classes)
-        self._classes: list[int] = classes.tolist()
-        keys, barred = (_numbers(given, len(classes)) for given in (pairs, no_pairs))
+        self._pairs, self._num_nodes = pairs, num_nodes
+        keys, barred = (_numbers(given, num_nodes) for given in (pairs, no_pairs))
         is_edge = (pairs[:, 0] != pairs[:, 1]) & ~are_among(keys, np.sort(barred))
         self._is_good = are_first(keys) & is_edge
         self._present = PresentNumbers(np.concatenate([keys[self._is_good], barred]))
         # NumPy's generator takes microseconds for a single number.
         self._draw = random.Random(int(rng.integers(2**62)))
 
-    def simple(self, allowed: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
+    def simple(
+        self, kinds: Sequence[NDArray[np.int64]], allowed: Sequence[NDArray[np.bool_]]
+    ) -> NDArray[np.int64]:
         """Repair the bad edges, and drop those that cannot be repaired.
 
         Args:
-            allowed: Masks of classes that may be linked where no exchange within classes helps, tried
-                in turn, each symmetric of shape ``(K, K)``.
+            kinds: Classes of each node whose links exchanges keep, tried in turn, each of shape ``(N,)``.
+            allowed: Masks of the last of these classes that may be linked where no exchange helps,
+                tried in turn, each symmetric of shape ``(K, K)``.
 
         Returns:
             Edges, rows ``i < j`` of shape ``(M, 2)``.
         """
-        self._exchange()
+        self._exchange(kinds[0])
+        for classes in kinds[1:]:
+            # An exchange that mends both edges changes fewest links of the classes before.
+            self._exchange(classes, at_once=True)
         for mask in allowed:
             for most_new in range(_MOST_NEW + 1):
-                self._insert(mask.tolist(), most_new)
+                self._insert(kinds[-1].tolist(), mask.tolist(), most_new)
         return np.sort(self._pairs[self._is_good], axis=1)
 
     def _bad(self) -> list[int]:
         bad: list[int] = np.flatnonzero(~self._is_good).tolist()
         return bad
 
-    def _exchange(self) -> None:
+    def _exchange(self, classes: NDArray[np.int64], *, at_once: bool = False) -> None:
         """Exchange ends of each bad edge with random ends of the same class until it is no longer bad.
 
         Degrees and links between classes stay as they are. Each exchange mends the other edge, and the
         bad one becomes another one.
+
+        Args:
+            classes: Class of each node, shape ``(N,)``.
+            at_once: Whether one exchange has to mend both edges.
         """
         bad = self._bad()
         if not bad:
             return
-        of_ends = np.array(self._classes)[self._pairs.ravel()]
-        ends = np.argsort(of_ends, kind="stable")
+        of_ends = classes[self._pairs.ravel()]
+        of_nodes, ends = classes.tolist(), np.argsort(of_ends, kind="stable")
         starts = np.searchsorted(of_ends[ends], np.arange(of_ends.max() + 2)).tolist()
         for number in bad:
             pair = self._pairs[number].tolist()
             for _ in range(_TRIES):
                 side = self._draw.randrange(2)
-                kind = self._classes[pair[side]]
+                kind = of_nodes[pair[side]]
                 other, end = divmod(int(ends[self._draw.randrange(*starts[kind : kind + 2])]), 2)
                 old = self._pairs[other].tolist()
                 if not self._is_good[other] or not self._is_new(old[1 - end], pair[side]):
+                    continue
+                if at_once and not self._is_new(pair[1 - side], old[end]):
                     continue
                 self._remove(*old)
                 self._pairs[other, end], pair[side] = pair[side], old[end]
@@ -364,14 +440,14 @@ class _Repair:
                     break
             self._pairs[number] = pair
 
-    def _insert(self, allowed: list[list[bool]], most_new: int) -> None:
+    def _insert(self, classes: list[int], allowed: list[list[bool]], most_new: int) -> None:
         """Insert each bad edge into a random edge: from a, b and (c, d) come (a, c) and (b, d).
 
         Args:
+            classes: Class of each node.
             allowed: Mask of classes that may be linked, shape ``(K, K)``.
             most_new: How many links between different classes there may be more.
         """
-        classes = self._classes
         for number in self._bad():
             a, b = self._pairs[number].tolist()
             i, j = classes[a], classes[b]

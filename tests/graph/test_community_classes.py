@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lightning_dpg.graph.community_classes import cell_links, class_ratios, count_class_links
-from lightning_dpg.graph.linked_classes import fitting_links
+from lightning_dpg.graph.linked_classes import fitting_links, most_links
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity
 
@@ -21,6 +21,11 @@ def graph(seed):
     rates = np.where(same, np.array([0.02, 0.2, 0.8])[hubs], np.array([0.03, 0.01, 0.0])[hubs])
     edges = pairs[rng.random(len(pairs)) < rates]
     return edges, np.bincount(edges.ravel(), minlength=150), communities
+
+
+def by_group(links, groups):
+    in_group = np.eye(groups.max() + 1, dtype=np.int64)[groups]
+    return in_group.T @ links @ in_group
 
 
 def classes_of(degrees):
@@ -60,21 +65,22 @@ def test_without_noise_cells_have_the_links_of_communities_and_of_classes(seed):
     classes, links = classes_of(degrees), count_links(communities, edges)
     counts = count_class_links(classes, communities, edges)
     ratios = class_ratios(counts, 0.0, degrees, classes, communities, links)
-    cells, wanted = cell_links(degrees, classes, communities, links, ratios)
+    cells, groups, wanted = cell_links(degrees, classes, communities, links, ratios)
     names = [*zip(communities.tolist(), classes.tolist(), strict=True)]
     assert len(set(zip(cells.tolist(), names, strict=True))) == len(set(names)) == cells.max() + 1
+    assert (groups[cells] == communities).all()
     of_cell = np.array([names[np.flatnonzero(cells == k)[0]] for k in range(cells.max() + 1)])
     ends = np.tril(wanted) + np.tril(wanted).T
     assert ends.sum(axis=1).tolist() == np.bincount(cells, degrees).tolist()
-    found, between = np.zeros_like(links), np.zeros_like(counts)
+    assert (ends <= most_links(degrees, cells, len(groups))).all()
+    between = np.zeros_like(counts)
     for (row, column), number in np.ndenumerate(np.tril(wanted)):
         (a, c), (b, d) = of_cell[row], of_cell[column]
-        found[max(a, b), min(a, b)] += number
         between[int(a == b), max(c, d), min(c, d)] += number
-    assert np.abs(found - links).sum() <= 4
+    assert by_group(wanted, groups).tolist() == links.tolist()
     assert np.abs(between - counts).sum() < 0.06 * len(edges)
     # Chance within communities is farther away.
-    chance = cell_links(degrees, classes, communities, links, np.ones_like(ratios))[1]
+    chance = cell_links(degrees, classes, communities, links, np.ones_like(ratios))[2]
     assert np.abs(chance - wanted).sum() > 0.3 * len(edges)
 
 
@@ -95,11 +101,9 @@ def test_sharpened_links_are_kept():
     counts = count_class_links(classes, communities, edges)
     ratios = class_ratios(counts, 2.0, degrees, classes, communities, links)
     sharp = np.tril(links, -1) // 2 + np.diag(np.diag(links))
-    cells, wanted = cell_links(degrees, classes, communities, sharp, ratios)
-    of_cell = np.array([communities[cells == k][0] for k in range(cells.max() + 1)])
-    between = of_cell[:, None] != of_cell
-    fitted = fitting_links(sharp, degrees, communities)
-    assert abs(np.tril(wanted)[np.tril(between)].sum() - np.tril(fitted, -1).sum()) <= 4
+    _, groups, wanted = cell_links(degrees, classes, communities, sharp, ratios)
+    # Links within communities take the rest of the degrees.
+    assert by_group(wanted, groups).tolist() == fitting_links(sharp, degrees, communities).tolist()
 
 
 def test_a_graph_without_edges():
@@ -107,4 +111,4 @@ def test_a_graph_without_edges():
     counts = count_class_links(zeros, np.array([0, 0, 1, 1]), nothing)
     links = np.zeros((2, 2), dtype=np.int64)
     ratios = class_ratios(counts, 1.0, zeros, zeros, np.array([0, 0, 1, 1]), links)
-    assert not cell_links(zeros, zeros, np.array([0, 0, 1, 1]), links, ratios)[1].any()
+    assert not cell_links(zeros, zeros, np.array([0, 0, 1, 1]), links, ratios)[2].any()

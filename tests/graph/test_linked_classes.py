@@ -93,6 +93,21 @@ def test_a_hub_beyond_its_links_gets_others_of_linked_classes_only():
     assert found[1, 0] > 20 and found[2, 0] == found[2, 1] == 0
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_link_without_a_place_between_classes_stays_between_their_groups(seed):
+    sizes, groups = [1, 5, 10, 30], np.array([0, 1, 1, 2])
+    classes = np.repeat(np.arange(4), sizes)
+    links = np.array([[0, 0, 0, 0], [5, 4, 0, 0], [2, 4, 10, 0], [3, 2, 3, 100]])
+    degrees = np.array([10, *[4] * 4, *[3] * 10, 2, *[7] * 28, 6, 6])
+    rng, barred = np.random.default_rng(seed), np.array([[0, 1]])  # one of 5 pairs for 5 links
+    drawn = draw_links(degrees, classes, links, rng, groups=groups, no_pairs=barred)
+    assert degrees_of(drawn, 46).tolist() == degrees.tolist()
+    in_group = np.eye(3, dtype=np.int64)[groups]
+    expected = in_group.T @ links @ in_group
+    assert count_links(groups[classes], drawn).tolist() == expected.tolist()
+    assert count_links(classes, drawn)[1, 0] == 4
+
+
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.booleans())
 def test_fitted_links_have_the_ends_of_the_degrees(size, seed, two_sided):
     rng = np.random.default_rng(seed)

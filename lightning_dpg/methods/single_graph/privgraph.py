@@ -71,9 +71,11 @@ class PrivGraph(OneShotSynthesizer):
     5. Releases how many edges within communities, and how many between them, link classes a and b of
        degrees, powers of two apart, with discrete Laplace noise; sensitivity 1. These numbers show which
        nodes hold the edges between communities, and whether hubs are linked to each other.
-    6. Draws graphs with these degrees and about as many edges between each two communities, by the
-       classes of their ends, see :func:`cell_links`; those within a community have the rest of its
-       degrees, see :func:`draw_links`.
+    6. Draws graphs with these degrees and as many edges between each two communities, by the classes of
+       their ends, see :func:`cell_links`; those within a community have the rest of its degrees, see
+       :func:`draw_links`. Every other community of which this rest is odd has one edge more or less to
+       others. Hubs of more edges than their community has nodes have more of them to others; where
+       degrees or hubs leave no place for released edges, the nearest are drawn.
 
     In a directed graph a node selects its community by edges in both directions. Its edges are
     counted by the communities of their first and of their second end, as in a bipartite graph.
@@ -281,14 +283,15 @@ class PrivGraph(OneShotSynthesizer):
         """Draw edges with the released degrees and edge counts of communities, see :func:`draw_links`."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         links = sharpened_links(self.links.cpu().numpy(), float(self.right_share))
-        cells, ratios = self._classes.numpy(), self.class_ratios.cpu().numpy()
+        cells, ratios, groups = self._classes.numpy(), self.class_ratios.cpu().numpy(), None
         if ratios.size:
-            cells, links = cell_links(*self._nodes, links, ratios)
+            cells, groups, links = cell_links(*self._nodes, links, ratios)
         ends = draw_links(
             self.degrees.cpu().numpy(),
             cells,
             links,
             rng,
+            groups=groups,
             no_pairs=no_pairs(self.space),
             two_sided=is_two_sided(self.space),
         )

@@ -22,6 +22,7 @@ NAMES = (
     "book_filters",
     "communities",
     "critic",
+    "engines",
     "generator",
     "gpu",
     "graphlets",

@@ -40,13 +40,13 @@ def main(args: list[str]) -> list[Number]:
     parser.add_argument("--only", choices=STEPS, help="run this step in this process")
     options = parser.parse_args(args)
     if options.only:
-        print(json.dumps(_MEASURES[options.only](_path(options.folder, options.edges[0]))))
+        print(json.dumps(_MEASURES[options.only](graph_path(options.folder, options.edges[0]))))
         return []
     options.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for edges in options.edges:
-        if not _path(options.folder, edges).exists():
-            draw_power_law(edges, _path(options.folder, edges))
+        if not graph_path(options.folder, edges).exists():
+            draw_power_law(edges, graph_path(options.folder, edges))
         for step in options.steps:
             for name, found in _in_its_own_process(step, edges, options.folder).items():
                 rows.append({"edges": edges, "step": name, **found})
@@ -93,7 +93,8 @@ def draw_power_law(edges: int, path: Path) -> None:
             writer.write_table(table)
 
 
-def _path(folder: Path, edges: int) -> Path:
+def graph_path(folder: Path, edges: int) -> Path:
+    """Place of the graph with so many edges."""
     return folder / f"power-law-{edges}.parquet"
 
 

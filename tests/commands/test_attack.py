@@ -205,12 +205,9 @@ CONFIG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "attributes"),
-    [
-        pytest.param("links.csv", "people.csv", marks=pytest.mark.slow),
-        ("links.graphml", "from_graph"),
-    ],
+    ("name", "attributes"), [("links.csv", "people.csv"), ("links.graphml", "from_graph")]
 )
 def test_attributes_are_known_to_both_columns(folder, capsys, name, attributes):
     write_people()

@@ -67,7 +67,8 @@ def studio(folder):
 def context():
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        made = browser.new_context(viewport={"width": 1280, "height": 900})
+        # Colors on their way from light to dark have a contrast of their own, for a tenth of a second.
+        made = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         made.set_default_timeout(LIMIT)
         yield made
         browser.close()

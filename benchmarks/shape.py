@@ -43,7 +43,7 @@ _EXACT = 1e-4  # errors below are none
 # No constant of a method was chosen on these graphs.
 _UNSEEN = ("CA-HepPh", "Wiki-Vote", "Chameleon", "Enron")
 _AT = "1"  # budget of the means beside the peers'
-_SAID_BY_OTHERS = ("num_nodes", "avg_degree")  # public; follows from the number of edges
+_IMPLIED = ("num_nodes", "avg_degree")  # public; follows from the number of edges
 _VERDICTS = ("better", "equal", "worse")
 
 Numbers = dict[tuple[str, str, str, str, str], float]
@@ -157,7 +157,7 @@ def beside(ours: Numbers, peers: Numbers) -> Iterator[Sequence[object]]:
         for column in map(", ".join, product(_VERDICTS, ("seen", "unseen"))):
             yield "peers_queries", _title(query), column, counts[column], "", ""
     for (graph, epsilon, query), by_method in runs.items():
-        if graph in _UNSEEN and epsilon == _AT and query not in _SAID_BY_OTHERS:
+        if graph in _UNSEEN and epsilon == _AT and query not in _IMPLIED:
             table = f"peers_{graph.lower().replace('-', '_')}"
             for method, values in by_method.items():
                 deviation = f"{stdev(values):.2g}" if len(values) > 1 else ""

@@ -7,6 +7,7 @@ coins of the others.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +31,14 @@ def coin_scores(changes: csr_array, likelihood: Likelihood) -> NDArray[np.float6
         Scores of shape ``(P,)``, higher for an edge.
     """
     table, scores = changes.tocsc(), np.zeros(changes.shape[0])
+    sums_of = cache(_sums)  # many cells are changed alike
     for cell in np.flatnonzero(np.diff(table.indptr)).tolist():
         part = slice(table.indptr[cell], table.indptr[cell + 1])
         canaries, sizes = table.indices[part], table.data[part]
         values, counts = np.unique(sizes, return_counts=True)
         for value in values:
-            others, log_chances = _sums(values, counts - (values == value))
+            rest = counts - (values == value)
+            others, log_chances = sums_of(tuple(values.tolist()), tuple(rest.tolist()))
             with_edge, without = (
                 np.logaddexp.reduce(np.add(log_chances, likelihood(cell, others + shift)))
                 for shift in (value, 0)
@@ -134,16 +137,24 @@ def counted_changes(
 
 
 def _sums(
-    values: NDArray[np.int64], counts: NDArray[np.int64]
+    values: tuple[int, ...], counts: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return sums of ``counts`` fair coins of each of ``values``, and their log-probabilities."""
     sums: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
     chances: NDArray[np.float64] = np.ones(1)
     for value, count in zip(values, counts, strict=True):
-        heads = np.arange(count + 1)
-        both = np.add.outer(sums, value * heads).ravel()
-        weights: NDArray[np.float64] = np.outer(chances, binom.pmf(heads, count, 0.5)).ravel()
+        if not count:
+            continue
+        both = np.add.outer(sums, value * np.arange(count + 1)).ravel()
+        weights: NDArray[np.float64] = np.outer(chances, _chances(count)).ravel()
         sums, place = np.unique(both, return_inverse=True)
         chances = np.bincount(place, weights).astype(np.float64)
     with np.errstate(divide="ignore"):
         return sums, np.log(chances)
+
+
+@cache
+def _chances(count: int) -> NDArray[np.float64]:
+    """Return the probabilities of 0 to ``count`` heads of fair coins."""
+    chances: NDArray[np.float64] = binom.pmf(np.arange(count + 1), count, 0.5)
+    return chances

@@ -15,6 +15,7 @@ from lightning_dpg.auditing.audits import bounded
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.single_graph.attribute_encoder import clipping
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy import dpsgd, ghost
@@ -97,7 +98,7 @@ def audited(make, read, budget, canaries, fits, epochs=1, keys=None, confidence=
             that plants stars in a data module.
         fits: Number of fits.
         epochs: Epochs of each fit.
-        keys: Releases after which each fit ends; by default all of a one-shot method.
+        keys: Releases after which each fit ends; by default all of a method that makes them at once.
         confidence: Probability with which all bounds hold.
     """
     outcomes = [
@@ -121,7 +122,7 @@ def outcome_of(make, data, budget, canaries, epochs, seed, keys=None):
     attacker = WhiteBoxAttacker(method, data, pairs, known)
     is_one_shot = isinstance(method, OneShotSynthesizer)
     awaited = Counter()
-    if is_one_shot or keys:
+    if is_one_shot or isinstance(method, NodeClassifier) or keys:
         steps = {read.key: read.steps for read in method.plan(method.budget, 1)}
         awaited.update({key: steps[key] for key in keys or steps if key in steps})
 

@@ -153,12 +153,12 @@ ROWS = {
     "DK2 half": Row(partial(DK2, degree_share=0.9), 2, 16, 240, half("degrees")),
     "DK2 joint off": Row(DK2, 2, 8, 20, off("joint_degrees")),
     "DK2 joint half": Row(
-        partial(DK2, degree_share=0.1), 2, centers, 1200, half("joint_degrees"), read=star_20
+        partial(DK2, degree_share=0.1), 2, centers, 600, half("joint_degrees"), read=star_20
     ),
     "DK2 uniform joint off": Row(UniformDK2, 2, 8, 20, off("joint_degrees"), delta=1e-6),
     "DK2 uniform largest half": Row(
         partial(UniformDK2, bound_share=0.8, degree_share=0.1),
-        *(2, centers, 1200, half("largest_degrees")),
+        *(2, centers, 400, half("largest_degrees")),
         delta=1e-6,
         read=star_20,
     ),

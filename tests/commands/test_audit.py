@@ -270,7 +270,7 @@ def test_mistakes(tmp_path, fails, args, said):
 def test_no_method_loses_more_than_it_claims(audit, data_root, config, view, epsilon):
     graph = ["--data.name", "polblogs", "--data.undirected", "true", "--privacy.delta"]
     graph += ["1e-6" if config in WITH_DELTA else "0", "--privacy.epsilon", str(epsilon)]
-    if (config, view) == ("dp_netgan", "white_box"):  # seconds a step, for all canaries' gradients
+    if config == "dp_netgan":  # of which others take minutes, with the gradients of all canaries
         graph += ["--trainer.max_epochs", "1"]
     code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *graph)
     assert code == 0

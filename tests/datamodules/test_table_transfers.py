@@ -79,8 +79,15 @@ def all_counts(source, columns, space):
     return {name: getattr(source, name)(*arguments.get(name, ())) for name in names}
 
 
-@pytest.mark.parametrize("read", READ)
-@pytest.mark.parametrize("kind", SOURCES)
+# Spark reads an expression as it reads a table, and takes about a second for each query.
+READINGS = [
+    pytest.param(getattr(kind, "values", [kind])[0], read, marks=getattr(kind, "marks", ()))
+    for kind in SOURCES
+    for read in (["both"] if kind is SOURCES[-1] else READ)
+]
+
+
+@pytest.mark.parametrize(("kind", "read"), READINGS)
 def test_counts_and_releases_are_those_of_rows_in_memory(kind, read, tmp_path, request):
     for form in FORMS.values() if (kind, read) == ("duckdb", "both") else [FORMS[read]]:
         settings = {"kind": form, "undirected": form == "undirected", "columns": READ[read]}
@@ -89,7 +96,8 @@ def test_counts_and_releases_are_those_of_rows_in_memory(kind, read, tmp_path, r
         there, here = both(rows_of(form), kind, folder, request, **settings)
         found, expected = there.records.transfers, here.records.transfers
         assert isinstance(found, CountsTransfers) and found.bounds == expected.bounds
-        for unit, most in (("relation", 3), ("relation", 40), ("transfer", 3)):
+        units = ("relation", 3), ("transfer", 3), ("relation", 40)
+        for unit, most in units[:2] if "spark" in kind else units:
             facts = TransferFacts(unit, most, expected.bounds, form, "edge")
             one, other = (counts_of(each, facts, here.space) for each in (found, expected))
             assert not isinstance(one, TransferStatistics)

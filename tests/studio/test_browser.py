@@ -4,13 +4,13 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.processes import ends, start_command
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(
@@ -21,37 +21,30 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium (apt-get install chromium)"),
 ]
 LIMIT = 300_000  # milliseconds, of a machine under load
-STEPS = 1500
+STEPS = 600
 
 
 class Studio:
-    """A studio as a process of its own."""
+    """A studio as a process of its own, which has imported what its first page needs."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, place):
+        self.folder, self.place = folder, place
         self.start()
 
     def start(self):
-        command = [
-            sys.executable,
-            "-m",
-            "lightning_dpg",
-            "studio",
-            str(self.folder),
-            "--no-browser",
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().split()[1]
-        self.home = self.url.partition("?")[0]
+        running = start_command(self.place, "studio", str(self.folder), "--no-browser")
+        self.process = running.process
+        wait_for(lambda: "\n" in running.output.read_text())
+        self.url = running.output.read_text().split()[1]
 
     def kill(self):
         self.process.kill()
-        self.process.wait()
+        self.process.join()
 
 
 @pytest.fixture
-def studio(folder):
-    started = Studio(folder)
+def studio(folder, tmp_path):
+    started = Studio(folder, tmp_path)
     yield started
     for path in (folder / ".studio").glob("[0-9]*.json"):  # runs outlive their studio
         run = json.loads(path.read_text())
@@ -63,15 +56,21 @@ def studio(folder):
     started.kill()
 
 
-@pytest.fixture
-def context():
+@pytest.fixture(scope="module")
+def browser():
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        # Colors on their way from light to dark have a contrast of their own, for a tenth of a second.
-        made = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-        made.set_default_timeout(LIMIT)
-        yield made
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def context(browser):
+    # Colors on their way from light to dark have a contrast of their own, for a tenth of a second.
+    made = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    made.set_default_timeout(LIMIT)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -146,17 +145,14 @@ def made_steps(page=None, number=1):
 
 def command(*words):
     """Run a command as an officer would, and return its exit code and its object."""
-    done = subprocess.run(
-        [sys.executable, "-m", "lightning_dpg", *words, "--json"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    return done.returncode, json.loads(done.stdout)
+    (code,), (said,) = ends([start_command(Path.cwd().parent, *words, "--json")])
+    return code, json.loads(said)
 
 
 def in_book():
-    code, found = command("budget", "show", "bank", "--book", "sqlite:///budget-book.db")
+    code, found = command(
+        "budget", "show", "bank", "--book", f"sqlite:///{Path.cwd()}/budget-book.db"
+    )
     assert code == 0
     return found
 
@@ -339,7 +335,7 @@ def test_stop_keeps_what_is_booked_and_gives_the_rest_back(studio, page):
     page.get_by_role("link", name="Next: result").wait_for()
     after = in_book()
     assert found["spent"] < after["spent"] <= found["spent"] + 1.0001
-    code, verified = command("verify", "runs/studio-2")
+    code, verified = command("verify", str(Path.cwd() / "runs" / "studio-2"))
     assert (code, verified["faults"]) == (0, [])
 
 

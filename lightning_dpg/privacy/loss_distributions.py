@@ -206,14 +206,17 @@ def _reach(
             for first, masses, _, count in grids
         )
     )
+    occurring = []
+    for first, masses, _, count in grids:
+        occurs = np.flatnonzero(masses)
+        occurring.append((first + occurs, masses[occurs], count))
     bound = math.inf
     for rate in np.geomspace(0.1, 20 * math.sqrt(goal), 24) / max(deviation, step):
         log_mean = 0.0
-        for first, masses, _, count in grids:
-            occurs = np.flatnonzero(masses)
-            exponents = rate * sign * step * (first + occurs)
+        for places, masses, count in occurring:
+            exponents = rate * sign * step * places
             largest = float(exponents.max())
-            mean = float(masses[occurs] @ np.exp(exponents - largest))
+            mean = float(masses @ np.exp(exponents - largest))
             log_mean += count * (largest + math.log(mean))
         bound = min(bound, (goal + log_mean) / rate)
     return sign * bound

@@ -172,7 +172,7 @@ settings_of_runs = (
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(*settings_of_runs)
 def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, delta):
     ledger = PrivacyLedger(Relation.EDGE)

@@ -15,7 +15,11 @@ LIMIT = 900  # seconds, of a machine under load
 # The process that is forked has no threads.
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["tests.book.test_book", "lightning_dpg.cli.private_cli", "lightning_dpg.methods"]
+    [
+        "tests.book.test_book",
+        "lightning_dpg.cli.private_cli",
+        "lightning_dpg.papers.zheng2021.dp_netgan",
+    ]
 )
 
 

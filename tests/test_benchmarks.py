@@ -1,12 +1,10 @@
 """Benchmarks hand their numbers to the studies."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import ALL, NAMES
+from benchmarks.__main__ import ALL, NAMES, main
 from benchmarks.numbers import Number, ratio, read_numbers, write_numbers
 from benchmarks.shape import beside
 from lightning_dpg.errors import CommandError
@@ -57,12 +55,12 @@ def test_numbers_of_a_file_replace_those_of_a_study(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_without_a_gpu_the_command_measures_the_cpu_and_lists_the_rest():
-    command = [sys.executable, "-m", "benchmarks", "gpu", "--small"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "| encoder (AttributeEncoder) | cpu |" in done.stdout
-    assert "sum over 2 process(es)" in done.stdout
+def test_without_a_gpu_the_command_measures_the_cpu_and_lists_the_rest(monkeypatch, capfd):
+    monkeypatch.chdir(ROOT)  # where it starts the processes of the sum
+    assert main(["gpu", "--small"]) == 0
+    out = capfd.readouterr().out
+    assert "| encoder (AttributeEncoder) | cpu |" in out
+    assert "sum over 2 process(es)" in out
 
 
 def test_a_query_is_won_by_the_best_of_ours_against_the_best_of_theirs():

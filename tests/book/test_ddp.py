@@ -64,8 +64,8 @@ def journaled(place):
 
 
 def test_one_process_books_and_a_refusal_ends_both(place):
-    code, out = end(place)
-    assert code == 0, out
+    codes, outs = ends(start_two_commands(place, *BOTH))
+    assert codes == [0, 0], outs
     (run,) = runs()
     assert run.outcome == "ended"
     assert [costs(run.booked)] == journaled(place)

@@ -86,7 +86,7 @@ def settle(book):
         book.reconcile()
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.slow)])
 def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, tmp_path):
     kills = kills if url.startswith("sqlite") else min(kills, MOST_ON_A_SERVER)
     total = (kills + 1) * STEPS * COST
@@ -149,7 +149,7 @@ def go_on(url, folder, length, number, made):
 
 
 @pytest.mark.parametrize(
-    ("runs", "kills", "length"), [(1, 3, 40), pytest.param(20, 10, 150, marks=pytest.mark.slow)]
+    ("runs", "kills", "length"), [(1, 3, 40), pytest.param(20, 4, 50, marks=pytest.mark.slow)]
 )
 def test_runs_that_are_killed_and_go_on_spend_what_one_run_does(url, runs, kills, length, tmp_path):
     """The total pays for each run once, so that no run may count a second time."""

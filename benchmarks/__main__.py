@@ -37,6 +37,7 @@ NAMES = (
     "local_labels",
     "local_privacy",
     "memory",
+    "netgan_steps",
     "node_blocks",
     "node_classification",
     "node_degrees",
@@ -60,11 +61,12 @@ ALL = (
     "large_classes --folder {folder}",
     "large_graphs --edges 1000000 10000000 --folder {folder}",
     "memory",
+    "netgan_steps",
     "oja",
     "startup --rounds 5",
     "statistics",
 )
-NEED_DATA = ("gromov", "large_classes")  # real graphs of $LIGHTNING_DPG_DATA
+NEED_DATA = ("gromov", "large_classes", "netgan_steps")  # real graphs of $LIGHTNING_DPG_DATA
 
 
 def main(args: list[str]) -> int:

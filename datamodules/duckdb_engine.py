@@ -1,5 +1,6 @@
 """DuckDB, the engine of files and of its own databases."""
 
+import contextlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,7 @@ class DuckDBEngine(TableEngine):
         self.failures = (duckdb.Error, OSError)  # Arrow raises OSError while rows are read
         self._connection = connection
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._limit = _LEAST_MEMORY
         if connection is not None:
             return
         with self._explained():
@@ -42,6 +44,7 @@ class DuckDBEngine(TableEngine):
 
     def _batches(self, sql: str) -> Iterator[Any]:
         yield from self._connection.sql(sql).to_arrow_reader(1 << 16)
+        self._put_aside()
 
     def define(self, name: str, sql: str, *, keep: bool = False) -> None:
         """Give a query a name, as a temporary view or table."""
@@ -59,8 +62,18 @@ class DuckDBEngine(TableEngine):
     def expect(self, num_rows: int) -> None:
         """Limit the memory of DuckDB in proportion to the rows; it spills to the disk beyond."""
         if self._scratch is not None:
-            limit = max(_LEAST_MEMORY, _BYTES_PER_ROW * num_rows)
-            self._connection.execute(f"SET memory_limit = '{limit}B'")
+            self._limit = max(_LEAST_MEMORY, _BYTES_PER_ROW * num_rows)
+            self._set_limit(self._limit)
+
+    def _put_aside(self) -> None:
+        """Move kept rows to the disk after a query: what reads it needs the memory meanwhile."""
+        if self._limit > _LEAST_MEMORY:
+            with contextlib.suppress(*self.failures):  # a full disk: they stay where they are
+                self._set_limit(_LEAST_MEMORY)
+            self._set_limit(self._limit)
+
+    def _set_limit(self, num_bytes: int) -> None:
+        self._connection.execute(f"SET memory_limit = '{num_bytes}B'")
 
     def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
         """Put public columns into a temporary view."""

@@ -267,7 +267,8 @@ def checked(
     if graph.num_edges == 0:
         raise GraphFormatError(f"{origin}: no edges\nexpected an edge between two different nodes")
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
-    distinct, edges = _distinct(pairs, len(names)), graph.num_edges // 2
+    edges = graph.num_edges // 2
+    distinct = _distinct(pairs, len(names), edges)
     mutual = distinct - edges
     dropped = mutual % edges  # all of them twice is one way to write an undirected graph
     if both:
@@ -301,9 +302,12 @@ def with_sides(
     )
 
 
-def _distinct(pairs: Tensor, num_nodes: int) -> int:
-    """Count different directed links without loops."""
-    keys = (pairs[:, 0] * num_nodes + pairs[:, 1])[pairs[:, 0] != pairs[:, 1]].sort().values
+def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:
+    """Count different directed links without loops, of which undirected edges are known."""
+    is_link = pairs[:, 0] != pairs[:, 1]
+    if int(is_link.sum()) == num_edges:  # no edge is listed twice, the usual case
+        return num_edges
+    keys = (pairs[:, 0] * num_nodes + pairs[:, 1])[is_link].sort().values
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
 
@@ -320,7 +324,7 @@ def check_mutual(
         most: Largest share of edges in both directions; by default all edges must be in both.
     """
     edges = graph.num_edges // 2
-    mutual = _distinct(pairs, graph.num_nodes) - edges
+    mutual = _distinct(pairs, graph.num_nodes, edges) - edges
     if most is not None:
         check_share_of_mutual(mutual, edges, origin, undirected, most)
     elif not undirected and mutual != edges:

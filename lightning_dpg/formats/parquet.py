@@ -34,6 +34,7 @@ from lightning_dpg.graph.pair_space import space_of
 
 COLUMNS = ("source", "target")
 ROWS_PER_GROUP = 2**20
+_SPARSE = 4  # ids up to so many times their number are places of a table
 INSTALL = "pip install 'lightning_dpg[tables]'"
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
@@ -224,8 +225,8 @@ def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
     kinds = {str(end.type) for end in ends}
     if all(pyarrow.types.is_integer(end.type) for end in ends):
         values = np.stack([end.to_numpy().astype(np.int64) for end in ends], axis=1)
-        distinct, positions = np.unique(values, return_inverse=True)
-        return [str(i) for i in distinct.tolist()], torch.from_numpy(positions.reshape(-1, 2))
+        distinct, positions = _positions(values)
+        return [str(i) for i in distinct.tolist()], torch.from_numpy(positions)
     if any(not _is_text(end.type) for end in ends):
         raise GraphFormatError(
             f"{path}: columns of type {' and '.join(sorted(kinds))}\n"
@@ -236,6 +237,18 @@ def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
     coded = coded.dictionary_encode()
     positions = coded.indices.to_numpy().astype(np.int64).reshape(2, -1).T
     return coded.dictionary.to_pylist(), torch.from_numpy(np.ascontiguousarray(positions))
+
+
+def _positions(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the different ids in ascending order, and the position of each among them."""
+    largest = int(ids.max())
+    if int(ids.min()) < 0 or largest >= _SPARSE * ids.size:
+        distinct, positions = np.unique(ids, return_inverse=True)
+        return distinct, positions.reshape(ids.shape)
+    # Ids that are nearly the numbers from 0 on are places of a table: many need no sort.
+    is_there = np.zeros(largest + 1, dtype=bool)
+    is_there[ids] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[ids]
 
 
 def _is_text(kind: Any) -> bool:

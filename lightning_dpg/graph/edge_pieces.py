@@ -8,6 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.graph.stubs import numbered_pairs
+
 PIECE = 2**21
 """Draws of a piece, which takes about 40 bytes for each of them."""
 _SORTED = 2**20  # pairs of a block
@@ -127,17 +129,13 @@ class _Drawing:
         return rows * len(self.weights) + columns, begin + rng.random(len(rows)) * length
 
 
-def sorted_blocks(edges: Tensor, num_nodes: int) -> Iterator[Tensor]:
+def sorted_blocks(numbers: NDArray[np.int64], num_nodes: int) -> Iterator[Tensor]:
     """Yield edges in lexicographic order and in blocks of shape ``(B, 2)``.
 
     Args:
-        edges: Edges of shape ``(M, 2)``.
+        numbers: Numbers of the edges, see :func:`pair_numbers`, shape ``(M,)``; sorted in place.
         num_nodes: Number of nodes N.
     """
-    first, second = edges.numpy().T
-    keys = first * num_nodes + second
-    del edges, first, second  # memory: the keys are all that is needed
-    keys.sort()
-    for start in range(0, len(keys), _SORTED):
-        pairs = np.divmod(keys[start : start + _SORTED], num_nodes)
-        yield torch.from_numpy(np.stack(pairs, axis=1))
+    numbers.sort()
+    for start in range(0, len(numbers), _SORTED):
+        yield torch.from_numpy(numbered_pairs(numbers[start : start + _SORTED], num_nodes))

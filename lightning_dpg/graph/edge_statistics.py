@@ -1,6 +1,6 @@
 """Counts of a graph whose edges are in memory, see ``GraphStatisticsSource``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,8 @@ from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.joint_degrees import joint_degrees
 from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.stubs import count_links
-from lightning_dpg.graph.wedges import count_wedges
+from lightning_dpg.graph.stubs import count_links, numbered_pairs
+from lightning_dpg.graph.wedges import BLOCK, count_wedges, wedges_over_blocks
 
 
 class EdgeStatistics:
@@ -64,3 +64,33 @@ class EdgeStatistics:
     ) -> NDArray[np.int64]:
         """Count chosen wedges and closed wedges, see :func:`count_wedges`: shape ``(2, K)``."""
         return count_wedges(self.edges.numpy(), slots, classes, closures_per_edge, seed)
+
+
+class NumberedEdges:
+    """Counts of edges that are one number each, see :func:`pair_numbers`: half the memory.
+
+    Args:
+        numbers: Numbers of shape ``(M,)``.
+        num_nodes: Number of nodes N.
+    """
+
+    def __init__(self, numbers: NDArray[np.int64], num_nodes: int) -> None:
+        self._numbers, self._num_nodes = numbers, num_nodes
+
+    def num_edges(self) -> int:
+        """Count the edges."""
+        return len(self._numbers)
+
+    def wedges(
+        self,
+        slots: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        closures_per_edge: int,
+        seed: int,
+    ) -> NDArray[np.int64]:
+        """Count chosen wedges and closed wedges, see :func:`count_wedges`: shape ``(2, K)``."""
+        return wedges_over_blocks(self._blocks, slots, classes, closures_per_edge, seed)
+
+    def _blocks(self) -> Iterator[NDArray[np.int64]]:
+        for start in range(0, len(self._numbers), BLOCK):
+            yield numbered_pairs(self._numbers[start : start + BLOCK], self._num_nodes)

@@ -6,6 +6,7 @@ edges, sorted and without self loops, ``num_nodes`` N and ``node_names``, a list
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch_geometric.data import Data
+
+from lightning_dpg.graph.sorted_numbers import are_among, contains
+
+_BLOCK = 2**20  # edges that are numbered at once
 
 
 def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None = None) -> Data:
@@ -42,16 +47,17 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     ends = (edges if is_link.all() else edges[is_link]).numpy().T
     # A pair is one number: sorting and merging need a single array. Sorting and comparing
     # neighbors is much faster than unique().
-    orientations = np.empty((2, ends.shape[1]), dtype=np.int64)
+    edge_index = np.empty((2, 2 * ends.shape[1]), dtype=np.int64)
+    keys = edge_index[1]  # memory: many edges fit once
+    orientations = keys.reshape(2, -1)
     np.multiply(ends, num_nodes, out=orientations)
     orientations += ends[::-1]
-    keys = orientations.ravel()
     keys.sort()
     is_repeated = keys[1:] == keys[:-1]
     if is_repeated.any():
         keys = keys[~np.concatenate([[False], is_repeated])]
-    edge_index = np.empty((2, len(keys)), dtype=np.int64)
-    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))  # memory: many edges fit once
+        edge_index = np.empty((2, len(keys)), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
     return Data(edge_index=torch.from_numpy(edge_index), num_nodes=num_nodes, node_names=names)
 
 
@@ -66,14 +72,6 @@ def undirected_edges(graph: Data) -> Tensor:
     return edge_index[:, edge_index[0] < edge_index[1]].T.contiguous()
 
 
-def edge_numbers(graph: Data) -> NDArray[np.int64]:
-    """Return both orientations (i, j) of each edge as i N + j, shape ``(2M,)``, ascending."""
-    rows, columns = graph.edge_index.cpu().numpy()
-    numbers: NDArray[np.int64] = rows * graph.num_nodes
-    numbers += columns  # in place: there may be many
-    return numbers
-
-
 def adjacency(graph: Data) -> csr_array:
     """Return the symmetric 0/1 adjacency matrix of shape ``(N, N)``."""
     rows, columns = graph.edge_index.cpu().numpy()
@@ -81,6 +79,54 @@ def adjacency(graph: Data) -> csr_array:
     row_ends = np.searchsorted(rows, np.arange(graph.num_nodes + 1))
     shape = (graph.num_nodes, graph.num_nodes)
     return csr_array((np.ones(len(columns)), columns, row_ends), shape=shape)
+
+
+def index_type(count: int) -> type[np.signedinteger[Any]]:
+    """Return the type for indices of a sparse matrix of so many entries, a small one if it can be."""
+    return np.int32 if count < 2**31 else np.int64
+
+
+def component_labels(graph: Data) -> NDArray[np.int32]:
+    """Number the connected component of each node, in any order, shape ``(N,)``."""
+    matrix = adjacency(graph)
+    # Half of the memory, and strong components, which are the same here, need no transpose.
+    kind = index_type(matrix.nnz)
+    matrix.indices, matrix.indptr = matrix.indices.astype(kind), matrix.indptr.astype(kind)
+    _, labels = connected_components(matrix, connection="strong")
+    return labels
+
+
+def are_edges(
+    graph: Data, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which of some pairs of nodes are linked, shape ``(P,)``, in memory of these pairs."""
+    numbers = first * graph.num_nodes + second
+    ascending, found = np.sort(numbers), [np.empty(0, dtype=np.int64)]
+    for start in range(0, graph.num_edges, _BLOCK):
+        part = _edge_numbers(graph, slice(start, start + _BLOCK))
+        found.append(part[contains(ascending, part)])
+    return are_among(numbers, np.concatenate(found))
+
+
+def count_common(graph: Data, other: Data) -> int:
+    """Count the edges of two graphs of the same nodes that both have, in blocks of rows."""
+    rows, others = graph.edge_index[0].numpy(), other.edge_index[0].numpy()
+    common = 0
+    for start in range(0, len(rows), _BLOCK):
+        part = slice(start, min(start + _BLOCK, len(rows)))
+        low = others.searchsorted(rows[part.start])
+        high = others.searchsorted(rows[part.stop - 1], side="right")
+        of_other = _edge_numbers(other, slice(low, high))
+        common += int(contains(of_other, _edge_numbers(graph, part)).sum())
+    return common // 2  # both orientations
+
+
+def _edge_numbers(graph: Data, part: slice) -> NDArray[np.int64]:
+    """Return some orientations (i, j) of edges as i N + j, ascending."""
+    rows, columns = graph.edge_index[:, part].cpu().numpy()
+    numbers: NDArray[np.int64] = rows * graph.num_nodes
+    numbers += columns
+    return numbers
 
 
 def largest_component(graph: Data) -> Data:

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from lightning_dpg.graph.communities import untangle
 from lightning_dpg.graph.sorted_numbers import are_among, are_first
-from lightning_dpg.graph.stubs import PresentNumbers, stub_mixing
+from lightning_dpg.graph.stubs import PresentNumbers, pair_numbers, stub_mixing
 
 _TRIES = 300
 # A node whose expected links to a class are this share of its nodes may get more than it has.
@@ -371,10 +371,10 @@ class _Repair:
         rng: np.random.Generator,
     ) -> None:
         self._pairs, self._num_nodes = pairs, num_nodes
-        keys, barred = (_numbers(given, num_nodes) for given in (pairs, no_pairs))
+        keys, barred = (pair_numbers(given, num_nodes) for given in (pairs, no_pairs))
         is_edge = (pairs[:, 0] != pairs[:, 1]) & ~are_among(keys, np.sort(barred))
         self._is_good = are_first(keys) & is_edge
-        self._present = PresentNumbers(np.concatenate([keys[self._is_good], barred]))
+        self._present = PresentNumbers(np.sort(np.concatenate([keys[self._is_good], barred])))
         # NumPy's generator takes microseconds for a single number.
         self._draw = random.Random(int(rng.integers(2**62)))
 
@@ -478,8 +478,3 @@ class _Repair:
 
     def _remove(self, i: int, j: int) -> None:
         self._present.remove(min(i, j) * self._num_nodes + max(i, j))
-
-
-def _numbers(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """Return one number per pair of shape ``(P, 2)``, the same for both orders of its ends."""
-    return pairs.min(axis=1, initial=num_nodes) * num_nodes + pairs.max(axis=1, initial=0)

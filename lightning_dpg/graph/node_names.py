@@ -54,7 +54,9 @@ def _number_key(digits: str) -> tuple[int, str]:
 def natural_order(names: Sequence[str]) -> list[int]:
     """Return the positions of the names in their natural order."""
     if all(re.fullmatch(r"0|[1-9][0-9]*", name) for name in names):
-        return sorted(range(len(names)), key=lambda i: (len(names[i]), names[i]))  # faster
+        # Two sorts without a new key for each name take less time and half of the memory.
+        order = sorted(range(len(names)), key=names.__getitem__)
+        return sorted(order, key=lambda i: len(names[i]))
     return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
 
 

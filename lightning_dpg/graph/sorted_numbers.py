@@ -52,15 +52,20 @@ def contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArra
     return ascending[places] == numbers
 
 
-def are_first(numbers: NDArray[np.int64], before: NDArray[np.int64] = _NONE) -> NDArray[np.bool_]:
+def are_first(
+    numbers: NDArray[np.int64],
+    before: NDArray[np.int64] = _NONE,
+    ascending: NDArray[np.int64] | None = None,
+) -> NDArray[np.bool_]:
     """Return which numbers, of shape ``(P,)``, do not occur before their place.
 
     Args:
         numbers: Numbers in any order, shape ``(P,)``.
         before: Different numbers that come before all of them, in any order, shape ``(Q,)``.
+        ascending: All these numbers in ascending order, where the caller has them.
     """
-    ascending = np.concatenate([numbers, before])
-    ascending.sort()
+    if ascending is None:
+        ascending = np.sort(np.concatenate([numbers, before]))
     repeated = ascending[1:][ascending[1:] == ascending[:-1]]
     del ascending  # memory
     places = np.flatnonzero(are_among(numbers, repeated))

@@ -8,7 +8,27 @@ from torch import Tensor
 from typing_extensions import Protocol, runtime_checkable
 
 
-class GraphStatisticsSource(Protocol):
+class CountsWedges(Protocol):
+    """Chosen wedges of one graph."""
+
+    def wedges(
+        self,
+        slots: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        closures_per_edge: int,
+        seed: int,
+    ) -> NDArray[np.int64]:
+        """Wedges and closed wedges by class, shape ``(2, K)``; each edge is in few of them.
+
+        Args:
+            slots: Number of slots of each node (public), shape ``(N,)``.
+            classes: Class of each node (public), shape ``(N,)``.
+            closures_per_edge: Number of wedges that a link may close (public).
+            seed: Seed of the choice of wedges (public).
+        """
+
+
+class GraphStatisticsSource(CountsWedges, Protocol):
     """Exact counts of the edges of one graph, and sums over them (private), wherever the edges are.
 
     Sensitivities are those of the counts and sums; a source adds no noise and books nothing. It rounds
@@ -47,22 +67,6 @@ class GraphStatisticsSource(Protocol):
 
         Args:
             rows: Rows of all nodes, shape ``(N, k)``: public, or functions of earlier releases.
-        """
-
-    def wedges(
-        self,
-        slots: NDArray[np.int64],
-        classes: NDArray[np.int64],
-        closures_per_edge: int,
-        seed: int,
-    ) -> NDArray[np.int64]:
-        """Wedges and closed wedges by class, shape ``(2, K)``; each edge is in few of them.
-
-        Args:
-            slots: Number of slots of each node (public), shape ``(N,)``.
-            classes: Class of each node (public), shape ``(N,)``.
-            closures_per_edge: Number of wedges that a link may close (public).
-            seed: Seed of the choice of wedges (public).
         """
 
 

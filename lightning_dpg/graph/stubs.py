@@ -146,7 +146,8 @@ def _paired(
         rng.shuffle(stubs)
         counts = rng.multinomial(len(stubs), row / row.sum()) if len(stubs) else 0 * totals
         parts.append(np.split(stubs, np.cumsum(counts)[:-1]))
-    pairs, place, unpaired = np.empty((totals.sum() // 2, 2), dtype=np.int64), 0, []
+    kind = members[0].dtype if len(members) else np.int64
+    pairs, place, unpaired = np.empty((totals.sum() // 2, 2), dtype=kind), 0, []
     for a in range(len(links)):
         for b in range(a + 1):
             one, other = parts[a][b], parts[b][a]
@@ -239,10 +240,7 @@ def link_pairs(
     num_nodes: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Link pairs of stubs, without loops and without edges that exist.
-
-    A pair that cannot be linked is inserted into a random added edge: from a, b and (c, d) come
-    (a, c) and (b, d). All nodes keep the number of their stubs.
+    """Link pairs of stubs, without loops and without edges that exist, see :func:`link_numbers`.
 
     Args:
         pairs: Pairs of nodes, shape ``(P, 2)``.
@@ -251,52 +249,103 @@ def link_pairs(
         rng: Source of the draw.
 
     Returns:
-        The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order. There are fewer than P
-        only where no place was found for a pair.
+        The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order.
     """
-    # Pairs as numbers take half the memory.
-    one, other = pairs.astype(np.int64, copy=False).T
-    keys = np.minimum(one, other)
-    keys *= num_nodes
-    keys += np.maximum(one, other)
-    del pairs, one, other  # memory, which a caller that holds on to them does not save
-    fixed = edges[:, 0] * num_nodes + edges[:, 1]
-    fits = are_first(keys, fixed) & (keys // num_nodes != keys % num_nodes)
-    keys, lacking = keys[fits], np.stack(np.divmod(keys[~fits], num_nodes), axis=1)
-    added = np.empty((len(keys), 2), dtype=np.int64)
-    np.divmod(keys, num_nodes, out=(added[:, 0], added[:, 1]))
-    others: list[list[int]] = []
-    present = PresentNumbers(np.concatenate([keys, fixed]))
-    del keys, fixed  # memory
+    fixed = pair_numbers(edges, num_nodes)
+    return numbered_pairs(
+        link_numbers(pair_numbers(pairs, num_nodes), fixed, num_nodes, rng), num_nodes
+    )
+
+
+def pair_numbers(pairs: NDArray[Any], num_nodes: int) -> NDArray[np.int64]:
+    """Number pairs of shape ``(P, 2)``: the smaller node times N, plus the larger one, ``(P,)``."""
+    one, other = pairs.T
+    numbers = np.minimum(one, other).astype(np.int64, copy=False)
+    numbers *= num_nodes
+    numbers += np.maximum(one, other)
+    return numbers
+
+
+def numbered_pairs(numbers: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+    """Return the pairs of numbers of shape ``(P,)``, see :func:`pair_numbers`: ``(P, 2)``."""
+    pairs = np.empty((len(numbers), 2), dtype=np.int64)
+    np.divmod(numbers, num_nodes, out=(pairs[:, 0], pairs[:, 1]))
+    return pairs
+
+
+def link_numbers(
+    numbers: NDArray[np.int64],
+    fixed: NDArray[np.int64],
+    num_nodes: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Link pairs of stubs as numbers, see :func:`pair_numbers`, which take half the memory.
+
+    A pair that cannot be linked is inserted into a random added edge: from a, b and (c, d) come
+    (a, c) and (b, d). All nodes keep the number of their stubs.
+
+    Args:
+        numbers: Numbers of the pairs, shape ``(P,)``; overwritten.
+        fixed: Numbers of the edges that exist, shape ``(M,)``; they stay.
+        num_nodes: Number of nodes N.
+        rng: Source of the draw.
+
+    Returns:
+        Numbers of the added edges, shape ``(K,)``, in no order. There are fewer than P only where no
+        place was found for a pair.
+    """
+    ascending = np.concatenate([numbers, fixed])
+    ascending.sort()
+    fits = are_first(numbers, fixed, ascending)
+    for start in range(0, len(numbers), _BLOCK):  # a loop is a multiple of N + 1
+        fits[start : start + _BLOCK] &= numbers[start : start + _BLOCK] % (num_nodes + 1) != 0
+    lacking = numbered_pairs(numbers[~fits], num_nodes)
+    added = _kept(numbers, fits)
+    others: list[int] = []
+    # Loops among them do no harm: none is looked up.
+    present = PresentNumbers(ascending)
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
     for a, b in lacking.tolist():
         for _ in range(_TRIES if len(added) else 0):
             place = draw.randrange(len(added) + len(others))
             is_first = place < len(added)
-            i, j = added[place].tolist() if is_first else others[place - len(added)]
-            c, d = draw.sample([i, j], 2)
-            first, second = sorted((a, c)), sorted((b, d))
-            new = {p * num_nodes + q for p, q in (first, second) if p != q}
-            if len(new) == 2 and not any(key in present for key in new):
-                present.remove(i * num_nodes + j)
-                for key in new:
-                    present.add(key)
+            old = int(added[place]) if is_first else others[place - len(added)]
+            c, d = draw.sample(divmod(old, num_nodes), 2)
+            new = [min(p, q) * num_nodes + max(p, q) for p, q in ((a, c), (b, d)) if p != q]
+            if len({*new}) == 2 and not any(number in present for number in new):
+                present.remove(old)
+                for number in new:
+                    present.add(number)
                 if is_first:
-                    added[place] = first
+                    added[place] = new[0]
                 else:
-                    others[place - len(added)] = first
-                others.append(second)
+                    others[place - len(added)] = new[0]
+                others.append(new[1])
                 break
-    del present  # memory
-    return np.concatenate([added, np.array(others, dtype=np.int64).reshape(-1, 2)])
+    del present, ascending  # memory
+    return np.concatenate([added, np.array(others, dtype=np.int64)])
+
+
+def _kept(numbers: NDArray[np.int64], is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Move the kept numbers to the front, block by block; return these, without a copy."""
+    place = 0
+    for start in range(0, len(numbers), _BLOCK):
+        part = numbers[start : start + _BLOCK][is_kept[start : start + _BLOCK]]
+        numbers[place : place + len(part)] = part
+        place += len(part)
+    return numbers[:place]
 
 
 class PresentNumbers:
-    """A set of many numbers of which few change: an array takes a tenth of a set's memory."""
+    """A set of many numbers of which few change: an array takes a tenth of a set's memory.
 
-    def __init__(self, numbers: NDArray[np.int64]) -> None:
-        self._first = np.sort(numbers)
+    Args:
+        ascending: The numbers in ascending order; repeated ones do no harm.
+    """
+
+    def __init__(self, ascending: NDArray[np.int64]) -> None:
+        self._first = ascending
         self._removed: set[int] = set()
         self._added: set[int] = set()
 

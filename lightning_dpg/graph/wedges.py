@@ -1,7 +1,8 @@
 """Wedges for a private estimate of clustering, few of which change with an edge."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ EdgeBlocks: TypeAlias = Callable[[], Iterable[NDArray[np.int64]]]
 
 BLOCK = 2**18
 """Edges of a block, whose arms a processor's cache holds."""
+_PART = 2**20  # wedges that are looked at at once
 _DEGREE_PER_SLOT = 4
 _LOWER = np.uint64(2**32 - 1)
 _NONE = np.uint64(2**64 - 1)  # above any hash and node
@@ -70,14 +72,11 @@ def wedges_over_blocks(
     for edges in blocks():
         keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
         found.append(keys[contains(ascending, keys)])
+    del ascending  # memory
     closed = np.flatnonzero(are_among(links, np.sort(np.concatenate(found))))
     is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
-    size = int(classes.max()) + 1
-    by_class = [
-        np.bincount(classes[hashing.centers(chosen)], minlength=size)
-        for chosen in (wedge_slots, wedge_slots[closed[is_counted]])
-    ]
-    return np.stack(by_class)
+    counted = wedge_slots[closed[is_counted]]
+    return np.stack([_by_class(hashing, chosen, classes) for chosen in (wedge_slots, counted)])
 
 
 def count_label_wedges(
@@ -118,8 +117,24 @@ def _chosen(
             np.minimum.at(least, bins, codes)
     even, odd = least[:-1:2], least[1::2]
     wedge_slots = np.flatnonzero((even != _NONE) & (odd != _NONE))
-    one, other = ((code[wedge_slots] & _LOWER).astype(np.int64) for code in (even, odd))
-    return wedge_slots, np.minimum(one, other) * len(slots) + np.maximum(one, other)
+    links = np.empty(len(wedge_slots), dtype=np.int64)
+    for start in range(0, len(links), _PART):
+        part = slice(start, start + _PART)
+        one, other = ((code[wedge_slots[part]] & _LOWER).astype(np.int64) for code in (even, odd))
+        links[part] = np.minimum(one, other) * len(slots) + np.maximum(one, other)
+    return wedge_slots, links
+
+
+def _by_class(
+    hashing: "WedgeHash", wedge_slots: NDArray[np.int64], classes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count wedges by the class of their center, shape ``(K,)``."""
+    size = int(classes.max()) + 1
+    counts = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(wedge_slots), _PART):
+        centers = hashing.centers(wedge_slots[start : start + _PART])
+        counts += np.bincount(classes[centers], minlength=size)
+    return counts
 
 
 class WedgeHash:
@@ -128,17 +143,20 @@ class WedgeHash:
     Args:
         slots: Number of slots of each node, shape ``(N,)`` (public).
         seed: Seed of the hash and of the order of the slots (public).
-
-    Attributes:
-        order: Public random order of the slots, shape ``(S,)``.
     """
 
     def __init__(self, slots: NDArray[np.int64], seed: int) -> None:
-        rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(seed)
         self._slots, self._first = slots, 2 * (np.cumsum(slots) - slots)
-        factors, self._numbers = rng.integers(2**64, size=(2, len(slots)), dtype=np.uint64)
+        factors, self._numbers = self._rng.integers(2**64, size=(2, len(slots)), dtype=np.uint64)
         self._factors = factors | np.uint64(1)
-        self.order = rng.permutation(int(slots.sum()))
+
+    @cached_property
+    def order(self) -> NDArray[Any]:
+        """Public random order of the slots, shape ``(S,)``, drawn when it is needed: memory."""
+        num_slots = int(self._slots.sum())
+        kind = np.int32 if num_slots < 2**31 else np.int64
+        return self._rng.permutation(np.arange(num_slots, dtype=kind))
 
     def bins(
         self, centers: NDArray[np.int64], others: NDArray[np.int64]
@@ -169,7 +187,7 @@ class WedgeHash:
 def count_closed(
     slots: NDArray[np.int64],
     links: NDArray[np.int64],
-    order: NDArray[np.int64],
+    order: NDArray[Any],
     closures_per_edge: int,
 ) -> NDArray[np.int64]:
     """Return the places of closed wedges that are among the first ones of their link.

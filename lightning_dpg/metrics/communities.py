@@ -18,6 +18,8 @@ from lightning_dpg.graph.node_names import natural_order
 
 LOUVAIN_SEED = 0
 
+_EDGES_AT_ONCE = 2**20
+
 MANY_NODES = 20_000
 """Largest number of nodes for networkx' Louvain method if networkit is installed."""
 MANY_EDGES = 1_000_000
@@ -56,11 +58,14 @@ def _ends(graph: Data, order: list[int] | NDArray[np.int64]) -> NDArray[np.int64
     """Return the ends of the edges by their places in an order, shape ``(2, M)``, ascending."""
     place = np.zeros(graph.num_nodes, dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    rows, columns = place[graph.edge_index.cpu().numpy()]
-    keys = rows[rows < columns].astype(np.int64)  # each edge is there in both orientations
-    keys *= len(order)
-    keys += columns[rows < columns]
-    del rows, columns  # memory
+    rows, columns = graph.edge_index.cpu().numpy()
+    keys, count = np.empty(len(rows) // 2, dtype=np.int64), 0
+    for start in range(0, len(rows), _EDGES_AT_ONCE):  # memory
+        one, other = (place[each[start : start + _EDGES_AT_ONCE]] for each in (rows, columns))
+        is_first = one < other  # each edge is there in both orientations
+        part = one[is_first].astype(np.int64) * len(order) + other[is_first]
+        keys[count : count + len(part)] = part
+        count += len(part)
     keys.sort()
     ends = np.empty((2, len(keys)), dtype=np.int64)
     np.divmod(keys, max(len(order), 1), out=(ends[0], ends[1]))
@@ -124,11 +129,15 @@ def modularity(graph: Data, communities: NDArray[np.int64]) -> float:
     """
     if not communities.size:
         return math.nan
-    ends = communities[graph.edge_index.cpu().numpy()]
-    if not ends.size:
+    rows, columns = graph.edge_index.cpu().numpy()
+    if not len(rows):
         return math.nan
-    shares = np.bincount(ends[0]) / ends.shape[1]
-    return float((ends[0] == ends[1]).mean() - (shares**2).sum())
+    inside = 0
+    for start in range(0, len(rows), _EDGES_AT_ONCE):  # memory
+        part = slice(start, start + _EDGES_AT_ONCE)
+        inside += int((communities[rows[part]] == communities[columns[part]]).sum())
+    shares = np.bincount(communities, np.bincount(rows, minlength=len(communities))) / len(rows)
+    return float(inside / len(rows) - (shares**2).sum())
 
 
 def normalized_mutual_information(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.graph import component_labels
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.centrality import eigenvector_centrality
@@ -79,7 +80,7 @@ HIGHER_IS_BETTER: frozenset[str] = frozenset(
 )
 
 # These statistics change with nodes without an edge, besides the numbers of nodes and degrees.
-_OF_ALL_NODES = ("num_components", "gini", "relative_edge_distribution_entropy")
+_OF_ALL_NODES = ("gini", "relative_edge_distribution_entropy")
 
 # Queries about nodes, which must be the same in both graphs
 _ALIGNED = ("community_nmi", "edge_overlap", "community_ami", "community_f1")
@@ -168,6 +169,8 @@ def profile(graph: Data, networkx_edges: int | None = None) -> Profile:
         "modularity": modularity(graph, communities),
         "assortativity": functional.assortativity(graph),
     }
+    components = component_labels(graph)
+    values |= functional.sizes_of_components(components)
     others = {*STATISTICS} - {*_REPEATED, *closed, *values}
     values |= closed | {name: STATISTICS[name](graph) for name in others}
     return Profile(
@@ -178,7 +181,7 @@ def profile(graph: Data, networkx_edges: int | None = None) -> Profile:
         clustering,
         sampled_distances(measured) | sampled_wedges(errors),
         communities,
-        eigenvector_centrality(graph),
+        eigenvector_centrality(graph, components),
         motif_counts(graph),
     )
 
@@ -219,9 +222,11 @@ def extended(measured: Profile, graph: Data) -> Profile:
         communities = np.concatenate([communities, communities.max() + 1 + added])
     if centrality.size:
         centrality = np.concatenate([centrality, np.zeros(len(added))])
+    values = measured.values | _of_all_nodes(graph) | {"avg_clustering": average.value}
+    values["num_components"] += len(added)
     return measured._replace(
         graph=graph,
-        values=measured.values | _of_all_nodes(graph) | {"avg_clustering": average.value},
+        values=values,
         degree_counts=np.bincount(degrees(graph)).astype(np.float64),
         distances=measured.distances._replace(counts=counts),
         clustering=measured.clustering._replace(average=average),

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import edge_numbers
-from lightning_dpg.graph.sorted_numbers import are_among
+from lightning_dpg.graph.graph import are_edges
 
 NUM_WEDGES = 2_000_000
 """Wedges of an estimate: shares of closed wedges above .5 % are known to 1 % of their value."""
@@ -108,7 +107,7 @@ def _closed(
     first, second = rng.integers(degree), rng.integers(degree - 1)
     second += second >= first
     ends = neighbors[np.stack([start + first, start + second])].astype(np.int64)
-    return are_among(ends[0] * graph.num_nodes + ends[1], edge_numbers(graph))
+    return are_edges(graph, ends[0], ends[1])
 
 
 def _scaled(closed: NDArray[np.bool_], scale: float) -> Estimate:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from lightning_dpg.formats.io import GraphFormatError, read, read_graph, write_blocks, write_graph
+from lightning_dpg.formats.parquet import _positions
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -81,3 +82,12 @@ def test_a_file_that_is_cut_short_is_refused(kept, tmp_path):
     with pytest.raises(GraphFormatError, match=r"t\.parquet: not a whole Parquet file") as caught:
         read_graph(file)
     assert str(caught.value).count("\n") < 5
+
+
+@pytest.mark.parametrize("largest", [9, 30, 10**12])
+@pytest.mark.parametrize("least", [0, -4])
+def test_positions_of_ids_are_those_of_a_sort(least, largest):
+    ids = np.random.default_rng(0).integers(least, largest, (20, 2))
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    found = _positions(ids)
+    assert [each.tolist() for each in found] == [distinct.tolist(), inverse.reshape(-1, 2).tolist()]

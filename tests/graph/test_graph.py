@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.graph import adjacency, largest_component, make_graph, undirected_edges
+from lightning_dpg.graph import graph as graph_module
+from lightning_dpg.graph.graph import (
+    adjacency,
+    are_edges,
+    component_labels,
+    count_common,
+    largest_component,
+    make_graph,
+    undirected_edges,
+)
 
 
 @pytest.fixture
@@ -56,3 +65,24 @@ def test_graph_without_edges():
 def test_refuses(edges, names, message):
     with pytest.raises(ValueError, match=message):
         make_graph(torch.tensor(edges), 3, names)
+
+
+@pytest.mark.parametrize("block", [1, 7, 2**20])
+def test_edges_are_found_and_compared_in_blocks(block, monkeypatch):
+    monkeypatch.setattr(graph_module, "_BLOCK", block)
+    one, other = (nx.gnm_random_graph(20, 40, seed=seed) for seed in (0, 1))
+    first, second = np.divmod(np.arange(400), 20)
+    graphs = [make_graph(torch.tensor(list(each.edges)), 20) for each in (one, other)]
+    found = are_edges(graphs[0], first, second)
+    assert found.tolist() == [one.has_edge(*pair) for pair in zip(first, second, strict=True)]
+    assert count_common(*graphs) == len(nx.intersection(one, other).edges)
+    nothing = make_graph(torch.empty(0, 2).long(), 20)
+    assert count_common(graphs[0], nothing) == count_common(nothing, graphs[0]) == 0
+    assert not are_edges(nothing, first, second).any()
+
+
+def test_components_are_those_of_networkx():
+    graph = nx.gnm_random_graph(60, 40, seed=0)
+    labels = component_labels(make_graph(torch.tensor(list(graph.edges)), 60))
+    parts = {frozenset(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist())}
+    assert parts == {frozenset(part) for part in nx.connected_components(graph)}

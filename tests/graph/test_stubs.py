@@ -14,8 +14,10 @@ from lightning_dpg.graph.stubs import (
     count_links,
     fill_links,
     link_pairs,
+    numbered_pairs,
     pair_in_cells,
     pair_lacking,
+    pair_numbers,
     pair_stubs,
     stub_mixing,
 )
@@ -107,7 +109,7 @@ def test_degrees_are_met_though_hubs_meet_often():
 
 @pytest.mark.parametrize("pairs", [[[0, 0]], [[0, 1], [0, 1]], []])
 def test_what_cannot_be_linked_is_left(pairs):
-    added = link_pairs(np.array(pairs).reshape(-1, 2), NONE, 2, np.random.default_rng(0))
+    added = link_pairs(np.array(pairs, dtype=int).reshape(-1, 2), NONE, 2, np.random.default_rng(0))
     assert len(added) == (1 if len(pairs) == 2 else 0)
 
 
@@ -142,14 +144,24 @@ def test_many_stubs_that_nodes_lack_are_paired_in_cells(monkeypatch):
     assert few.tolist() == one_by_one.tolist()
     monkeypatch.setattr(stubs, "MANY_STUBS", 0)
     many = pair_lacking(lacking, classes, links, np.random.default_rng(1))
-    assert many.dtype == np.int64
+    assert many.dtype == np.int32
     assert many.tolist() == cells.tolist()
 
 
-@given(st.integers(10, 40), st.integers(0, 2**32 - 1))
-def test_insertions_are_those_into_lists_and_sets(num_nodes, seed):
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_a_pair_of_many_nodes_has_one_number_in_both_orders(kind):
+    pairs, num_nodes = np.array([[2**31 - 2, 5], [5, 2**31 - 2]], dtype=kind), 2**31 - 1
+    numbers = pair_numbers(pairs, num_nodes)
+    assert numbers.tolist() == 2 * [5 * num_nodes + 2**31 - 2]
+    assert numbered_pairs(numbers, num_nodes).tolist() == 2 * [[5, 2**31 - 2]]
+
+
+@given(st.integers(10, 40), st.integers(0, 2**32 - 1), st.sampled_from([3, 2**20]))
+def test_insertions_are_those_into_lists_and_sets(num_nodes, seed, block):
     pairs = np.random.default_rng(seed).integers(0, num_nodes, (40, 2))
-    found = link_pairs(pairs, NONE, num_nodes, np.random.default_rng(1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stubs, "_BLOCK", block)
+        found = link_pairs(pairs, NONE, num_nodes, np.random.default_rng(1))
     wanted = inserted(np.sort(pairs, axis=1).tolist(), np.random.default_rng(1))
     assert found.tolist() == wanted
 

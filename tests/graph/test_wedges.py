@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph import wedges
+from lightning_dpg.graph import edge_statistics, wedges
+from lightning_dpg.graph.edge_statistics import NumberedEdges
+from lightning_dpg.graph.stubs import pair_numbers
 from lightning_dpg.graph.wedges import (
     WedgeHash,
     count_label_wedges,
@@ -163,6 +165,16 @@ def test_blocks_of_edges_give_equal_counts(size, monkeypatch):
     edges = edges_of(nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0))
     given = np.arange(60) % 4, np.arange(60) % 3, 1, 0
     whole = count_wedges(edges, *given)
-    monkeypatch.setattr(wedges, "BLOCK", size)
+    for name in ("BLOCK", "_PART"):
+        monkeypatch.setattr(wedges, name, size)
     assert whole[1].sum() > 0
     assert count_wedges(edges, *given).tolist() == whole.tolist()
+
+
+def test_edges_as_numbers_give_equal_counts(monkeypatch):
+    edges = edges_of(nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0))
+    given = np.arange(60) % 4, np.arange(60) % 3, 1, 0
+    monkeypatch.setattr(edge_statistics, "BLOCK", 7)
+    numbered = NumberedEdges(pair_numbers(edges[::-1], 60), 60)
+    assert numbered.num_edges() == len(edges)
+    assert numbered.wedges(*given).tolist() == count_wedges(edges, *given).tolist()

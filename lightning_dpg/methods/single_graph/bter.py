@@ -16,9 +16,16 @@ from lightning_dpg.graph.affinity_blocks import (
     within_degrees,
 )
 from lightning_dpg.graph.edge_pieces import sorted_blocks
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.graph.stubs import count_links, link_pairs, pair_lacking, stub_mixing
+from lightning_dpg.graph.edge_statistics import NumberedEdges
+from lightning_dpg.graph.statistics_source import CountsWedges, GraphStatisticsSource
+from lightning_dpg.graph.stubs import (
+    count_links,
+    link_numbers,
+    numbered_pairs,
+    pair_lacking,
+    pair_numbers,
+    stub_mixing,
+)
 from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -27,7 +34,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
 
-WedgeCounts = Callable[[GraphStatisticsSource], NDArray[np.int64]]
+WedgeCounts = Callable[[CountsWedges], NDArray[np.int64]]
 """Function from the counts of a graph to wedges and closed wedges by group, shape ``(2, G)``."""
 
 # Public seed of the choice of wedges, and of the graphs that fit the densities.
@@ -188,9 +195,9 @@ class BTER(OneShotSynthesizer):
             reads: Planned reads, whose noise the fit allows for.
         """
         noise_scale, mixing_scale = reads["wedges"].scale, reads["degree_mixing"].scale
-        classes, space = degree_classes(self.degrees.cpu().numpy()), self.space
-        target = clustering = closed_shares(noisy.numpy(), noise_scale)
         degrees = self.degrees.cpu().numpy()
+        classes = degree_classes(degrees)
+        target = clustering = closed_shares(noisy.numpy(), noise_scale)
         pairs = np.bincount(groups[classes], degrees * (degrees - 1), minlength=len(target))
         wedges = noisy[0].clamp(min=0).numpy()
         self.spread.zero_()
@@ -211,7 +218,7 @@ class BTER(OneShotSynthesizer):
                 rank_zero_info(f"BTER: drawing graph {step + 1} of {steps} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
-            graph = EdgeStatistics(torch.from_numpy(self._completed(blocks, rng)), space)
+            graph = NumberedEdges(self._completed(blocks, rng), len(degrees))
             lost = 1 - graph.num_edges() / max(int(self.num_edges), 1)
             shares = closed_shares(counts(graph), noise_scale=0.0)
             error = target - shares
@@ -245,8 +252,7 @@ class BTER(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw blocks of random nodes of similar degrees, then the remaining edges of the nodes."""
-        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        return torch.from_numpy(self._completed(self._blocks(rng), rng))
+        return torch.from_numpy(numbered_pairs(self._numbers(generator), len(self.degrees)))
 
     def edge_blocks(self, generator: torch.Generator) -> Iterator[Tensor]:
         """Draw the edges of :meth:`sample_edges`, in lexicographic order and in blocks.
@@ -254,7 +260,12 @@ class BTER(OneShotSynthesizer):
         Memory is O(M), since loops and repeated pairs are found among all pairs of stubs; it is
         several times less than that of a graph object.
         """
-        yield from sorted_blocks(self.sample_edges(generator), len(self.degrees))
+        yield from sorted_blocks(self._numbers(generator), len(self.degrees))
+
+    def _numbers(self, generator: torch.Generator) -> NDArray[np.int64]:
+        """Draw the numbers of all edges, shape ``(M,)``."""
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        return self._completed(self._blocks(rng), rng)
 
     def _blocks(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the edges within blocks, shape ``(M, 2)``, none beyond the degree of a node."""
@@ -276,14 +287,20 @@ class BTER(OneShotSynthesizer):
         return thinned(edges, classes, mixing, kept, rng) if kept < 1 else edges
 
     def _completed(self, edges: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks."""
+        """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks.
+
+        Returns:
+            Numbers of all edges, see :func:`pair_numbers`.
+        """
         degrees, mixing, _ = self._released()
-        classes = degree_classes(degrees)
-        lacking = degrees - np.bincount(edges.ravel(), minlength=len(degrees))
+        classes, num_nodes = degree_classes(degrees), len(degrees)
+        lacking = degrees - np.bincount(edges.ravel(), minlength=num_nodes)
         links = np.maximum(mixing - count_links(classes, edges), 0)
-        # No name holds the pairs: link_pairs can then free them.
-        added = link_pairs(pair_lacking(lacking, classes, links, rng), edges, len(degrees), rng)
-        return np.concatenate([edges, added]) if len(edges) else added
+        fixed = pair_numbers(edges, num_nodes)
+        # No name holds the pairs, and so they do not outlive their numbers.
+        numbers = pair_numbers(pair_lacking(lacking, classes, links, rng), num_nodes)
+        added = link_numbers(numbers, fixed, num_nodes, rng)
+        return np.concatenate([fixed, added]) if len(fixed) else added
 
     def score(self, pairs: Tensor) -> Tensor:
         """Expected links of pairs of shape ``(P, 2)``, by degrees and mixing: shape ``(P,)``.
@@ -321,7 +338,7 @@ def wedge_counter(
     sizes = np.bincount(classes, slots).astype(np.float64)
     groups = merged_classes(sizes, _SLOTS_PER_NOISE * noise_scale)
 
-    def counts(source: GraphStatisticsSource) -> NDArray[np.int64]:
+    def counts(source: CountsWedges) -> NDArray[np.int64]:
         return source.wedges(slots, groups[classes], _CLOSURES_PER_EDGE, _PUBLIC_SEED)
 
     return counts, groups

@@ -1,7 +1,9 @@
 import functools
+import gc
 import os
 import random
 import sys
+import weakref
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,13 +15,26 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _searched_and_computed_once():
-    """What each fit asks the installed packages, and what each release asks opacus."""
+    """What fits ask the installed packages and their parser, and what releases ask opacus."""
+    import jsonargparse
     from lightning_fabric.utilities import registry
+    from opacus.accountants.analysis import rdp
+    from pytorch_lightning.cli import LightningCLI
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
+        # Both of its accountants ask for the same orders of the same mechanism.
+        patch.setattr(rdp, "_compute_rdp", functools.cache(rdp._compute_rdp))
+        # The parser goes through all options for each option, several times.
+        found = once_for_each_parser(jsonargparse._subcommands.find_action_and_subcommand)
+        for module in (jsonargparse._subcommands, jsonargparse._core):
+            patch.setattr(module, "find_action_and_subcommand", found)
+        # A process of a user runs one command, and needs its parser once.
+        patch.setattr(
+            LightningCLI, "setup_parser", once_for_each_command(LightningCLI.setup_parser)
+        )
         if opinion is not None:
             for name in ("_prv", "_rdp"):
                 patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
@@ -72,7 +87,54 @@ def once_for_equal_values(function):
     return computed
 
 
+def once_for_each_command(setup):
+    """Set up the parser of a command line, once for each command; runs leave nothing in it."""
+    known = {}
+    names = ("parser", "_subcommand_parsers", "_subcommand_method_arguments")
+
+    def setup_parser(self, *args):
+        key = self._command, self.parser_class  # which a test may replace
+        if key not in known:
+            setup(self, *args)
+            known[key] = {name: vars(self)[name] for name in names}
+        vars(self).update(known[key])
+
+    return setup_parser
+
+
+def once_for_each_parser(find):
+    """A search for an option, made once for each parser that has got no further option since."""
+    known = weakref.WeakKeyDictionary()
+
+    def found(parser, dest, exclude=None):
+        if getattr(parser, "_subcommands_action", None):  # whose own parsers come here
+            return find(parser, dest, exclude)
+        places = known.setdefault(parser, {})
+        key = dest, exclude, len(parser._actions)
+        if key not in places:
+            places[key] = find(parser, dest, exclude)
+        return places[key]
+
+    return found
+
+
 TENANTS = [Path(__file__).parent / name for name in ("book", "papers", "research")]
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not even import the tests of tenants where they would be left out."""
+    return True if collection_path in TENANTS and "not tenants" in config.option.markexpr else None
+
+
+def pytest_collection():
+    """Search for no garbage while modules are imported, which leave next to none."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Keep what is imported by now out of each later search for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out

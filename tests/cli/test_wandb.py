@@ -94,7 +94,10 @@ def likelihood_and_pictures(nonprivate=True, **privacy):
     statistics = {"class_path": "GraphStatistics", "init_args": {"nonprivate": nonprivate}}
     return {
         "model": {"class_path": "HRG"},
-        "data": {"class_path": "EdgeListDataModule", "init_args": {"val_fraction": 0.1}},
+        "data": {
+            "class_path": "EdgeListDataModule",
+            "init_args": {"name": "karate", "val_fraction": 0.1},
+        },
         # With a bar: it shows the same figures, and wandb can record the terminal.
         "trainer": {
             "max_epochs": 1,

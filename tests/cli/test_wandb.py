@@ -18,7 +18,6 @@ from lightning_dpg.cli import loggers as tracking
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 
-pytestmark = pytest.mark.usefixtures("figures_drawn")
 BLOCK = 32768
 CONFIG = {
     "model": {
@@ -157,6 +156,7 @@ def test_nonprivate_false_keeps_it_out_of_the_csv_too(tmp_path, monkeypatch):
     assert b"nonprivate/" not in tracked(place)[0]
 
 
+@pytest.mark.usefixtures("figures_drawn")
 def test_upload_nonprivate_asks_for_it(tmp_path, monkeypatch):
     place = fit(tmp_path, monkeypatch, likelihood_and_pictures(upload_nonprivate=True))
     content, names = tracked(place)

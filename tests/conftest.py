@@ -1,3 +1,4 @@
+import copy
 import functools
 import gc
 import os
@@ -22,6 +23,7 @@ def _searched_and_computed_once():
     from pytorch_lightning.cli import LightningCLI
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
+    complete = sys.modules.get("lightning_dpg.running.complete")  # where one may complete settings
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
@@ -35,6 +37,10 @@ def _searched_and_computed_once():
         patch.setattr(
             LightningCLI, "setup_parser", once_for_each_command(LightningCLI.setup_parser)
         )
+        if complete is not None:
+            patch.setattr(
+                complete, "complete_settings", once_if_shipped(complete.complete_settings)
+            )
         if opinion is not None:
             for name in ("_prv", "_rdp"):
                 patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
@@ -85,6 +91,24 @@ def once_for_equal_values(function):
         return known[key]
 
     return computed
+
+
+def once_if_shipped(complete):
+    """A function of a command line, computed once for each shipped configuration alone."""
+    from lightning_dpg.running.settings import shipped_configs
+
+    paths = [each for path in shipped_configs().values() for each in (path, path.resolve())]
+    shipped = {("--config", str(path)) for path in paths}
+    known = {}
+
+    def completed(args):
+        if (key := tuple(args)) not in shipped:
+            return complete(args)
+        if key not in known:
+            known[key] = complete(args)
+        return copy.deepcopy(known[key])
+
+    return completed
 
 
 def once_for_each_command(setup):

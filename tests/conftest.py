@@ -17,9 +17,7 @@ import pytest
 @pytest.fixture(scope="session", autouse=True)
 def _searched_and_computed_once():
     """What fits ask the installed packages and their parser, and what releases ask opacus."""
-    import jsonargparse
     from lightning_fabric.utilities import registry
-    from opacus.accountants.analysis import rdp
     from pytorch_lightning.cli import LightningCLI
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
@@ -27,12 +25,17 @@ def _searched_and_computed_once():
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
-        # Both of its accountants ask for the same orders of the same mechanism.
-        patch.setattr(rdp, "_compute_rdp", functools.cache(rdp._compute_rdp))
         # The parser goes through all options for each option, several times.
-        found = once_for_each_parser(jsonargparse._subcommands.find_action_and_subcommand)
-        for module in (jsonargparse._subcommands, jsonargparse._core):
-            patch.setattr(module, "find_action_and_subcommand", found)
+        find = "find_action_and_subcommand"  # not part of its interface: it may go
+        places = [
+            module
+            for name, module in sys.modules.items()
+            if name.startswith("jsonargparse.") and find in vars(module)
+        ]
+        if places:
+            found = once_for_each_parser(getattr(places[0], find))
+            for module in places:
+                patch.setattr(module, find, found)
         # A process of a user runs one command, and needs its parser once.
         patch.setattr(
             LightningCLI, "setup_parser", once_for_each_command(LightningCLI.setup_parser)
@@ -42,6 +45,10 @@ def _searched_and_computed_once():
                 complete, "complete_settings", once_if_shipped(complete.complete_settings)
             )
         if opinion is not None:
+            from opacus.accountants.analysis import rdp
+
+            # Both of its accountants ask for the same orders of the same mechanism.
+            patch.setattr(rdp, "_compute_rdp", functools.cache(rdp._compute_rdp))
             for name in ("_prv", "_rdp"):
                 patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
         yield
@@ -150,16 +157,16 @@ def pytest_ignore_collect(collection_path, config):
     return True if collection_path in TENANTS and "not tenants" in config.option.markexpr else None
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Search for no garbage while modules are imported, which leave next to none."""
+    """Search for garbage less often, and neither while modules are imported nor among them."""
     gc.disable()
-
-
-def pytest_collection_finish():
-    """Keep what is imported by now out of each later search for garbage, and search less often."""
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out

@@ -1,7 +1,10 @@
+import copy
 import functools
+import gc
 import os
 import random
 import sys
+import weakref
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,14 +16,39 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _searched_and_computed_once():
-    """What each fit asks the installed packages, and what each release asks opacus."""
+    """What fits ask the installed packages and their parser, and what releases ask opacus."""
     from lightning_fabric.utilities import registry
+    from pytorch_lightning.cli import LightningCLI
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
+    complete = sys.modules.get("lightning_dpg.running.complete")  # where one may complete settings
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
+        # The parser goes through all options for each option, several times.
+        find = "find_action_and_subcommand"  # not part of its interface: it may go
+        places = [
+            module
+            for name, module in sys.modules.items()
+            if name.startswith("jsonargparse.") and find in vars(module)
+        ]
+        if places:
+            found = once_for_each_parser(getattr(places[0], find))
+            for module in places:
+                patch.setattr(module, find, found)
+        # A process of a user runs one command, and needs its parser once.
+        patch.setattr(
+            LightningCLI, "setup_parser", once_for_each_command(LightningCLI.setup_parser)
+        )
+        if complete is not None:
+            patch.setattr(
+                complete, "complete_settings", once_if_shipped(complete.complete_settings)
+            )
         if opinion is not None:
+            from opacus.accountants.analysis import rdp
+
+            # Both of its accountants ask for the same orders of the same mechanism.
+            patch.setattr(rdp, "_compute_rdp", functools.cache(rdp._compute_rdp))
             for name in ("_prv", "_rdp"):
                 patch.setattr(opinion, name, once_for_equal_values(getattr(opinion, name)))
         yield
@@ -72,7 +100,73 @@ def once_for_equal_values(function):
     return computed
 
 
+def once_if_shipped(complete):
+    """A function of a command line, computed once for each shipped configuration alone."""
+    from lightning_dpg.running.settings import shipped_configs
+
+    paths = [each for path in shipped_configs().values() for each in (path, path.resolve())]
+    shipped = {("--config", str(path)) for path in paths}
+    known = {}
+
+    def completed(args):
+        if (key := tuple(args)) not in shipped:
+            return complete(args)
+        if key not in known:
+            known[key] = complete(args)
+        return copy.deepcopy(known[key])
+
+    return completed
+
+
+def once_for_each_command(setup):
+    """Set up the parser of a command line, once for each command; runs leave nothing in it."""
+    known = {}
+    names = ("parser", "_subcommand_parsers", "_subcommand_method_arguments")
+
+    def setup_parser(self, *args):
+        key = self._command, self.parser_class  # which a test may replace
+        if key not in known:
+            setup(self, *args)
+            known[key] = {name: vars(self)[name] for name in names}
+        vars(self).update(known[key])
+
+    return setup_parser
+
+
+def once_for_each_parser(find):
+    """A search for an option, made once for each parser that has got no further option since."""
+    known = weakref.WeakKeyDictionary()
+
+    def found(parser, dest, exclude=None):
+        if getattr(parser, "_subcommands_action", None):  # whose own parsers come here
+            return find(parser, dest, exclude)
+        places = known.setdefault(parser, {})
+        key = dest, exclude, len(parser._actions)
+        if key not in places:
+            places[key] = find(parser, dest, exclude)
+        return places[key]
+
+    return found
+
+
 TENANTS = [Path(__file__).parent / name for name in ("book", "papers", "research")]
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not even import the tests of tenants where they would be left out."""
+    return True if collection_path in TENANTS and "not tenants" in config.option.markexpr else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for garbage less often, and neither while modules are imported nor among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out

@@ -57,26 +57,17 @@ def imports():
 
 
 def _imports_of(module, path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inside = _below(tree, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    for_types = _below(
-        tree, lambda node: isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-    )
     lines = path.read_text(encoding="utf-8").splitlines()
+    found = _statements(path)
     imported = {
-        number
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for number in range(node.lineno, node.end_lineno + 1)
+        number for each in found for number in range(each.node.lineno, each.node.end_lineno + 1)
     }
-    for node in ast.walk(tree):
+    for node, is_inside, is_for_types, _ in found:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno} is a relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
         else:
-            continue
+            names = [alias.name for alias in node.names]
         above = node.lineno
         while above in imported:
             above -= 1
@@ -85,9 +76,38 @@ def _imports_of(module, path):
             top, _, target = name.partition(".")
             assert top not in (*LINKED, "conf"), f"{path}:{node.lineno}: import {name}"
             if top == "lightning_dpg" and target:
-                yield Import(
-                    path, node.lineno, module, target, node in inside, node in for_types, comment
-                )
+                yield Import(path, node.lineno, module, target, is_inside, is_for_types, comment)
+
+
+class Statement(NamedTuple):
+    """One statement that imports."""
+
+    node: ast.Import | ast.ImportFrom
+    is_inside: bool
+    """Whether it stands inside a function."""
+    is_for_types: bool
+    """Whether it stands under ``if TYPE_CHECKING``."""
+    is_first: bool
+    """Whether it stands in the module itself, under no other statement."""
+
+
+@functools.cache
+def _statements(path):
+    """All statements of a file that import, which stand in other statements but in no expression."""
+    found = []
+
+    def look(node, is_inside, is_for_types, is_first):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(Statement(node, is_inside, is_for_types, is_first))
+        is_inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        is_for_types |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            below = getattr(node, name, None)
+            for each in below if isinstance(below, list) else ():  # a lambda has one, too
+                look(each, is_inside, is_for_types, isinstance(node, ast.Module))
+
+    look(ast.parse(path.read_text(encoding="utf-8")), False, False, False)
+    return found
 
 
 class ForeignImport(NamedTuple):
@@ -107,21 +127,13 @@ def foreign_imports():
 
 
 def _foreign_imports_of(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node, _, _, is_first in _statements(path):
         if isinstance(node, ast.ImportFrom):
             names = [node.module]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
         else:
-            continue
+            names = [alias.name for alias in node.names]
         for name in names:
             top = name.partition(".")[0]
             if top != "lightning_dpg" and top not in sys.stdlib_module_names:
                 place = f"{path.relative_to(ROOT)}:{node.lineno}"
-                yield ForeignImport(place, top, node in tree.body)
-
-
-def _below(tree, is_wanted):
-    """All nodes below those that are wanted."""
-    return {below for node in ast.walk(tree) if is_wanted(node) for below in ast.walk(node)}
+                yield ForeignImport(place, top, is_first)

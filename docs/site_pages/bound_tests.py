@@ -38,8 +38,8 @@ def tests_of(function: str) -> list[TestFunction]:
     Args:
         function: Name of the function.
     """
-    direct = [test for test in all_tests() if function in test.names]
-    return direct + [test for test in all_tests() if function in test.reached - test.names]
+    found = [test for test in all_tests() if function in test.reached]  # its own names among them
+    return sorted(found, key=lambda test: function not in test.names)
 
 
 @cache

@@ -22,6 +22,7 @@ def target(path: str) -> griffe.Object:
     return found.final_target if isinstance(found, griffe.Alias) else found
 
 
+@cache
 def sections(found: griffe.Object) -> list[griffe.DocstringSection]:
     """The sections of a docstring in Google's style."""
     if found.docstring is None:

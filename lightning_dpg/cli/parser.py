@@ -35,8 +35,11 @@ class PrivateParser(LightningArgumentParser):
         return super().parse_args(words, *others, **kwargs)
 
     def dump(self, *args: Any, **kwargs: Any) -> str:
-        """Write shipped methods by their public path, which stays where their modules move."""
-        text: str = super().dump(*args, **kwargs)
+        """Write shipped methods by their public path, which stays where their modules move.
+
+        What is written was parsed, and is not checked a second time.
+        """
+        text: str = super().dump(*args, **{**kwargs, "skip_validation": True})
         module = r"lightning_dpg\.(?:papers|research)\.[\w.]+\.(\w+)"
         return re.sub(
             rf"\b(class_path: ){module}$", r"\1lightning_dpg.methods.\2", text, flags=re.MULTILINE

@@ -79,12 +79,10 @@ def read_curves(folder):
     return {int(row["step"]): row for row in rows}
 
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.usefixtures("figures_drawn"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
+@pytest.mark.usefixtures("figures_drawn")
 def test_logs_sample_and_differences_every_n_batches_and_at_the_end(tmp_path):
     module, _ = fit(tmp_path, GraphStatistics(every_n_steps=2, seed=7))
     curves = read_curves(tmp_path)

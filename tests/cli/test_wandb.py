@@ -18,7 +18,6 @@ from lightning_dpg.cli import loggers as tracking
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 
-pytestmark = pytest.mark.usefixtures("figures_drawn")
 BLOCK = 32768
 CONFIG = {
     "model": {
@@ -94,7 +93,10 @@ def likelihood_and_pictures(nonprivate=True, **privacy):
     statistics = {"class_path": "GraphStatistics", "init_args": {"nonprivate": nonprivate}}
     return {
         "model": {"class_path": "HRG"},
-        "data": {"class_path": "EdgeListDataModule", "init_args": {"val_fraction": 0.1}},
+        "data": {
+            "class_path": "EdgeListDataModule",
+            "init_args": {"name": "karate", "val_fraction": 0.1},
+        },
         # With a bar: it shows the same figures, and wandb can record the terminal.
         "trainer": {
             "max_epochs": 1,
@@ -154,6 +156,7 @@ def test_nonprivate_false_keeps_it_out_of_the_csv_too(tmp_path, monkeypatch):
     assert b"nonprivate/" not in tracked(place)[0]
 
 
+@pytest.mark.usefixtures("figures_drawn")
 def test_upload_nonprivate_asks_for_it(tmp_path, monkeypatch):
     place = fit(tmp_path, monkeypatch, likelihood_and_pictures(upload_nonprivate=True))
     content, names = tracked(place)

@@ -47,7 +47,8 @@ def test_each_method_has_one_line_in_its_tier(capsys):
         assert len(found[title]) == len(rows) > 3
         for line in found[title]:
             name, _, text = line.partition("  ")
-            (row,) = [row for row in rows if row.name == class_of(name)]
+            found_class = class_of(name)
+            (row,) = [row for row in rows if row.name == found_class]
             mark = f"[{row.relation}{'*' * row.is_conditional}]" if row.relation else ""
             assert text.rstrip().endswith(mark) and ("[" in text) == bool(mark)
             seen.append(row.name)

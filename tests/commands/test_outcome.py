@@ -38,7 +38,7 @@ def place(tmp_path_factory):
     """Folder with a run on karate."""
     place = tmp_path_factory.mktemp("place")
     options = ["--trainer.default_root_dir", str(place / "runs"), "--quiet"]
-    assert main(["fit", "--config", "chung_lu", *options]) == 0
+    assert main(["fit", "karate", "--config", "chung_lu", *options]) == 0
     return place
 
 
@@ -74,8 +74,8 @@ RELEASE = "runs/chung_lu/version_0"
         ("generate", "--run", RELEASE, "--num-graphs", "2", "--out", "drawn"),
         ("verify", RELEASE),
         ("card", RELEASE, "--operator", "Ann"),
-        ("evaluate", "les_miserables", RELEASE, "--csv", "out.csv"),
-        ("attack", "les_miserables", f"{RELEASE}/release/synthetic-0.npz"),
+        ("evaluate", "karate", RELEASE, "--csv", "out.csv"),
+        ("attack", "karate", f"{RELEASE}/release/synthetic-0.npz"),
         ("plan", "--epsilon", "1", "--goal", "links", "--nodes", "100"),
         ("list",),
         ("audit", "--config", "chung_lu", "--canaries", "20", "--out", "audited"),

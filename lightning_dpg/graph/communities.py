@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
+from lightning_dpg.graph.sorted_numbers import are_among, contains
 
 _UNTANGLING_ROUNDS = 50
 
@@ -133,9 +134,8 @@ def untangle(
     Returns:
         Pairs of shape ``(P, 2)``.
     """
-    barred = _keys(
-        np.empty((0, 2), dtype=np.int64) if no_pairs is None else no_pairs, len(communities)
-    )
+    none = np.empty((0, 2), dtype=np.int64)
+    barred = np.sort(_keys(none if no_pairs is None else no_pairs, len(communities)))
     num_nodes, ends = len(communities), communities[pairs]
     turned = ends[:, 0] > ends[:, 1]
     pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
@@ -143,11 +143,12 @@ def untangle(
     # Nearly sorted keys take little time to sort again.
     order = np.lexsort((keys, block))
     pairs, block, keys = pairs[order], block[order], keys[order]
+    is_barred = (pairs[:, 0] == pairs[:, 1]) | are_among(keys, barred)
     first, last = (np.searchsorted(block, block, side=side) for side in ("left", "right"))
     for _ in range(_UNTANGLING_ROUNDS):
         order = np.argsort(keys, kind="stable")
         sorted_keys = keys[order]
-        is_tangled = (pairs[:, 0] == pairs[:, 1]) | np.isin(keys, barred)
+        is_tangled = is_barred.copy()
         is_tangled[order[1:][sorted_keys[1:] == sorted_keys[:-1]]] = True
         tangled = np.flatnonzero(is_tangled)
         if not len(tangled):
@@ -159,8 +160,9 @@ def untangle(
         new = pairs[moved]
         new[:, :, 1] = new[:, ::-1, 1]
         fits = _are_new(new, sorted_keys, num_nodes)
-        fits &= ~np.isin(_keys(new, num_nodes), barred).any(axis=1)
+        fits &= ~contains(barred, _keys(new, num_nodes)).any(axis=1)
         pairs[moved[fits]], keys[moved[fits]] = new[fits], _keys(new[fits], num_nodes)
+        is_barred[moved[fits]] = False
     return pairs
 
 

@@ -7,6 +7,11 @@ from numpy.typing import NDArray
 _HALVINGS = 100
 
 
+def rounded(exact: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Round counts of shape ``(K,)``; partial sums keep the total, and of many 2.4 two in five are 3."""
+    return np.diff(np.floor(np.cumsum(exact) + 0.5), prepend=0.0).astype(np.int64)
+
+
 def fitting_counts(
     noisy: NDArray[np.float64], most: NDArray[np.int64], total: int
 ) -> NDArray[np.int64]:
@@ -31,9 +36,7 @@ def fitting_counts(
         is_less = np.clip(noisy + middle, 0, most).sum() < total
         low, high = (middle, high) if is_less else (low, middle)
     exact = np.clip(noisy + high, 0, most)
-    # Rounding partial sums keeps the total, and makes of many 2.4 six 2 for every four 3.
-    rounded = np.diff(np.floor(np.cumsum(exact) + 0.5), prepend=0.0).astype(np.int64)
-    counts = np.clip(rounded, 0, most)
+    counts = np.clip(rounded(exact), 0, most)
     # Partial sums can be off by their last digit, and full counts then be cut.
     missing = total - int(counts.sum())
     room = most - counts if missing > 0 else counts

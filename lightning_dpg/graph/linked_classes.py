@@ -50,11 +50,9 @@ def draw_links(
         Edges, rows ``i < j`` of shape ``(M, 2)`` in no order. Degrees are smaller only where no place
         is found for an edge.
     """
-    none = np.empty((0, 2), dtype=np.int64)
-    no_pairs = none if no_pairs is None else no_pairs
     fitted = fitting_links(links, degrees, classes, two_sided=two_sided)
-    pairs = pair_exactly(degrees, classes, fitted, rng)
-    pairs = untangle(pairs, classes, rng, no_pairs)
+    pairs = _near_simple(degrees, classes, fitted, rng, no_pairs)
+    no_pairs = np.empty((0, 2), dtype=np.int64) if no_pairs is None else no_pairs
     kinds = [classes] if groups is None else [classes, groups[classes]]
     of_class = np.arange(len(links)) if groups is None else groups
     is_linked = np.zeros((of_class.max() + 1,) * 2, dtype=bool)
@@ -62,6 +60,39 @@ def draw_links(
     is_linked[of_class[row], of_class[column]] = is_linked[of_class[column], of_class[row]] = True
     allowed = [is_linked, _possible(len(is_linked), two_sided)]
     return _Repair(pairs, len(classes), no_pairs, rng).simple(kinds, allowed)
+
+
+def near_pairs(
+    degrees: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+    no_pairs: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Pair half-edges as :func:`draw_links` does, without its repair: some pairs are no edges.
+
+    Args:
+        degrees: Degrees of shape ``(N,)``, of an even sum.
+        classes: Class of each node, integers from 0 below K, shape ``(N,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the draw.
+        no_pairs: Pairs that are no edges, shape ``(P, 2)``.
+
+    Returns:
+        Pairs of nodes, shape ``(M, 2)``, of which few are loops, repeated or no edges.
+    """
+    fitted = fitting_links(links, degrees, classes)
+    return _near_simple(degrees, classes, fitted, rng, no_pairs)
+
+
+def _near_simple(
+    degrees: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    fitted: NDArray[np.int64],
+    rng: np.random.Generator,
+    no_pairs: NDArray[np.int64] | None,
+) -> NDArray[np.int64]:
+    return untangle(pair_exactly(degrees, classes, fitted, rng), classes, rng, no_pairs)
 
 
 def fitting_links(

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.counts import rounded
+
 _STANDARD_DEVIATIONS = 2
 _LEAST = 0.25  # share of the links between two communities that stays, whatever the estimate
 
@@ -71,9 +73,7 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     total = max(float(right.sum()), _LEAST * float(between.sum()))
     wanted = np.where(between > 0, np.maximum(right, _LEAST * between), 0)
     wanted *= min(total / max(float(wanted.sum()), 1), 1)
-    # Rounding partial sums keeps the total.
-    rounded = np.diff(np.floor(np.cumsum(wanted) + 0.5), prepend=0.0).astype(np.int64)
-    return rounded.reshape(links.shape) + np.diag(np.diag(links))
+    return rounded(wanted.ravel()).reshape(links.shape) + np.diag(np.diag(links))
 
 
 def _ends(links: NDArray[np.int64]) -> NDArray[np.float64]:

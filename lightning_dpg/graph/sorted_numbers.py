@@ -44,10 +44,10 @@ def contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArra
 
     Args:
         ascending: The other numbers in ascending order, shape ``(Q,)``.
-        numbers: Numbers, shape ``(P,)``.
+        numbers: Numbers of any shape.
     """
     if not len(ascending):
-        return np.zeros(len(numbers), dtype=np.bool_)
+        return np.zeros(numbers.shape, dtype=np.bool_)
     places = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
     return ascending[places] == numbers
 

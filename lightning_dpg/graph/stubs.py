@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.counts import rounded
 from lightning_dpg.graph.sorted_numbers import are_first
 
 _BLOCK = 2**20  # edges that are counted at once
@@ -161,6 +162,32 @@ def _paired(
     rest = rng.permutation(np.concatenate(unpaired))
     pairs[place:] = rest[: len(rest) // 2 * 2].reshape(-1, 2)
     return pairs
+
+
+def even_stubs(
+    lacking: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    links: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Drop a random stub of an odd number, and scale links between classes to the stubs.
+
+    Args:
+        lacking: Number of stubs of each node, shape ``(N,)``.
+        classes: Class of each node, integers from 0 below K, shape ``(N,)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        rng: Source of the choice.
+
+    Returns:
+        Number of stubs of each node, of an even sum, and links between different classes, rounded and
+        arranged as the wanted ones. Those within classes are left out: they follow.
+    """
+    if lacking.sum() % 2:
+        lacking = lacking.copy()
+        lacking[rng.choice(np.flatnonzero(lacking))] -= 1
+    totals = np.bincount(classes, lacking, len(links)).astype(np.int64)
+    between = np.tril(stub_mixing(links, totals), -1)
+    return lacking, rounded(between.ravel()).reshape(links.shape)
 
 
 def fill_links(

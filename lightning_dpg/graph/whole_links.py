@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.counts import rounded
 from lightning_dpg.graph.linked_classes import fit_block
 from lightning_dpg.graph.table_sums import meet_sums
 
@@ -51,8 +52,7 @@ def _rounded(found: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[n
     order = np.lexsort((groups[column], groups[row]))
     row, column = row[order], column[order]
     links = np.zeros(found.shape, dtype=np.int64)
-    sums = np.floor(np.cumsum(found[row, column]) + 0.5)
-    links[row, column] = np.diff(sums, prepend=0.0).astype(np.int64)
+    links[row, column] = rounded(found[row, column])
     return links + links.T
 
 

@@ -12,6 +12,7 @@ from scipy.stats import chi2_contingency
 from lightning_dpg.graph import stubs
 from lightning_dpg.graph.stubs import (
     count_links,
+    even_stubs,
     fill_links,
     link_pairs,
     numbered_pairs,
@@ -187,3 +188,15 @@ def inserted(pairs, rng):
             added.append(new[1])
             break
     return added
+
+
+@pytest.mark.parametrize("first", [2, 3])
+def test_links_are_scaled_to_an_even_number_of_stubs(first):
+    lacking, classes = np.array([first, 2, 40, 0]), np.array([0, 0, 1, 2])
+    links = np.array([[0, 0, 0], [9, 1, 0], [0, 0, 0]])
+    even, between = even_stubs(lacking, classes, links, np.random.default_rng(0))
+    dropped = lacking - even
+    assert dropped.min() == 0
+    assert dropped.sum() == first % 2
+    # Class 0 is linked to class 1 only, which has many more stubs.
+    assert between.tolist() == [[0, 0, 0], [even[:2].sum(), 0, 0], [0, 0, 0]]

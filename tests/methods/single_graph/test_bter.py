@@ -132,6 +132,16 @@ def test_blocks_leave_the_released_mixing_alone():
     assert np.trace(drawn) == pytest.approx(np.trace(method.mixing.numpy()), rel=0.2)
 
 
+def test_a_drawn_graph_has_the_released_mixing_where_hubs_are_crowded():
+    """Chance repeats many links of 80 nodes to each other; 500 others have few, and to each other."""
+    rates = [[0.85, 0.3, 0.001], [0.3, 0.05, 0.001], [0.001, 0.001, 0.006]]
+    graph = nx.stochastic_block_model([80, 60, 500], rates, seed=0)
+    method = released(nx.Graph(graph), math.inf)
+    method.densities.zero_()
+    drawn = bter.count_links(degree_classes(method.degrees.numpy()), draw(method).numpy())
+    assert drawn.tolist() == method.mixing.tolist()
+
+
 def test_hubs_find_places_for_their_links():
     """Thirty hubs are linked to most of 150 nodes, which are linked to hubs only, and 400 others."""
     rng = np.random.default_rng(0)

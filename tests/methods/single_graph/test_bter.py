@@ -154,7 +154,9 @@ def test_hubs_find_places_for_their_links():
     lacking = method.num_edges - len(draw(method))
     assert lacking < 0.02 * method.num_edges
     method.kept.fill_(1)
-    assert method.num_edges - len(draw(method)) > 2 * lacking
+    # A repair of a graph that has no places would take seconds.
+    rough = method._completed(method._blocks(rng), rng, is_final=False)
+    assert method.num_edges - len(rough) > 2 * lacking
 
 
 def test_noise_makes_no_triangles():

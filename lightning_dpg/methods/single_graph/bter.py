@@ -318,14 +318,12 @@ class BTER(OneShotSynthesizer):
             # No name holds the pairs, and so they do not outlive their numbers.
             numbers = pair_numbers(pair_lacking(lacking, classes, links, rng), num_nodes)
             added = link_numbers(numbers, fixed, num_nodes, rng)
-        elif is_final:
-            lacking, links = even_stubs(lacking, classes, links, rng)
-            pairs = draw_links(lacking, classes, links, rng, no_pairs=edges)
-            added = pair_numbers(pairs, num_nodes)
         else:
             lacking, links = even_stubs(lacking, classes, links, rng)
-            pairs = near_pairs(lacking, classes, links, rng, no_pairs=edges)
-            added = link_numbers(pair_numbers(pairs, num_nodes), fixed, num_nodes, rng)
+            pair = draw_links if is_final else near_pairs
+            added = pair_numbers(pair(lacking, classes, links, rng, no_pairs=edges), num_nodes)
+            if not is_final:
+                added = link_numbers(added, fixed, num_nodes, rng)
         return np.concatenate([fixed, added]) if len(fixed) else added
 
     def score(self, pairs: Tensor) -> Tensor:

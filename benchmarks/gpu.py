@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import pytorch_lightning as pl
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
 
 from benchmarks.attributes import planted
 from benchmarks.critic import make, step
@@ -49,11 +49,7 @@ def main(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks gpu")
     parser.add_argument("--small", action="store_true", help="tiny graphs and batches")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", type=int, nargs=2, help="one process of the sum: rank and size")
     options = parser.parse_args(args)
-    if options.only:
-        _sum_of_gradients(*options.only)
-        return
     torch.set_num_threads(1)
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     nodes, rounds = (300, 1) if options.small else (2810, options.rounds)
@@ -184,30 +180,10 @@ def _print_tf32(nodes: int, batch: int, rounds: int) -> None:
 def _print_sum(size: int) -> None:
     """Sum of a gradient over processes; each one is started anew."""
     environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(29500 + size)}
-    words = [sys.executable, "-m", "benchmarks", "gpu", "--only"]
+    words = [sys.executable, "-m", "benchmarks.gradient_sum"]
     others = [
         subprocess.Popen([*words, str(rank), str(size)], env=environment) for rank in range(1, size)
     ]
     done = subprocess.run([*words, "0", str(size)], env=environment, check=False)
     if any([done.returncode, *(other.wait() for other in others)]):
         raise SystemExit(f"error: the sum over {size} process(es) failed")
-
-
-def _sum_of_gradients(rank: int, size: int) -> None:
-    """Measure the sum of 379,000 numbers, as many as a critic of 2,810 nodes has."""
-    backend, device = ("nccl", f"cuda:{rank}") if torch.cuda.is_available() else ("gloo", "cpu")
-    distributed.init_process_group(backend, rank=rank, world_size=size)
-    values, rounds = torch.ones(379_000, device=device), 20
-    distributed.all_reduce(values)
-    total = float(values[0])
-    start = time.perf_counter()
-    for _ in range(rounds):
-        distributed.all_reduce(values)
-    if backend == "nccl":
-        torch.cuda.synchronize()
-    took = 1000 * (time.perf_counter() - start) / rounds
-    distributed.destroy_process_group()
-    if total != size:
-        raise SystemExit(f"error: {size} ones add up to {total}")
-    if not rank:
-        print(f"sum over {size} process(es), {backend}: {took:.2f} ms", flush=True)

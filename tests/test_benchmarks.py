@@ -19,6 +19,7 @@ def test_every_benchmark_has_a_name():
         "__init__",
         "__main__",
         "embeddings",
+        "gradient_sum",
         "link_graphs",
         "numbers",
         "scores_file",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg.benchmark import benchmark
+from lightning_dpg.benchmark import benchmark, cluster
 from lightning_dpg.benchmark.cluster import dask_executor
 from lightning_dpg.benchmark.jobs import Job, run_jobs
 from lightning_dpg.benchmark.result_folder import DRAWN, BrokenOffError
@@ -115,8 +115,9 @@ def test_no_scheduler_and_no_dask_are_said_in_few_lines(tmp_path, fails, monkeyp
 
 
 @pytest.mark.slow
-def test_an_address_without_a_scheduler_is_refused(fails):
+def test_an_address_without_a_scheduler_is_refused(fails, monkeypatch):
     pytest.importorskip("distributed", reason="needs the extra cluster")
+    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 1)
     rest = ["--graphs", "karate", "--epsilons", "1", "--out", "out"]
     options = ["compare", "--methods", "bter", *rest, "--scheduler"]
     for address in ("tcp://127.0.0.1:9", "nonsense://127.0.0.1:9"):

@@ -1,7 +1,7 @@
 """Classes by their dotted names."""
 
 import importlib
-import inspect
+from typing import Any
 
 
 def find_class(path: str) -> type:
@@ -19,5 +19,7 @@ def find_class(path: str) -> type:
 
 def is_abstract(cls: type) -> bool:
     """Return whether a class has abstract methods left; Lightning's classes lack the metaclass."""
-    members = (inspect.getattr_static(cls, name) for name in dir(cls))
-    return any(getattr(member, "__isabstractmethod__", False) for member in members)
+    members: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        members |= vars(base)
+    return any(getattr(member, "__isabstractmethod__", False) for member in members.values())

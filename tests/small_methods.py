@@ -1,6 +1,7 @@
 """All exported methods, with settings that make each of them small."""
 
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,6 +9,10 @@ import pytest
 from lightning_dpg import methods
 from lightning_dpg.classes import is_abstract
 from lightning_dpg.methods import PrivateModule
+from lightning_dpg.methods.single_graph import bter
+from lightning_dpg.methods.single_graph.attribute_encoder import method as encoder
+from lightning_dpg.methods.single_graph.attribute_encoder import moment_scores
+from lightning_dpg.nn import class_student
 
 METHODS: dict[str, type[PrivateModule]] = {
     name: method
@@ -62,6 +67,23 @@ RECOMMENDED = {
     "randomized_response_spectral",
     "size_kernel",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_fits() -> Iterator[None]:
+    """What methods make of their releases, and of public data, takes few steps of each kind.
+
+    A test module that looks at no accuracy imports this. Reads, their order and their noise are the
+    same, and of blocks one step loosens the order and two are compared.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_student, "_STEPS", 6)
+        patch.setattr(class_student, "_FOLDS", 2)
+        patch.setattr(bter, "_FITTING_STEPS", 3)
+        patch.setattr(bter, "_LOOSENING_STEPS", 1)
+        for module in (encoder, moment_scores):
+            patch.setattr(module, "SWAP_ROUNDS", 10)
+        yield
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:

@@ -78,6 +78,12 @@ def run(tmp_path_factory):
     return place
 
 
+@pytest.fixture(scope="module")
+def some_planted_sets():
+    """40 of the built-in graphs: discrepancies of all would take half a minute."""
+    return tu.BUILT_IN_SETS["planted_sets"]()[:40]
+
+
 # Methods that make as many steps as they are asked for, and refuse a trainer that would cut them.
 ITERATED = {
     "aggregation_perturbation",
@@ -95,9 +101,9 @@ ITERATED = {
     "name",
     [pytest.param(x, marks=[] if x in RECOMMENDED else [pytest.mark.slow]) for x in HERE],
 )
-def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd):
+def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd, some_planted_sets):
     monkeypatch.chdir(tmp_path)
-    some = tu.BUILT_IN_SETS["planted_sets"]()[:40]  # discrepancies of all would take half a minute
+    some = [graph.clone() for graph in some_planted_sets]
     monkeypatch.setitem(tu.BUILT_IN_SETS, "planted_sets", lambda: some)
     few = [] if name in ITERATED else ["--trainer.limit_train_batches", "2"]
     if name == "attribute_encoder":

@@ -51,6 +51,7 @@ from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.settings import shipped_configs
 from tests.closed_forms import gaussian_sigma
+from tests.small_methods import short_fits  # noqa: F401  # a fixture
 from tests.training import quiet_trainer
 from tests.transfers import BOUNDS, TransferDataModule
 

@@ -1,14 +1,17 @@
 """Fits in this process: all code except the command line starts fits here."""
 
 import contextlib
+import copy
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import pytorch_lightning as pl
 import yaml
+from jsonargparse import Namespace
+from pytorch_lightning.cli import LightningArgumentParser
 
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
@@ -65,7 +68,8 @@ def fit_without_release(
         root = Path(stack.enter_context(TemporaryDirectory()))
         stack.enter_context(quiet())
         args = _arguments(settings, root, stack)
-        method: PrivateModule = _BareFit(args, on_data, on_start, read).model
+        text = yaml.safe_dump({**settings})
+        method: PrivateModule = _BareFit(args, text, on_data, on_start, read).model
         return method
 
 
@@ -110,18 +114,36 @@ def _arguments(settings: Mapping[str, Any], root: Path, stack: contextlib.ExitSt
 
 
 class _BareFit(PrivateCLI):
-    """``fit`` without files, whose data and method a caller can change."""
+    """``fit`` without files, whose data and method a caller can change.
+
+    Audits make hundreds of fits of equal settings, which are parsed once.
+    """
+
+    _parsed: ClassVar[tuple[str, Namespace] | None] = None
+    """Settings of the last fit, and what the parser made of them."""
 
     def __init__(
         self,
         args: list[str],
+        text: str,
         on_data: Callable[[pl.LightningDataModule], None],
         on_start: Callable[[PrivateModule], None],
         read: ReadData | None,
     ) -> None:
         """Parse a command line and run it."""
+        self._text = text
         self._on_data, self._on_start, self._read = on_data, on_start, read
         super().__init__(args)
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        """Take the settings of the last fit if these are equal; folders are new in any case."""
+        if _BareFit._parsed is None or _BareFit._parsed[0] != self._text:
+            super().parse_arguments(parser, args)
+            _BareFit._parsed = self._text, copy.deepcopy(self.config)
+            return
+        self.config = copy.deepcopy(_BareFit._parsed[1])
+        root = args[args.index("--trainer.default_root_dir") + 1]
+        self._settings.trainer.default_root_dir = root
 
     def _read_data(self) -> pl.LightningDataModule:
         data = super()._read_data() if self._read is None else self._read()
@@ -137,7 +159,8 @@ class _BareFit(PrivateCLI):
         super().before_instantiate_classes()
 
     def instantiate_trainer(self, **kwargs: Any) -> pl.Trainer:
-        """Build a trainer without a release."""
+        """Build a trainer without a release, which does not write its settings."""
+        self.save_config_callback = None
         trainer = super().instantiate_trainer(**kwargs)
         typed(trainer).callbacks = [
             callback

@@ -19,6 +19,7 @@ from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.main import main
 from lightning_dpg.metrics.node_classification import NETWORKS, NODE_QUERIES, node_scores
 from tests.attributed import attributed_graph
+from tests.small_methods import short_fits  # noqa: F401  # a fixture
 
 CONTROLS = ["no graph", "similarity graph", "ensemble of both", "no graph"]
 TASK = ["--task", "node-classification"]

@@ -31,7 +31,7 @@ from lightning_dpg.methods.constraints import POSITIVE, constraints_of
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.graphs import EXTREMES, edges_of
-from tests.small_methods import METHODS, SHORT, made, marks_of
+from tests.small_methods import METHODS, SHORT, made, marks_of, short_fits  # noqa: F401  # a fixture
 from tests.training import quiet_trainer
 
 DELTA = 1e-6

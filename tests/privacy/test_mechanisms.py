@@ -233,11 +233,12 @@ def test_randomized_response_has_its_closed_form_law(present, thinning, at_once,
     rates = np.where(np.isin(np.arange(6), present), true_rate, false_rate)
     outputs = np.array(list(itertools.product((0, 1), repeat=6)))
     expected = total * np.where(outputs, rates, 1 - rates).prod(1)
-    observed = np.zeros(64)
+    observed, value = np.zeros(64), torch.tensor(present, dtype=torch.long)
+    law = randomized_response(entry("pure", epsilon=1.3), 6, thinning)  # without a ledger's time
     for _ in range(total):
-        bits = respond(present, 6, 1.3, noise=noise, thinning=thinning)
-        assert torch.equal(bits, bits.unique())
-        observed[int((2 ** (5 - bits)).sum())] += 1
+        bits = law(value, noise).tolist()
+        assert bits == sorted(set(bits))
+        observed[sum(2 ** (5 - bit) for bit in bits)] += 1
     common = np.argsort(expected)[::-1]
     common = common[: np.searchsorted(-expected[common], -8)]
     rest = [total - observed[common].sum()], [total - expected[common].sum()]

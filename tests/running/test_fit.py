@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.release.reader import open_release
@@ -54,6 +55,31 @@ def test_a_caller_can_change_the_data_and_watch_the_releases(settings):
     method = fit_without_release(open_, on_data=keep_ten, on_start=watch)
     assert int(method.num_edges) == 10
     assert {key: int(noisy) for key, noisy in seen.items()} == {"num_edges": 10}
+
+
+def test_settings_that_are_parsed_once_are_those_of_each_fit(settings):
+    """The number of nodes of other data, and another budget, are not those of the fit before."""
+
+    def fit(graph, epsilon=1.0):
+        budget = {"privacy": settings["privacy"] | {"epsilon": epsilon}}
+        method = fit_without_release(
+            settings | budget,
+            on_data=lambda data: None,
+            on_start=lambda method: None,
+            read=lambda: read_set_up(graph),
+        )
+        return method.hparams["num_nodes"], method.ledger.epsilon(0.0)
+
+    graphs = ["karate", "les_miserables", "karate"]
+    found = [*map(fit, graphs), fit("karate", 2.0), fit("karate")]
+    assert [nodes for nodes, _ in found] == [34, 77, 34, 34, 34]
+    assert [epsilon for _, epsilon in found] == pytest.approx([1, 1, 1, 2, 1])
+
+
+def read_set_up(graph):
+    data = EdgeListDataModule(graph)
+    data.setup("fit")
+    return data
 
 
 def test_options_are_merged_into_complete_settings():

@@ -19,6 +19,7 @@ from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import CLIP
 from tests.attributed import classified_groups
 from tests.scoring import scored
+from tests.small_methods import short_fits  # noqa: F401  # a fixture
 from tests.training import quiet_trainer
 
 METHODS = {

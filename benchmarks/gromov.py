@@ -31,7 +31,9 @@ def main(args: list[str]) -> list[Number]:
             _processes(name, options.workers)
         return []
     print("one thread, both in turn; distances: shortest paths")
-    print("| set | discrepancy | pairs | POT, s | ours, s | ratio | target | ours lower | ours higher | mean |")
+    print(
+        "| set | discrepancy | pairs | POT, s | ours, s | ratio | target | ours lower | ours higher | mean |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|")
     return [
         number

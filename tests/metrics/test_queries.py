@@ -444,7 +444,11 @@ def test_sampled_figures_have_their_standard_errors_and_one_line(monkeypatch):
     ("limits", "has_networkit", "why"),
     [
         (["MANY_EDGES"], False, "Louvain beyond 77 edges needs networkit: pip install"),
-        (["MANY_EDGES", "MOST_EDGES"], True, "Louvain beyond 77 edges would take most of the memory"),
+        (
+            ["MANY_EDGES", "MOST_EDGES"],
+            True,
+            "Louvain beyond 77 edges would take most of the memory",
+        ),
     ],
     ids=["networkx would take hours", "networkit would take the memory"],
 )

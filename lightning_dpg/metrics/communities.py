@@ -1,7 +1,5 @@
 """Communities of a graph, and agreement of two partitions into communities."""
 
-import contextlib
-import ctypes
 import math
 from importlib.util import find_spec
 from typing import Literal
@@ -14,6 +12,7 @@ from scipy.sparse import coo_array
 from scipy.special import gammaln
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.freed_memory import return_freed_memory
 from lightning_dpg.graph.node_names import natural_order
 from lightning_dpg.metrics.functional import degrees
 
@@ -127,9 +126,7 @@ def _networkit_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.in
         networkit.setNumberOfThreads(threads)
     communities = np.array(partition.getVector(), dtype=np.int64)
     del linked, partition
-    # Else half a GiB of 10 million edges stays with the process. The function is of Linux.
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
+    return_freed_memory()
     return communities
 
 

@@ -59,7 +59,7 @@ ALL = (
     "generator",
     "gromov",
     "large_classes --folder {folder}",
-    "large_graphs --edges 1000000 10000000 --folder {folder}",
+    "large_graphs --edges 1000000 10000000 --steps edges ChungLu BTER evaluate --folder {folder}",
     "memory",
     "netgan_steps",
     "oja",

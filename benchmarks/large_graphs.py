@@ -24,6 +24,7 @@ ROWS = {
     "read: edges": "edges",
     **{f"{name}: release": f"{name} release" for name in ("ChungLu", "BTER")},
     **{f"{name}: draw and write": f"{name} draw" for name in ("ChungLu", "BTER")},
+    "evaluate": "evaluate",
 }
 EPSILON = 1.0
 NODES_PER_EDGE = 10

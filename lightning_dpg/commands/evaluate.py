@@ -51,12 +51,12 @@ def evaluate(
     community_f1 and edge_overlap need as many nodes in both graphs.
 
     Figures of large graphs are sampled, from public seeds. These are distances beyond 20,000 nodes, and
-    triangles and clustering beyond 200 million paths of two edges towards the larger degree. Subgraphs of
+    triangles and clustering beyond 50 million paths of two edges towards the larger degree. Subgraphs of
     5 nodes are sampled in all but small graphs, those of 3 and 4 nodes where the smaller degrees of the
     ends of all edges sum to more than 100 million. Notes give the standard errors, and a last line names
     the sampled figures.
     Beyond a million edges communities are left out unless networkit is installed, which the extra
-    [fast] brings.
+    [fast] brings, and beyond 50 million in any case.
 
     Of a release with drawn rows, a second table compares its private columns with those of the RUN. The column
     "independent" has the same rows in a random order. An association is marked by < if the real one is not

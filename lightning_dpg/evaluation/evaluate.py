@@ -40,6 +40,7 @@ from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_rows import rows_of
 from lightning_dpg.graph.drawn_transfers import DrawnTransfers, transfers_of
+from lightning_dpg.graph.freed_memory import return_freed_memory
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import (
     Kind,
@@ -259,6 +260,7 @@ def evaluate_graphs(
     original = load(real, undirected, kind)
     log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = all_graphs(sources_of(synthetic), undirected, kind)
+    return_freed_memory()
     profile = queries.profile(without_directions(original))
     real_rows = cache(lambda release: data_of_rows(real, release))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)

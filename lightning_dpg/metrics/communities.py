@@ -1,7 +1,5 @@
 """Communities of a graph, and agreement of two partitions into communities."""
 
-import contextlib
-import ctypes
 import math
 from importlib.util import find_spec
 from typing import Literal
@@ -14,7 +12,9 @@ from scipy.sparse import coo_array
 from scipy.special import gammaln
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.freed_memory import return_freed_memory
 from lightning_dpg.graph.node_names import natural_order
+from lightning_dpg.metrics.functional import degrees
 
 LOUVAIN_SEED = 0
 
@@ -24,14 +24,16 @@ MANY_NODES = 20_000
 """Largest number of nodes for networkx' Louvain method if networkit is installed."""
 MANY_EDGES = 1_000_000
 """Largest number of edges for networkx' Louvain method, which takes minutes for as many."""
-WAY_OUT = f"Louvain beyond {MANY_EDGES:,} edges needs networkit: pip install 'lightning_dpg[fast]'"
+MOST_EDGES = 50_000_000
+"""Largest number of edges for networkit's Louvain method, which holds each edge four times."""
 
 
 def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]:
     """Find the community of each node by the Louvain method, with a fixed seed: shape ``(N,)``.
 
-    The result depends on the order of the nodes, which is that of their names here: a graph has the
-    same communities in any numbering. A node without an edge is a community of its own.
+    The result depends on the order of the nodes, which is that of their names here, for networkit
+    within each degree: a graph has the same communities in any numbering. A node without an edge
+    is a community of its own.
 
     Args:
         graph: The graph. :func:`library_of` chooses the implementation; without one the result is
@@ -44,8 +46,13 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
         library = "networkit" if find_spec("networkit") is not None else None
     if library is None:
         return np.zeros(0, dtype=np.int64)
-    linked = np.flatnonzero(np.bincount(graph.edge_index[0].numpy(), minlength=graph.num_nodes))
+    degree = degrees(graph)
+    linked = np.flatnonzero(degree)
     order = linked[natural_order([graph.node_names[node] for node in linked])]
+    if library == "networkit":
+        # Ascending degrees: hubs lie together in memory, and choose among communities that are there
+        # already. Of ten million edges this takes half of the time, and its modularity is higher.
+        order = order[np.argsort(degree[order], kind="stable")]
     find = _networkit_louvain if library == "networkit" else _networkx_louvain
     # No name holds the ends: a library that has its own copy can free them.
     found = find(_ends(graph, order), len(order))
@@ -81,11 +88,19 @@ def library_of(graph: Data) -> Literal["networkx", "networkit"] | None:
 def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networkit"] | None:
     """Choose the library for Louvain: networkit for large graphs if installed, else networkx.
 
-    It is None if networkx would take hours.
+    It is None if networkx would take hours, or networkit much memory: :func:`why_left_out` tells.
     """
-    if num_nodes > MANY_NODES and find_spec("networkit") is not None:
-        return "networkit"
+    is_large = num_nodes > MANY_NODES or num_edges > MANY_EDGES
+    if is_large and find_spec("networkit") is not None:
+        return "networkit" if num_edges <= MOST_EDGES else None
     return "networkx" if num_edges <= MANY_EDGES else None
+
+
+def why_left_out(num_edges: int) -> str:
+    """Say why there are no communities of a graph of so many edges."""
+    if num_edges > MOST_EDGES:
+        return f"Louvain beyond {MOST_EDGES:,} edges would take most of the memory"
+    return f"Louvain beyond {MANY_EDGES:,} edges needs networkit: pip install 'lightning_dpg[fast]'"
 
 
 def _networkx_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
@@ -111,9 +126,7 @@ def _networkit_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.in
         networkit.setNumberOfThreads(threads)
     communities = np.array(partition.getVector(), dtype=np.int64)
     del linked, partition
-    # Else half a GiB of 10 million edges stays with the process. The function is of Linux.
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
+    return_freed_memory()
     return communities
 
 

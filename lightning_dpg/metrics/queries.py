@@ -17,13 +17,13 @@ from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.centrality import eigenvector_centrality
 from lightning_dpg.metrics.communities import (
-    WAY_OUT,
     adjusted_mutual_information,
     average_f1,
     library_of,
     louvain,
     modularity,
     normalized_mutual_information,
+    why_left_out,
 )
 from lightning_dpg.metrics.divergence import distance_divergence, kl_divergence
 from lightning_dpg.metrics.functional import STATISTICS, degrees, edge_overlap
@@ -284,7 +284,8 @@ def compare_measured(
         notes |= dict.fromkeys(("num_nodes", *_ALIGNED), alignment.note)
     libraries = [library_of(graph) for graph in (real.graph, synthetic)]
     if None in libraries:
-        notes |= dict.fromkeys(_OF_COMMUNITIES, f"{LEFT_OUT}: {WAY_OUT}")
+        largest = max(graph.num_edges // 2 for graph in (real.graph, synthetic))
+        notes |= dict.fromkeys(_OF_COMMUNITIES, f"{LEFT_OUT}: {why_left_out(largest)}")
     elif "networkit" in libraries:
         for name in _OF_COMMUNITIES:
             notes[name] = "; ".join(filter(None, [notes.get(name), "Louvain by networkit"]))

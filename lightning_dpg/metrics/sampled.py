@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from lightning_dpg.metrics.communities import WAY_OUT
 from lightning_dpg.metrics.motifs import MotifCounts
 from lightning_dpg.metrics.paths import Distances
 from lightning_dpg.metrics.wedge_samples import NUM_WEDGES, Estimate
@@ -153,8 +152,10 @@ def line_on_sampling(notes: Mapping[str, str]) -> str:
         notes: Note on each query.
     """
     parts = []
-    for state, remark in (("sampled", "standard errors in the notes"), (LEFT_OUT, WAY_OUT)):
+    for state in ("sampled", "left out"):
         names = [name for name, note in notes.items() if how_noted(note) == state]
         if names:
+            left_out = notes[names[0]].partition(": ")[2]  # all for one reason
+            remark = "standard errors in the notes" if state == "sampled" else left_out
             parts.append(f"{state} ({remark}): {', '.join(names)}")
     return "; ".join(parts)

@@ -138,6 +138,7 @@ def test_large_graphs_are_matrices_and_few_of_many_are_drawn():
 def test_sampled_figures_and_those_left_out_are_said_on_the_page(monkeypatch):
     monkeypatch.setattr(functional, "EXACT_PATHS", 100)
     monkeypatch.setattr(communities, "MANY_EDGES", 100)
+    monkeypatch.setattr(communities, "find_spec", lambda name: None)
     graph = from_networkx(nx.gnm_random_graph(320, 1500, seed=0))
     found = evaluate(graph, graph)
     closed = "triangles, global_clustering, avg_clustering, cluster"

@@ -42,7 +42,8 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
             choice of the implementation.
     """
     library = library_of(graph)
-    if networkx_edges is not None and graph.num_edges // 2 > networkx_edges:
+    is_slow = networkx_edges is not None and graph.num_edges // 2 > networkx_edges
+    if library == "networkx" and is_slow:
         library = "networkit" if find_spec("networkit") is not None else None
     if library is None:
         return np.zeros(0, dtype=np.int64)
@@ -51,7 +52,7 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
     order = linked[natural_order([graph.node_names[node] for node in linked])]
     if library == "networkit":
         # Ascending degrees: hubs lie together in memory, and choose among communities that are there
-        # already. Of ten million edges this takes half of the time, and its modularity is higher.
+        # already. Ten million edges take a fifth to a half less time than in the order of the names.
         order = order[np.argsort(degree[order], kind="stable")]
     find = _networkit_louvain if library == "networkit" else _networkx_louvain
     # No name holds the ends: a library that has its own copy can free them.

@@ -464,6 +464,7 @@ def test_communities_are_left_out_of_huge_graphs(limits, has_networkit, why, mon
         assert math.isnan(answers[name].score)
         assert answers[name].note.startswith(f"left out: {why}")
     assert f"left out ({why}" in table("real", "synthetic", answers)[-1]
+    assert not communities.louvain(from_networkx(KARATE), networkx_edges=10).size
     assert answers["edge_overlap"].score > 0
 
 

@@ -152,10 +152,10 @@ def line_on_sampling(notes: Mapping[str, str]) -> str:
         notes: Note on each query.
     """
     parts = []
-    for state in ("sampled", "left out"):
+    for state in ("sampled", LEFT_OUT):
         names = [name for name, note in notes.items() if how_noted(note) == state]
         if names:
-            left_out = notes[names[0]].partition(": ")[2]  # all for one reason
-            remark = "standard errors in the notes" if state == "sampled" else left_out
+            reason = notes[names[0]].partition(": ")[2]  # of all that are left out
+            remark = reason if state == LEFT_OUT else "standard errors in the notes"
             parts.append(f"{state} ({remark}): {', '.join(names)}")
     return "; ".join(parts)

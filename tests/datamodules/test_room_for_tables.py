@@ -36,7 +36,7 @@ def test_kept_rows_wait_on_the_disk_between_queries(monkeypatch):
     engine.define("kept", "SELECT hash(range) AS number FROM range(4194304)", keep=True)
     used = "SELECT sum(memory_usage_bytes) AS used FROM duckdb_memory()"
     assert engine.row(used)[0] > 2**25
-    assert engine.row(used)[0] < 2**24 + 2**20  # the query itself takes some kilobytes
+    assert engine.row(used)[0] <= 2**24 + 2**18  # DuckDB may keep one more of its blocks
     sums = [
         engine.row(f"SELECT bit_xor({number}) AS sum FROM {rows}")
         for number, rows in (("number", "kept"), ("hash(range)", "range(4194304)"))

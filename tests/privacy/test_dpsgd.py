@@ -1,8 +1,7 @@
 """DP-SGD against loops over single examples, and its sensitivity by brute force."""
 
-import functools
 import os
-from functools import partial
+from functools import cache, partial
 
 import pytest
 import torch
@@ -291,7 +290,7 @@ def test_a_step_beyond_the_budget_changes_nothing():
     assert all(p.grad is None for p in critic.parameters())
 
 
-@functools.cache
+@cache
 def sum_without(removed, ghost, bound):
     """Clipped sum of 300,000 records, or of all but one."""
     torch.manual_seed(0)

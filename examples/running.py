@@ -6,10 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
-from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 FOLDER = Path(__file__).parent
 SECONDS = 600
@@ -32,15 +31,14 @@ def executed(path: Path, scratch: Path) -> NotebookNode:
     """
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     with TemporaryDirectory() as private:
-        manager = AsyncKernelManager(
-            kernel_name="python3",
-            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # the kernel of this Python
-            transport="ipc",  # no port that other users of the machine can reach
-            connection_file=f"{private}/kernel.json",
-        )
+        settings = Config()
+        settings.KernelSpecManager.kernel_dirs = []  # the kernel of this Python
+        settings.AsyncKernelManager.transport = "ipc"  # no port that other users can reach
+        settings.AsyncKernelManager.connection_file = f"{private}/kernel.json"
         client = NotebookClient(
             notebook,
-            km=manager,
+            config=settings,  # a kernel manager of our own would leave the kernel running
+            kernel_name="python3",
             timeout=SECONDS,
             resources={"metadata": {"path": str(scratch)}},
             record_timing=False,

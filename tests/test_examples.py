@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pandas as pd
@@ -115,10 +116,18 @@ def audits(notebook, folder):
 CHECKS = dict(zip("1234", (publishes, compares, labels, audits), strict=True))
 
 
+def children():
+    """Processes that this one has started (Linux)."""
+    files = Path("/proc/self/task").glob("*/children")
+    return {number for path in files for number in path.read_text().split()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", stored())
 def test_a_notebook_runs(path, tmp_path):
+    before = children()
     notebook = executed(path, tmp_path)
+    assert children() <= before  # its kernel has ended
     assert not list(faults(notebook))
     CHECKS[path.stem[0]](notebook, tmp_path)
 

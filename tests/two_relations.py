@@ -81,9 +81,10 @@ class EdgesAndRows(OneShotSynthesizer):
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Make the three reads."""
         self.num_edges = noisy_num_edges(self, source, reads)
-        self.table = self.pay(reads["table"], torch.bincount(self.values, minlength=2))
+        table = self.pay(reads["table"], torch.bincount(self.values, minlength=2))
         linked = (self.values[source.edges.unique()] == 1).sum()
-        self.linked = self.pay(reads["linked"], linked, also=[reads["linked_rows"]])
+        linked = self.pay(reads["linked"], linked, also=[reads["linked_rows"]])
+        self.table, self.linked = table.clamp(min=0), linked.clamp(min=0)  # no release has others
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw random edges."""

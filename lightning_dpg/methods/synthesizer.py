@@ -104,7 +104,10 @@ class Synthesizer(PrivateModule):
 
     @abstractmethod
     def released_state(self) -> dict[str, Tensor]:
-        """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict."""
+        """Tensors that :meth:`sample` and :meth:`score` read, by name in the state dict.
+
+        Whole numbers are 0 or more and tables are finite, or readers refuse the release.
+        """
 
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes, with their public attributes."""

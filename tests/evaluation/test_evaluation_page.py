@@ -4,7 +4,7 @@ import base64
 import html
 import json
 import re
-from functools import cache
+from functools import cache, partial
 
 import matplotlib.style
 import networkx as nx
@@ -19,6 +19,7 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import communities, functional
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.queries import QUERIES, Answer, profile
+from lightning_dpg.metrics.wedge_samples import estimate_local_clustering, estimate_triangles
 from lightning_dpg.pages.charts import Axis, Series, line_chart, node_link
 from lightning_dpg.pages.pictures import (
     by_community,
@@ -139,6 +140,11 @@ def test_sampled_figures_and_those_left_out_are_said_on_the_page(monkeypatch):
     monkeypatch.setattr(functional, "EXACT_PATHS", 100)
     monkeypatch.setattr(communities, "MANY_EDGES", 100)
     monkeypatch.setattr(communities, "find_spec", lambda name: None)
+    for estimate in (
+        estimate_triangles,
+        estimate_local_clustering,
+    ):  # fewer wedges, which is faster
+        monkeypatch.setattr(functional, estimate.__name__, partial(estimate, num_wedges=20_000))
     graph = from_networkx(nx.gnm_random_graph(320, 1500, seed=0))
     found = evaluate(graph, graph)
     closed = "triangles, global_clustering, avg_clustering, cluster"

@@ -197,7 +197,9 @@ def _evaluate(path: Path) -> dict[str, dict[str, float]]:
 
     stages = Stages()
     with stages.stage("evaluate"):
-        main(["evaluate", str(path), str(_drawn("ChungLu", path))])
+        code = main(["evaluate", str(path), str(_drawn("ChungLu", path))])
+    if code:
+        raise SystemExit(code)  # without a number: the step ChungLu draws the second graph
     return stages.found
 
 

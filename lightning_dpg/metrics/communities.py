@@ -121,7 +121,9 @@ def _networkit_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.in
     # same graph in half of the time that it needs for a list of edges.
     rows, columns = ends
     starts = np.searchsorted(rows, np.arange(num_nodes + 1))
-    half = csr_array((np.ones(len(columns), np.int8), columns, starts), shape=(num_nodes, num_nodes))
+    half = csr_array(
+        (np.ones(len(columns), np.int8), columns, starts), shape=(num_nodes, num_nodes)
+    )
     del ends, rows, columns  # memory
     linked = networkit.GraphFromCsr(half, directed=False)
     del half

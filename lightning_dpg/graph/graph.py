@@ -104,7 +104,9 @@ def are_edges(
     ascending, found = np.sort(numbers), [np.empty(0, dtype=np.int64)]
     for start in range(0, graph.num_edges, _BLOCK):
         part = _edge_numbers(graph, slice(start, start + _BLOCK))
-        found.append(part[contains(ascending, part)])
+        first, last = ascending.searchsorted(part[0]), ascending.searchsorted(part[-1], "right")
+        asked = ascending[first:last]  # fewer than the edges
+        found.append(asked[contains(part, asked)])
     return are_among(numbers, np.concatenate(found))
 
 
@@ -141,7 +143,8 @@ def largest_component(graph: Data) -> Data:
     new_number[nodes] = np.arange(len(nodes))
     edges = new_number[undirected_edges(graph).numpy()]
     edges = edges[edges[:, 0] >= 0]
-    names = [graph.node_names[i] for i in nodes]
+    all_names = graph.node_names  # each look-up in a graph takes longer than one in a list
+    names = [all_names[i] for i in nodes]
     component = make_graph(torch.from_numpy(edges), len(nodes), names)
     for name in {"x", "y"} & set(graph.keys()):
         component[name] = graph[name][torch.from_numpy(nodes)]

@@ -53,7 +53,7 @@ def _number_key(digits: str) -> tuple[int, str]:
 
 def natural_order(names: Sequence[str]) -> list[int]:
     """Return the positions of the names in their natural order."""
-    if all(re.fullmatch(r"0|[1-9][0-9]*", name) for name in names):
+    if all(map(re.compile(r"0|[1-9][0-9]*").fullmatch, names)):
         # Two sorts without a new key for each name take less time and half of the memory.
         order = sorted(range(len(names)), key=names.__getitem__)
         return sorted(order, key=lambda i: len(names[i]))

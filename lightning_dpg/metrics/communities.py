@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.special import gammaln
 from torch_geometric.data import Data
 
@@ -49,7 +49,8 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
         return np.zeros(0, dtype=np.int64)
     degree = degrees(graph)
     linked = np.flatnonzero(degree)
-    order = linked[natural_order([graph.node_names[node] for node in linked])]
+    names = graph.node_names  # each look-up in a graph takes longer than one in a list
+    order = linked[natural_order([names[node] for node in linked.tolist()])]
     if library == "networkit":
         # Ascending degrees: hubs lie together in memory, and choose among communities that are there
         # already. Ten million edges take a fifth to a half less time than in the order of the names.
@@ -116,8 +117,16 @@ def _networkx_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.int
 def _networkit_louvain(ends: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
     import networkit  # an extra
 
-    linked = networkit.GraphFromCoo((ends[0], ends[1]), n=num_nodes)
-    del ends  # memory
+    # The ends ascend: they are the rows of half of the adjacency matrix, from which networkit makes the
+    # same graph in half of the time that it needs for a list of edges.
+    rows, columns = ends
+    starts = np.searchsorted(rows, np.arange(num_nodes + 1))
+    half = csr_array(
+        (np.ones(len(columns), np.int8), columns, starts), shape=(num_nodes, num_nodes)
+    )
+    del ends, rows, columns  # memory
+    linked = networkit.GraphFromCsr(half, directed=False)
+    del half
     threads = networkit.getMaxNumberOfThreads()
     networkit.setSeed(LOUVAIN_SEED, False)
     networkit.setNumberOfThreads(1)  # several threads find other communities in each run

@@ -48,7 +48,8 @@ def test_accuracy_is_that_of_the_seed_and_leaves_the_global_one_alone():
     noise = [nx.gnp_random_graph(8, 0.4, seed=seed) for seed in range(40)]
     graphs = labeled(noise, [k % 3 for k in range(40)])
     before = torch.get_rng_state()
-    found = [gin_accuracy(graphs[:20], graphs[20:], 3, seed, steps=3) for seed in (0, 0, 1, 2, 3)]
+    # After three steps all seeds may classify alike, by the rounding of several threads.
+    found = [gin_accuracy(graphs[:20], graphs[20:], 3, seed, steps=20) for seed in (0, 0, 1, 2, 3)]
     assert torch.equal(before, torch.get_rng_state())
     assert found[0] == found[1]
     assert len(set(found)) > 1

@@ -71,8 +71,7 @@ def test_every_method_has_a_page_in_the_navigation():
 
 
 def test_a_page_of_a_method_has_its_configuration_and_its_arguments():
-    (hrg,) = [one for one in methods.methods() if one.name == "HRG"]
-    text = methods.page(hrg)
+    text = methods.pages()["methods/HRG.md"]
     assert "**Guarantee:** epsilon, under a condition" in text
     assert (ROOT / "conf/methods/hrg.yaml").read_text().splitlines()[3] in text
     assert "fit --config hrg \\\n        --data.init_args.name my-graph.csv" in text

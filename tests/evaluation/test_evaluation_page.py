@@ -140,10 +140,8 @@ def test_sampled_figures_and_those_left_out_are_said_on_the_page(monkeypatch):
     monkeypatch.setattr(functional, "EXACT_PATHS", 100)
     monkeypatch.setattr(communities, "MANY_EDGES", 100)
     monkeypatch.setattr(communities, "find_spec", lambda name: None)
-    for estimate in (
-        estimate_triangles,
-        estimate_local_clustering,
-    ):  # fewer wedges, which is faster
+    # Fewer wedges, which is faster.
+    for estimate in (estimate_triangles, estimate_local_clustering):
         monkeypatch.setattr(functional, estimate.__name__, partial(estimate, num_wedges=20_000))
     graph = from_networkx(nx.gnm_random_graph(320, 1500, seed=0))
     found = evaluate(graph, graph)

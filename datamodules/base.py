@@ -283,7 +283,7 @@ class GraphDataModule(pl.LightningDataModule):
         space = space_of(graph)
         if space.num_left is not None:  # the left nodes keep the first numbers
             self._numbering.sort(key=lambda node: node >= (space.num_left or 0))
-        names = graph.node_names  # each look-up in a graph takes longer than one in a list
+        names = graph.node_names
         self._key = [names[node] for node in self._numbering]
         number = torch.empty(graph.num_nodes, dtype=torch.long)
         number[torch.tensor(self._numbering)] = torch.arange(graph.num_nodes)

@@ -143,7 +143,7 @@ def largest_component(graph: Data) -> Data:
     new_number[nodes] = np.arange(len(nodes))
     edges = new_number[undirected_edges(graph).numpy()]
     edges = edges[edges[:, 0] >= 0]
-    all_names = graph.node_names  # each look-up in a graph takes longer than one in a list
+    all_names = graph.node_names
     names = [all_names[i] for i in nodes]
     component = make_graph(torch.from_numpy(edges), len(nodes), names)
     for name in {"x", "y"} & set(graph.keys()):

@@ -13,6 +13,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.dry_run import Examples, ExampleSum, dry_run
 from lightning_dpg.methods.planning import by_key
+from lightning_dpg.preflight.trainer import check_sampler
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.dpsgd import DPSGD, Parameters
@@ -27,8 +28,11 @@ class PrivateTraining(nn.Module):
     """The equal private steps of one method, each a noised sum of clipped vectors.
 
     A method owns one. It adds :meth:`planned` to its plan, calls :meth:`begin` at the start of a
-    run, and :meth:`backward`, or :meth:`backward_network`, instead of ``loss.backward()``. The
-    chosen noise is a buffer. A resumed run continues with it.
+    run, and :meth:`drawn` and then once :meth:`backward`, or :meth:`backward_network`, in each step,
+    instead of ``loss.backward()``. The chosen noise is a buffer. A resumed run continues with it.
+
+    What a step reads is what the sampler drew, and what it costs is what was planned: a step on other
+    records, on more examples, or with other settings is refused before it is booked.
 
     Args:
         key: Key of the steps in the ledger.
@@ -45,7 +49,8 @@ class PrivateTraining(nn.Module):
 
     Attributes:
         noise_multiplier: The chosen noise, NaN before the run.
-        sample_rate: Probability that Poisson sampling draws a record.
+        max_grad_norm: Clipping norm C, which cannot be set anew.
+        sample_rate: Probability that Poisson sampling draws a record, which cannot be set anew.
     """
 
     def __init__(
@@ -82,8 +87,25 @@ class PrivateTraining(nn.Module):
         # The method of the current run, in a list: it is no part of this module. Sums tried in it.
         self._method: list[nn.Module] = [nn.Module()]
         self._tried: set[tuple[str, ...]] = set()
+        # Noise and expected size of the current run, once they are chosen.
+        self._terms: dict[str, float] = {}
+        # Number of records of the draw that no step has read yet; None without one.
+        self._unread: int | None = None
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute, but no setting that the plan has fixed.
+
+        Raises:
+            Refusal: If it is one.
+        """
+        if name in _FIXED and name in self.__dict__:
+            raise Refusal(
+                f"{name} cannot be set anew: the plan has booked each step with {self.__dict__[name]}\n"
+                "pass the value to the constructor of a new method"
+            )
+        super().__setattr__(name, value)
 
     def take_record(self, record: str) -> None:
         """Book the steps for another unit of protection, that of the kind of the graph."""
@@ -149,6 +171,7 @@ class PrivateTraining(nn.Module):
             Whether the run is new. A resumed run has its releases in its checkpoint.
         """
         self._method, self._tried = [method], set()
+        self._terms, self._unread = {}, None
         if self.setting != "auto":
             self.noise_multiplier.fill_(self.setting)
         elif self.is_noiseless(method.budget):
@@ -158,22 +181,47 @@ class PrivateTraining(nn.Module):
             event = by_key(plan).get(self._one_step.key, self._steps(1.0)).event
             assert isinstance(event, Gaussian)  # any noise serves zero steps, which are not planned
             self.noise_multiplier.fill_(event.noise_multiplier)
+        self._keep("noise_multiplier", float(self.noise_multiplier))
         return not method.ledger.entries
 
     def drawn(self, batch: PoissonBatch) -> Tensor:
-        """Return the records of a batch if it was drawn at the booked rate, for one step.
+        """Return the records of a batch, for one step, if they are what the sampler drew.
+
+        The sampler of the trainer's loader keeps the numbers of the records of each draw. They are
+        read again from the loader's data set: no hook of a data module, callback or method can have
+        changed the batch. A draw is read once, and draws that were left out before it are gone.
 
         Raises:
-            Refusal: If the batch was drawn at another rate, or was read before: two steps on one
-                sample cost more than two on fresh ones, which are booked.
+            Refusal: If the batch was drawn at another rate, was read before, or is another one. Two
+                steps on one sample cost more than two on fresh ones, which are booked.
         """
-        if batch.sample_rate != self.sample_rate:
-            raise Refusal(f"batch drawn at {batch.sample_rate}, booked at {self.sample_rate}")
+        self._keep_rate(batch.sample_rate)
         records: Tensor = batch.data
-        if getattr(records, "is_read", False):
-            raise Refusal("a batch is read twice: each private step needs a fresh sample")
-        records.is_read = True  # type: ignore[attr-defined]  # a tensor takes any attribute
-        return records
+        if self.adds_none:
+            return records
+        method = self._method[0]
+        assert isinstance(method, PrivateModule)  # that of `begin`
+        loader = method.trainer.train_dataloader
+        sampler = check_sampler(loader, method.trainer)
+        self._keep_rate(sampler.sample_rate)
+        self._unread = None
+        while sampler.unread:
+            numbers = sampler.unread.popleft()
+            expected = loader.dataset[numbers].data
+            if not torch.equal(expected.to(records.device), records):
+                continue
+            if len(records) > len(numbers) and not method.repeats_edges:
+                raise Refusal(
+                    "the data set returns more examples than records were drawn: each edge is one "
+                    "record, in one direction\nreturn one row for each number in __getitem__"
+                )
+            self._unread = len(records)
+            return records
+        raise Refusal(
+            "a batch is not what its sampler drew: it was read before, or a hook, callback or data set "
+            "has changed it\neach private step needs a fresh sample as it is: one training_step, one "
+            "batch, one drawn(batch)"
+        )
 
     def dry_run(
         self, clipped_sum: ExampleSum[Examples], parameters: Parameters, examples: Examples
@@ -214,9 +262,13 @@ class PrivateTraining(nn.Module):
 
         Raises:
             PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
-            Refusal: If the first step of a run finds that the sum cannot be computed; nothing has
-                been booked for it then.
+            Refusal: If the examples are more than the records of the draw, or the draw was read
+                before; if noise or expected size have changed; or if the first step of a run finds
+                that the sum cannot be computed. Nothing has been booked for the step then.
         """
+        self._read(examples)
+        self._keep("noise_multiplier", float(self.noise_multiplier))
+        self._keep("expected_size", expected_size)
         self.dry_run(clipped_sum, parameters, examples)
         entry = self.entry
         per_norm = entry.sensitivity / self.max_grad_norm
@@ -228,6 +280,37 @@ class PrivateTraining(nn.Module):
             noise=noise,
             expected_size=expected_size,
         )
+
+    def _read(self, examples: Tensor | tuple[Tensor, ...]) -> None:
+        """Take the draw for a step of a run; refuse more examples than it has records."""
+        if self.adds_none or not isinstance(self._method[0], PrivateModule):
+            return
+        records, self._unread = self._unread, None
+        if records is None:
+            raise Refusal(
+                "a private step without a draw: take drawn(batch) once in each training_step, and call "
+                "backward once\na gradient that is used again costs nothing; a second one on the same "
+                "records is not paid for"
+            )
+        count = len(examples if isinstance(examples, Tensor) else examples[0])
+        if count > records:
+            raise Refusal(
+                "a private step has more examples than records were drawn, so one record would move "
+                "its sum further than is booked\npass one example for each record of drawn(batch)"
+            )
+
+    def _keep_rate(self, sample_rate: float) -> None:
+        """Refuse a rate that is not booked."""
+        if sample_rate != self.sample_rate:
+            raise Refusal(f"batch drawn at {sample_rate}, booked at {self.sample_rate}")
+
+    def _keep(self, name: str, value: float) -> None:
+        """Refuse a value that has changed in a run."""
+        if self._terms.setdefault(name, value) != value:
+            raise Refusal(
+                f"{name} has changed in a run: what is booked for a step is fixed when it is planned\n"
+                "start a new run for another value, with a new method"
+            )
 
     def backward_network(
         self,
@@ -264,6 +347,9 @@ class PrivateTraining(nn.Module):
             noise=noise,
             expected_size=expected_size,
         )
+
+
+_FIXED = frozenset({"setting", "max_grad_norm", "sample_rate"})
 
 
 def _planned_steps(method: PrivateModule) -> int:

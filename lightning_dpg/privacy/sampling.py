@@ -1,5 +1,6 @@
 """Poisson sampling: the batch sampling that the accountants assume."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -8,6 +9,8 @@ from torch.utils.data import Sampler
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.noise import NoiseSource
+
+_UNREAD = 256  # more than the workers of a loader draw ahead; a method without noise reads none
 
 
 class PoissonBatch(NamedTuple):
@@ -36,6 +39,10 @@ class PoissonSampler(Sampler[Tensor]):
             the initialization of the process group.
         rank: Rank of this process.
         world_size: Number of processes.
+
+    Attributes:
+        unread: Indices of this rank's shares that no private step has read yet, oldest first
+            (private). Workers of a loader draw ahead, hence there may be several.
     """
 
     def __init__(
@@ -63,6 +70,7 @@ class PoissonSampler(Sampler[Tensor]):
         self.noise = noise
         self.rank = rank
         self.world_size = world_size
+        self.unread: deque[Tensor] = deque(maxlen=_UNREAD)
 
     @property
     def is_secret(self) -> bool:
@@ -77,6 +85,8 @@ class PoissonSampler(Sampler[Tensor]):
         """Yield the indices of this rank's share of each batch, long tensors of shape ``(B,)``."""
         if self.noise is None or not self.noise.is_shared:
             self.noise = NoiseSource()
+        self.unread.clear()
         for _ in range(self.steps):
             indices = self.noise.bernoulli(self.num_records, self.sample_rate)
-            yield indices[self.rank :: self.world_size]
+            self.unread.append(indices[self.rank :: self.world_size])
+            yield self.unread[-1]

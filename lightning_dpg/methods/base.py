@@ -14,6 +14,7 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
 from lightning_dpg.methods.constraints import Constraints, constraints_of
 from lightning_dpg.methods.planning import Budgets, check_plan, check_same_steps, prove_steps
@@ -378,6 +379,19 @@ class PrivateModule(pl.LightningModule):
         curve = self.curves[name]
         curve(value.detach(), weight)
         self.log(name, curve, batch_size=1, prog_bar=prog_bar)
+
+    def manual_backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Refuse Lightning's backward pass under a finite budget: nobody pays for what it reads.
+
+        Raises:
+            Refusal: If the run has such a budget.
+        """
+        if self.adds_noise and self.ledger.budget and math.isfinite(self.ledger.budget.epsilon):
+            raise Refusal(
+                "manual_backward adds a gradient that nobody pays for\ntake public_backward for a loss "
+                "that reads no record, and PrivateTraining.backward for one that does"
+            )
+        super().manual_backward(loss, *args, **kwargs)
 
     def public_backward(self, loss: Tensor, parameters: list[nn.Parameter]) -> None:
         """Add the gradient of a loss that reads no record to ``.grad``, averaged over ranks.

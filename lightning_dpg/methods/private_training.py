@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -18,7 +19,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.dpsgd import DPSGD, Parameters
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
-from lightning_dpg.privacy.grad_samples import GradSampleSum
+from lightning_dpg.privacy.grad_samples import network_sum, trained_parameters
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -224,18 +225,29 @@ class PrivateTraining(nn.Module):
         )
 
     def dry_run(
-        self, clipped_sum: ExampleSum[Examples], parameters: Parameters, examples: Examples
+        self,
+        clipped_sum: ExampleSum[Examples],
+        parameters: Parameters,
+        examples: Examples,
+        expected_size: float,
     ) -> None:
         """Try a clipped sum on made-up examples, once in a run; :meth:`backward` begins with it.
 
         A method that releases something before its first step calls it before. A fault of its
         network then costs nothing. The values of ``examples`` are not read.
 
+        Args:
+            clipped_sum: As for :meth:`backward`.
+            parameters: Parameters by the names of the sum.
+            examples: Tensors whose shapes, without the first dimension, and types count.
+            expected_size: About as many made-up examples are tried.
+
         Raises:
             Refusal: See :func:`lightning_dpg.methods.dry_run.dry_run`.
         """
         if tuple(parameters) not in self._tried:
-            dry_run(clipped_sum, parameters, examples, self.max_grad_norm, self._method[0])
+            method = self._method[0]
+            dry_run(clipped_sum, parameters, examples, self.max_grad_norm, expected_size, method)
             self._tried.add(tuple(parameters))
 
     def backward(
@@ -269,7 +281,7 @@ class PrivateTraining(nn.Module):
         self._read(examples)
         self._keep("noise_multiplier", float(self.noise_multiplier))
         self._keep("expected_size", expected_size)
-        self.dry_run(clipped_sum, parameters, examples)
+        self.dry_run(clipped_sum, parameters, examples, expected_size)
         entry = self.entry
         per_norm = entry.sensitivity / self.max_grad_norm
         DPSGD(float(self.noise_multiplier) * per_norm, self.max_grad_norm).backward(
@@ -322,12 +334,13 @@ class PrivateTraining(nn.Module):
         noise: NoiseSource,
         expected_size: float,
     ) -> None:
-        """:meth:`backward` for a network of any layers that opacus supports.
+        """:meth:`backward` for a network of any layers that ``torch.func`` computes example by example.
 
         Args:
-            network: Network in training mode; its frozen parameters are left out.
+            network: Network; its frozen parameters are left out.
             per_example_loss: ``per_example_loss(network, *examples)`` of shape ``(B,)``. It calls the
-                network that it is given, a copy in double precision.
+                network that it is given, in double precision. It is called for each example alone,
+                with B = 1, so examples cannot meet in it.
             examples: Tensors of shape ``(B, ...)``, each example of one record; B may be 0.
             ledger: Charged before the sum is computed.
             noise: Secret source of the noise.
@@ -335,13 +348,12 @@ class PrivateTraining(nn.Module):
 
         Raises:
             PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
-            Refusal: If the network has a layer that is not supported or that mixes examples, or if
+            Refusal: If the network has a layer that cannot be computed for one example alone, or if
                 the loss is not one for each example; nothing has been booked for the step then.
         """
-        clipped_sum = GradSampleSum(network, per_example_loss)
         self.backward(
-            clipped_sum,
-            clipped_sum.parameters,
+            partial(network_sum, network, per_example_loss),
+            trained_parameters(network),
             examples,
             ledger=ledger,
             noise=noise,

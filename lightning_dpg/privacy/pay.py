@@ -38,8 +38,9 @@ def pay(
         noise: Secret source of the noise.
         law: Law of the released value, built from ``read``; by default that of :func:`noise_of`,
             for which the value is a tensor.
-        also: What the same read costs under other relations, entries with keys of their own. All are
-            booked, or none.
+        also: What the same read costs under other relations, entries of the same mechanism with keys
+            of their own. All are booked, or none. No law is given with them: one noise serves all, and
+            its scale is compared with theirs.
 
     Returns:
         The released value.
@@ -47,9 +48,14 @@ def pay(
     Raises:
         PrivacyBudgetExceeded: If the budget does not cover it; nothing is booked then.
         Refusal: If the noise of the read cannot be drawn, or if an entry of another relation was
-            planned for more noise than that; nothing is booked then.
+            planned for more noise than that, or another mechanism; nothing is booked then.
     """
     if law is not None:
+        if also:
+            raise Refusal(
+                f"{read.name}: a law of its own does not say what it costs another relation\n"
+                "leave the law out: the noise of the read is drawn, and its scale compared"
+            )
         draw = partial(law, value)
     elif isinstance(value, Tensor):
         draw = partial(noise_of(read), value)
@@ -63,7 +69,12 @@ def pay(
 def _refuse_more_noise(read: LedgerEntry, also: Sequence[LedgerEntry]) -> None:
     """Refuse an entry whose price is that of more noise than the read gets: one noise serves all."""
     for entry in also:
-        if type(entry.event) is type(read.event) and entry.scale > read.scale * (1 + _ROUNDING):
+        if type(entry.event) is not type(read.event):
+            raise Refusal(
+                f"{entry.name}: its price under {entry.relation.value!r} is that of another mechanism "
+                f"({entry.event.mechanism}), and the read is {read.event.mechanism}"
+            )
+        if entry.scale > read.scale * (1 + _ROUNDING):
             raise Refusal(
                 f"{entry.name}: its price under {entry.relation.value!r} is that of noise of scale "
                 f"{entry.scale:g}, and the read gets {read.scale:g}"

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 import torch
 from pytorch_lightning import Callback
+from torch.nn.functional import logsigmoid
 from torch.utils.data import DataLoader
 
 from lightning_dpg.callbacks import PrivacyAccountant
@@ -24,6 +25,7 @@ class Scorer(EdgeScorer):
     def __init__(self, habit=None):
         super().__init__(24, 132)
         self.habit = habit
+        self.embedding = torch.nn.Embedding(24, 8)
 
     def private_step(self, edges, size=13.2):
         parameters = {"table": self.table}
@@ -193,6 +195,29 @@ def unpacked(method, batch):
     method.private_step(edges)
 
 
+def over_all_edges(method, batch):
+    """The loss of an edge reads all edges, as a graph network over the whole graph does."""
+    edges, all_edges = method.dpsgd.drawn(batch), method.records.edges
+
+    def loss(network, pairs):
+        rows = network.weight.index_add(0, all_edges[:, 0], network.weight[all_edges[:, 1]])
+        return -logsigmoid(rows[pairs].prod(1).sum(1))
+
+    method.dpsgd.backward_network(
+        method.embedding,
+        loss,
+        (edges,),
+        ledger=method.ledger,
+        noise=method.noise,
+        expected_size=13.2,
+    )
+
+
+def beside_the_step(method, batch):
+    edges = method.dpsgd.drawn(batch)
+    method.manual_backward(-logsigmoid(method.score(edges)).sum())
+
+
 def another_size(method, batch):
     edges = method.dpsgd.drawn(batch)
     method.private_step(edges, 13.2 + method.global_step)
@@ -208,6 +233,8 @@ def another_size(method, batch):
         (both_directions, "more examples than records", 0),
         (whole_graph, "more examples than records", 0),
         (unpacked, "without a draw", 0),
+        (over_all_edges, "reads the records of the data beside", 0),
+        (beside_the_step, "a gradient that nobody pays for", 0),
         (another_size, "expected_size has changed", 1),
     ],
 )

@@ -15,6 +15,7 @@ from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.privacy.dpsgd import Rows, clipped_gradient_sum
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.grad_samples import network_sum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
@@ -36,14 +37,14 @@ class Method(nn.Module):
         )
         self.dpsgd.begin(self)
 
-    def step(self, clipped_sum, examples, parameters=None):
+    def step(self, clipped_sum, examples, parameters=None, size=4.0):
         self.dpsgd.backward(
             clipped_sum,
             dict(self.network.named_parameters()) if parameters is None else parameters,
             examples,
             ledger=self.ledger,
             noise=NoiseSource(),
-            expected_size=4.0,
+            expected_size=size,
         )
 
 
@@ -124,7 +125,7 @@ class Remembers(nn.Module):
         (nn.Dropout(0.5), by_vmap, r"network\.1 \(Dropout\) fails"),
         (nn.LayerNorm(4), by_ghost_norms, r"network\.1 \(LayerNorm\) fails"),
         (nn.PReLU().double(), by_ghost_norms, "no gradient of '1.weight', but of 0.weight"),
-        (nn.Tanh(), reduced, r"the loss of 3 examples has the shape \(\), and not \(3,\)"),
+        (nn.Tanh(), reduced, r"the loss of 4 examples has the shape \(\), and not \(4,\)"),
         (nn.Tanh(), backwards, r"changes network\.0\.weight\.grad: what it learns"),
         (nn.Tanh(), single, r"'0\.weight' is a torch\.float32"),
         (Remembers(), by_ghost_norms, r"changes network\.1\.mean: what it learns"),
@@ -172,20 +173,20 @@ def test_the_trial_reads_no_record_and_draws_no_public_number():
         return exact(examples, norm)
 
     states = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
-    method.dpsgd.dry_run(
-        clipped_sum, dict(method.network.named_parameters()), (torch.full((6, 3), torch.nan),)
-    )
-    assert len(seen) == 1 and seen[0].isfinite().all()
+    parameters = dict(method.network.named_parameters())
+    method.dpsgd.dry_run(clipped_sum, parameters, (torch.full((6, 3), torch.nan),), 4.0)
+    tries = len(seen)
+    assert all(tensor.isfinite().all() for tensor in seen)
     assert torch.equal(states[0], torch.get_rng_state())
     assert (states[1] == np.random.get_state()[1]).all()
     assert states[2] == random.getstate()
     records = torch.rand(6, 3)
     for _ in range(2):  # a run tries a sum once
         method.step(clipped_sum, (records,))
-    assert [tensor is records for tensor in seen] == [False, True, True]
+    assert [tensor is records for tensor in seen[tries:]] == [True, True]
     method.dpsgd.begin(method)
     method.step(clipped_sum, (records,))
-    assert len(seen) == 5
+    assert len(seen) == 2 * tries + 3
 
 
 @pytest.mark.parametrize("allowed", [0, 1])
@@ -196,11 +197,125 @@ def test_sums_that_do_not_take_every_value_pass(allowed):
     def clipped_sum(numbers, norm):
         if (numbers != allowed).any():
             raise IndexError("out of range")
-        return {"weight": weight.detach().double()}
+        return {"weight": len(numbers) * weight.detach().double() / 3}
 
     method = Method(nn.Tanh())
     method.step(clipped_sum, torch.full((4,), allowed), {"weight": weight})
     assert len(method.ledger.entries) == 1
+
+
+def largest(x):
+    return x / x.abs().max().clamp(min=1) if len(x) else x
+
+
+def middle(x):
+    return x - x.median()
+
+
+def first_of_many(x):
+    return x - x[0] if len(x) > 8 else x
+
+
+def below_zero(x):
+    return torch.where((x < -9).any(), x / 2, x)
+
+
+def rank(x):
+    return x * x.sum(1).argsort().argsort()[:, None]
+
+
+MEMORY = []
+
+
+def memory(x):
+    MEMORY.append(x.detach())
+    return x - MEMORY[-2] if len(MEMORY) > 1 and len(MEMORY[-2]) == len(x) else x
+
+
+def unclipped(network):
+    return lambda examples, norm: by_vmap(network)(examples, 1e9 * norm)
+
+
+def beside(network):
+    extra = torch.ones(3, 3)
+    return lambda examples, norm: by_vmap(network)((torch.cat([examples[0], extra]),), norm)
+
+
+def batch_by_batch(couple):
+    """A sum that clips each gradient, after the examples of the batch have met."""
+    return lambda network: lambda examples, norm: by_vmap(network)((couple(examples[0]),), norm)
+
+
+@pytest.mark.parametrize("couple", [largest, middle, first_of_many, below_zero, rank])
+def test_examples_that_meet_are_refused_before_anything_is_booked(couple):
+    torch.manual_seed(0)
+    method = Method(two_layers(nn.Tanh()))
+    with pytest.raises(Refusal, match="is not the sum of its parts"):
+        method.step(batch_by_batch(couple)(method.network), (torch.rand(20, 3),), size=20.0)
+    assert not method.ledger.entries
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (unclipped, "further than max_grad_norm: it is not clipped"),
+        (beside, "of no example is not zero"),
+        (
+            lambda network: lambda *_: by_vmap(network)((torch.rand(0, 3),), 1.0),
+            "is zero: the loss",
+        ),
+    ],
+)
+def test_sums_that_are_not_of_clipped_examples_are_refused(make, message):
+    torch.manual_seed(0)
+    method = Method(two_layers(nn.Tanh()))
+    with pytest.raises(Refusal, match=message):
+        method.step(make(method.network), (torch.rand(6, 3),))
+    assert not method.ledger.entries
+
+
+class Couples(nn.Module):
+    """A network of pairs of nodes that is computed after the examples of its batch have met."""
+
+    def __init__(self, couple):
+        super().__init__()
+        self.table, self.couple = nn.Embedding(34, 8), couple
+
+    def forward(self, pairs):
+        return self.couple(self.table(pairs).prod(1)).sum(1)
+
+
+def of_others(x):
+    return x - x.mean(0)
+
+
+@pytest.mark.parametrize("couple", [largest, middle, first_of_many, below_zero, rank, of_others])
+def test_examples_of_a_network_cannot_meet(couple):
+    """Each gradient is that of an example in a batch of one, by autograd."""
+    torch.manual_seed(0)
+    network, pairs = Couples(couple), torch.randint(34, (12, 2))
+    total = network_sum(network, lambda network, pairs: network(pairs), (pairs,), 0.5)
+    expected = torch.zeros(34, 8, dtype=torch.double)
+    for pair in pairs:
+        value = network(pair[None]).sum()
+        (gradient,) = torch.autograd.grad(value, network.table.weight, materialize_grads=True)
+        expected += gradient * min(1.0, 0.5 / max(float(gradient.norm()), 1e-12))
+    torch.testing.assert_close(total["table.weight"], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_a_memory_of_earlier_examples_is_refused_before_anything_is_booked():
+    MEMORY.clear()
+    method = Method(Couples(memory))
+    with pytest.raises(RuntimeError):
+        method.dpsgd.backward_network(
+            method.network,
+            lambda network, pairs: network(pairs),
+            (torch.randint(34, (12, 2)),),
+            ledger=method.ledger,
+            noise=NoiseSource(),
+            expected_size=12.0,
+        )
+    assert not method.ledger.entries
 
 
 def test_rows_alone_are_parameters_enough():

@@ -278,7 +278,7 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
 
     def clipped_sum(updates, norm):
         asked.append((len(updates), norm))
-        return {"weights": torch.zeros(20_000, dtype=torch.double)}
+        return {"weights": torch.full((20_000,), 1e-4 * len(updates), dtype=torch.double)}
 
     noise = NoiseSource(unsafe_seed=1)
     rounds.backward(
@@ -289,7 +289,8 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
         noise=noise,
         expected_size=1.0,
     )
-    assert asked == [(3, 2.0), (5, 2.0)]
+    # The trial: 4 made-up updates, none, and each alone. Then the step.
+    assert asked == [(count, 2.0) for count in (4, 0, 1, 1, 1, 1, 5)]
     # 2 S w = 1 is the sensitivity, so that 3 is the standard deviation.
     assert float(weights.grad.std()) == pytest.approx(3.0, rel=0.03)
     (entry,) = ledger.entries

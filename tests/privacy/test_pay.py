@@ -1,12 +1,21 @@
 """A read is booked, drawn and published in this order, for all relations that it costs or for none."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry, NonPrivate, Pure, Relation
+from lightning_dpg.privacy.events import (
+    Approximate,
+    Gaussian,
+    LedgerEntry,
+    NonPrivate,
+    Pure,
+    Relation,
+)
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger
+from lightning_dpg.privacy.mechanisms import integer_noise
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import noise_of, pay
 from lightning_dpg.privacy.sensitivity import node_edge_count_sensitivity, wedge_sensitivity
@@ -86,6 +95,22 @@ def test_a_read_of_two_relations_is_booked_under_both_and_never_added(tmp_path):
     again.load_state_dict(PrivacyLedger.replay(ledger.journal))
     assert again.entries == ledger.entries
     assert again.is_part_of(ledger.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("event", "law", "message"),
+    [
+        (Pure(0.2), None, "that of noise of scale 5, and the read gets 2"),
+        (Approximate(0.2, 0.0), None, "that of another mechanism"),
+        (Gaussian(9.0), None, "that of another mechanism"),
+        (Pure(1.0), integer_noise(EDGES), "a law of its own"),
+    ],
+)
+def test_a_price_that_is_not_that_of_the_noise_is_refused(event, law, message):
+    ledger = of_two_relations(9.0, 9.0)
+    with pytest.raises(ValueError, match=message):
+        pay(EDGES, torch.tensor(5), ledger, object(), law, also=[replace(NODES, event=event)])
+    assert not ledger.entries
 
 
 @pytest.mark.parametrize(("budgets", "said"), [((0.4, 4.0), "0.4"), ((1.0, 1.9), "1.9")])

@@ -9,7 +9,7 @@ from lightning_dpg.run_folder import release_at
 _STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
 
 
-def verify(release: Path, *, redraw: bool = True, method: str | None = None) -> Outcome:
+def verify(release: Path, *, no_redraw: bool = False, method: str | None = None) -> Outcome:
     """Check a release, from its own files alone.
 
     The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does), and refuses files
@@ -25,7 +25,7 @@ def verify(release: Path, *, redraw: bool = True, method: str | None = None) -> 
 
     Args:
         release: Folder or file of a release.
-        redraw: Draw everything again, which takes as long as generate; --no-redraw says what is left out.
+        no_redraw: Do not draw graphs again, which takes as long as generate.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
@@ -37,7 +37,7 @@ def verify(release: Path, *, redraw: bool = True, method: str | None = None) -> 
     from lightning_dpg.release.verify import verify as check
 
     method_class = None if method is None else imported(method)
-    found = check(folder, redraw=redraw, method_class=method_class)
+    found = check(folder, redraw=not no_redraw, method_class=method_class)
     if found.faults:
         count = f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'}"
         return Outcome(
@@ -51,7 +51,7 @@ def verify(release: Path, *, redraw: bool = True, method: str | None = None) -> 
     stated |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(
         [*_red(warnings), *found.checks],
-        {"release": folder, "faults": [], "warnings": warnings, "redrawn": redraw, **stated},
+        {"release": folder, "faults": [], "warnings": warnings, "redrawn": not no_redraw, **stated},
         OLD if found.is_old else FINE,
     )
 

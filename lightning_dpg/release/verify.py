@@ -7,6 +7,7 @@ has spent less than its budget, which the statement does not name. Two things ar
 sensitivities, which may follow from released values, and noise that was solved for a number of steps.
 """
 
+import contextlib
 import json
 import math
 from collections import Counter
@@ -162,10 +163,12 @@ def faults(
     if foreign := list(foreign_files(release)):  # a link or a device is not read
         return foreign
     all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
-    if redraw and not all_faults and _can_draw(release, method_class):
-        path = released_tensors(release)
-        method = rebuild(path, (PrivateModule,), method_class)
-        all_faults += faults_of_draws(release, method, _content(release))
+    if redraw:
+        with contextlib.suppress(CommandError, OSError, *_INCOMPLETE):  # which were named
+            content = _content(release)
+            if _can_draw(release, method_class):
+                method = rebuild(released_tensors(release), (PrivateModule,), method_class)
+                all_faults += faults_of_draws(release, method, content)
     if with_cards:
         return all_faults
     allowed = (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")

@@ -31,18 +31,19 @@ from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import topics, with_texts
 from lightning_dpg.release.checksums import public_digest
-from lightning_dpg.release.graph_files import FORMATS, Format, write_graph_files, write_graphs
+from lightning_dpg.release.graph_files import FORMATS, Format, write_graph_files
 from lightning_dpg.release.statement import folder_name, full_sentence, privacy_statement
 from lightning_dpg.release.writer import (
     FEATURES,
     KEY,
     check_settings,
+    drawn_with,
     plain_settings,
     save_generator,
     today,
     with_version,
-    write_attributes,
     write_card,
+    write_draws,
     write_folder,
     write_nonprivate_card,
     write_statement,
@@ -170,21 +171,15 @@ class ReleaseWriter(Callback):
             date=today(),
             version=__version__,
             configuration=configuration,
+            drawn_with=drawn_with(),
         )
 
     def _fill(
         self, folder: Path, module: Any, statement: dict[str, Any], content: dict[str, Any]
     ) -> None:
-        arrays: dict[str, Any] | None = None
-        if isinstance(module, PublishesFeatures):
-            arrays = module.released_arrays()
-        if arrays is not None:
-            np.savez_compressed(folder / FEATURES, **arrays)
-            save_generator(module, statement, folder / LEARNER)
-        else:
-            write_graphs(module, range(self.num_graphs), folder, self.formats)
-            save_generator(module, statement, folder / GENERATOR)
-            write_attributes(module, folder, self.formats)
+        write_draws(module, self.num_graphs, folder, self.formats)
+        has_features = (folder / FEATURES).exists()
+        save_generator(module, statement, folder / (LEARNER if has_features else GENERATOR))
         write_card(content, folder)
 
 

@@ -13,6 +13,8 @@ GENERATOR = "generator.safetensors"
 LEARNER = "learner.safetensors"
 """Released tensors of a method that learns labels, in place of a generator of graphs."""
 STATEMENT = "privacy.json"
+SUMS = "SHA256SUMS"
+"""File of a release with the checksums of all other files."""
 CONFIGURATION = "config.yaml"
 """The complete configuration of a run, beside its release."""
 
@@ -25,6 +27,23 @@ def release_in(folder: Path) -> Path:
     """
     names = (RELEASE, NOT_PRIVATE)
     return next((folder / name for name in names if (folder / name).is_dir()), folder)
+
+
+def release_at(place: Path) -> Path:
+    """Return the folder of a release.
+
+    Args:
+        place: This folder, a file in it, or the folder of a run.
+
+    Raises:
+        CommandError: If there is no release.
+    """
+    folder = place.parent if place.is_file() else release_in(place)
+    if not folder.is_dir():
+        raise CommandError(f"{folder}: no such folder")
+    if not any((folder / name).exists() for name in (STATEMENT, SUMS)):
+        raise CommandError(f"{folder}: no release, it has neither {STATEMENT} nor {SUMS}")
+    return folder
 
 
 def release_folder(source: str | Path) -> Path | None:

@@ -120,7 +120,7 @@ def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd, some
     (place,) = tmp_path.glob("out/*/version_0")
     release = release_in(place)
     assert (release.name == "release") is last.startswith("guarantee: ")
-    assert not faults(release)
+    assert not faults(release, redraw=True)
     (checkpoint,) = place.glob("checkpoints/*.ckpt")
     config = ["--config", str(place / "config.yaml"), "--ckpt_path", str(checkpoint)]
     code, said = main(["predict", *config]), "".join(capfd.readouterr())

@@ -3,56 +3,56 @@
 import json
 from pathlib import Path
 
-from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import FINE, OLD, REFUTED, Outcome
-from lightning_dpg.run_folder import release_in
+from lightning_dpg.run_folder import release_at
 
 _STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
 
 
-def verify(release: Path) -> Outcome:
+def verify(release: Path, *, no_redraw: bool = False, method: str | None = None) -> Outcome:
     """Check a release, from its own files alone.
 
-    The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does). It recomputes epsilon
-    from every read that privacy.json lists, by this program and by opacus. It compares privacy.json with
-    both formats of the model card, with the metadata of the tensors and, for a shipped method, with its
-    condition, its relation and the plan of its settings. No code of other methods is run: the first line
-    then says so in red.
+    The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does), and refuses files
+    that no release has. It recomputes epsilon from every read that privacy.json lists, by this program and
+    by opacus. It compares privacy.json with both formats of the model card, with the metadata of the
+    tensors and, for a shipped method, with its condition, its relation and the plan of its settings. It
+    draws all graphs, people and transfers again from the tensors, and compares them with the files. No
+    code of other methods is run: the first line then says so in red.
 
     Exit code 0 without a fault, 1 with one, 3 if version 0.1.0 wrote the release: it wrote no checksums,
-    and nothing else is wrong. Checksums reveal a release that was damaged or edited by accident. Somebody
-    who edits on purpose can write new ones: compare them with those that the sender has published.
+    and nothing else is wrong. Tensors and statement can be those of another release: compare the checksums
+    with those that the sender has published.
 
     Args:
         release: Folder or file of a release.
+        no_redraw: Do not draw graphs again, which takes as long as generate.
+        method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
         python -m lightning_dpg verify runs/chung_lu/version_0
     """
-    folder = release.parent if release.is_file() else release_in(release)
-    if not folder.is_dir():
-        raise CommandError(f"{folder}: no such folder")
-    if not any((folder / name).exists() for name in ("privacy.json", "SHA256SUMS")):
-        raise CommandError(f"{folder}: no release, it has neither privacy.json nor SHA256SUMS")
-
+    folder = release_at(release)
     # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.verify import faults, is_old, summary, warnings_of
+    from lightning_dpg.release.reader import imported
+    from lightning_dpg.release.verify import verify as check
 
-    if problems := faults(folder):
-        count = f"{len(problems)} {'fault' if len(problems) == 1 else 'faults'}"
+    method_class = None if method is None else imported(method)
+    found = check(folder, redraw=not no_redraw, method_class=method_class)
+    if found.faults:
+        count = f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'}"
         return Outcome(
-            [*_red(problems), f"{folder}: {count}"],
-            {"release": folder, "faults": problems},
+            [*_red(list(found.faults)), f"{folder}: {count}"],
+            {"release": folder, "faults": list(found.faults)},
             REFUTED,
         )
-    warnings = warnings_of(folder)
+    warnings = list(found.warnings)
     statement = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
     stated = {name: statement.get(name) for name in _STATED}
     stated |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(
-        [*_red(warnings), *summary(folder)],
-        {"release": folder, "faults": [], "warnings": warnings, **stated},
-        OLD if is_old(folder) else FINE,
+        [*_red(warnings), *found.checks],
+        {"release": folder, "faults": [], "warnings": warnings, "redrawn": not no_redraw, **stated},
+        OLD if found.is_old else FINE,
     )
 
 

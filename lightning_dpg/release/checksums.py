@@ -5,9 +5,7 @@ import re
 from pathlib import Path
 
 from lightning_dpg.errors import Refusal
-
-SUMS = "SHA256SUMS"
-"""File of a release with the checksums of all other files."""
+from lightning_dpg.run_folder import SUMS
 
 _OF_BOOK = re.compile(
     rb"^  (book|dataset): .*\n(?:    .*\n)*", re.MULTILINE

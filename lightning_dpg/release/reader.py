@@ -73,7 +73,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     _refuse_changes(path)
     method = rebuild(path, _WRITTEN_BY[path.name], method_class)
     if path.name == GENERATOR:
-        method.node_attributes = _attributes(path.with_name(ATTRIBUTES), method.node_names)
+        method.node_attributes = read_attributes(path.with_name(ATTRIBUTES), method.node_names)
     # The copy in the tensors is bound to them: it counts where privacy.json says something else.
     statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
     if statement.get("epsilon") == "inf":
@@ -93,7 +93,7 @@ def _topics(path: Path) -> dict[str, Any]:
     return {name: content[name] for name in TOPICS if isinstance(content, dict) and name in content}
 
 
-def _attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
+def read_attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | None:
     """Read the public attributes of the nodes of a release; None if it has none."""
     sums = path.with_name(SUMS)
     if not path.is_file():

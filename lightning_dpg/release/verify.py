@@ -1,4 +1,4 @@
-"""Checks of a release from its own files: checksums, epsilon, and agreement of its parts.
+"""Checks of a release from its own files: checksums, epsilon, agreement of its parts, and its draws.
 
 A release of a shipped method is also compared with its class: the condition of its guarantee, its
 relation, and the plan of its settings at the stated epsilon. Each read of the plan has to be there,
@@ -7,6 +7,7 @@ has spent less than its budget, which the statement does not name. Two things ar
 sensitivities, which may follow from released values, and noise that was solved for a number of steps.
 """
 
+import contextlib
 import json
 import math
 from collections import Counter
@@ -34,9 +35,10 @@ from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,
 )
+from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, foreign_files
 from lightning_dpg.release.release import NO_GUARANTEE
 from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
-from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_in, released_tensors
+from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_at, released_tensors
 
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4
@@ -91,14 +93,23 @@ class Verification:
         return "\n".join(ends)
 
 
-def verify(folder: str | Path) -> Verification:
+def verify(
+    folder: str | Path,
+    *,
+    redraw: bool = True,
+    method_class: type[PrivateModule] | None = None,
+) -> Verification:
     """Check a release from its own files alone, as the command ``verify`` does.
 
-    Checksums reveal a release that was damaged or edited by accident. Somebody who edits on purpose
-    can write new ones: compare them with those that the sender has published.
+    Checksums reveal a release that was damaged or edited by accident. Whoever edits it on purpose can
+    write new ones. So its graphs, and all that is drawn beside them, are drawn again from the tensors.
+    Tensors and statement can still be those of another release: compare the checksums with those that
+    the sender has published.
 
     Args:
         folder: Folder of a release or of a run, or a file of a release.
+        redraw: Whether to draw again, which takes as long as ``generate``.
+        method_class: Class of its method, if it is not shipped: it is code, and runs.
 
     Returns:
         The findings, which are true if and only if the release is in order.
@@ -120,45 +131,44 @@ def verify(folder: str | Path) -> Verification:
         (False, 'privacy.json: changed, it does not have its checksum')
     """
     place = release_at(Path(folder).expanduser())
-    if found := faults(place):
+    if found := faults(place, redraw=redraw, method_class=method_class):
         return Verification(place, tuple(found), (), (), None, "", is_old=False)
     content = _content(place)
     return Verification(
         place,
         (),
         tuple(warnings_of(place)),
-        tuple(summary(place)),
+        (*summary(place), _draws(place, redraw, method_class)),
         float(content["epsilon"]),
         content["guarantee"],
         is_old(place),
     )
 
 
-def release_at(place: Path) -> Path:
-    """Return the folder of a release.
-
-    Args:
-        place: This folder, a file in it, or the folder of a run.
-
-    Raises:
-        CommandError: If there is no release.
-    """
-    folder = place.parent if place.is_file() else release_in(place)
-    if not folder.is_dir():
-        raise CommandError(f"{folder}: no such folder")
-    if not any((folder / name).exists() for name in (STATEMENT, SUMS)):
-        raise CommandError(f"{folder}: no release, it has neither {STATEMENT} nor {SUMS}")
-    return folder
-
-
-def faults(release: Path, *, with_cards: bool = True) -> list[str]:
+def faults(
+    release: Path,
+    *,
+    with_cards: bool = True,
+    redraw: bool = False,
+    method_class: type[PrivateModule] | None = None,
+) -> list[str]:
     """Find all faults of a release; empty for a correct one.
 
     Args:
         release: Folder of the release.
         with_cards: Whether the card has to be there, as a page too, and has to have checksums.
+        redraw: Whether to draw its graphs again.
+        method_class: Class of its method, if it is not shipped and may run.
     """
+    if foreign := list(foreign_files(release)):  # a link or a device is not read
+        return foreign
     all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
+    if redraw:
+        with contextlib.suppress(CommandError, OSError, *_INCOMPLETE):  # which were named
+            content = _content(release)
+            if _can_draw(release, method_class):
+                method = rebuild(released_tensors(release), (PrivateModule,), method_class)
+                all_faults += faults_of_draws(release, method, content)
     if with_cards:
         return all_faults
     allowed = (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")
@@ -211,6 +221,24 @@ def warnings_of(release: Path) -> list[str]:
         if condition is not None:
             lines.append(f"version 0.1.0 did not state that it holds only if {condition}")
     return lines
+
+
+def _can_draw(release: Path, method_class: type[PrivateModule] | None) -> bool:
+    """Return whether the code that draws a release may run."""
+    recipe, _ = read_recipe(released_tensors(release))
+    return method_class is not None or is_shipped(recipe["method"])
+
+
+def _draws(release: Path, redraw: bool, method_class: type[PrivateModule] | None) -> str:
+    """Say whether the files of a release without faults were drawn again."""
+    if not redraw:
+        return "its graphs were not drawn again: they may be other ones than its tensors draw"
+    if not _can_draw(release, method_class):
+        return (
+            "its graphs were not drawn again, since its method is not one of lightning_dpg: name its "
+            "class by --method, in Python method_class, if you trust this code"
+        )
+    return "all other files are what its tensors draw"
 
 
 def is_old(release: Path) -> bool:
@@ -465,6 +493,8 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
         yield f"{STATEMENT}: its settings are of {about.get('method')}, not of {recipe['method']}"
     if isinstance(about, dict) and about.get("shipped", shipped) is not shipped:
         yield f"{STATEMENT}: it is wrong on whether the method is one of lightning_dpg"
+    if method is not None and isinstance(about, dict):
+        yield from _faults_of_settings(release, recipe, method, content)
     if method is not None:
         is_of_today = isinstance(about, dict) and about.get("lightning_dpg") == __version__
         try:
@@ -472,6 +502,22 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
         except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
             name = type(method).__name__
             yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
+
+
+def _faults_of_settings(
+    release: Path, recipe: dict[str, Any], method: PrivateModule, content: dict[str, Any]
+) -> Iterator[str]:
+    """Find settings that are not those of the tensors, and topics that do not follow from them."""
+    about = content["administrative"]
+    if about.get("settings") != recipe["hparams"]:
+        yield f"{STATEMENT}: its settings are not those of its tensors"
+    if about.get("card_lightning_dpg") != __version__:
+        return  # another version may have other words
+    graphs = {path.stem for path in release.glob("synthetic-*")}
+    try:
+        yield from list(faults_of_texts(method, content, len(graphs)))
+    except _INCOMPLETE as error:
+        yield f"{STATEMENT}: its topics are incomplete ({type(error).__name__}: {error})"
 
 
 def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:

@@ -2,25 +2,35 @@
 
 import json
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import save
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.parquet import write_attribute_table
 from lightning_dpg.formats.whole_files import naming_full_disk
-from lightning_dpg.interfaces import KindOfRecords, PublishesAttributes, Rebuilt, Released
+from lightning_dpg.interfaces import (
+    KindOfRecords,
+    PublishesAttributes,
+    PublishesFeatures,
+    Rebuilt,
+    Released,
+)
 from lightning_dpg.release.card.evaluations import Findings
 from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.checksums import write_sums
-from lightning_dpg.release.graph_files import Format
+from lightning_dpg.release.graph_files import Format, write_graphs
 from lightning_dpg.release.name_tensor import put_names
 from lightning_dpg.run_folder import STATEMENT
 
@@ -137,17 +147,50 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     path.write_bytes(save(tensors, metadata={RECIPE: text}))
 
 
-def write_attributes(
-    method: Rebuilt, folder: Path, formats: Sequence[Format] | None = None
-) -> None:
+def write_attributes(method: Rebuilt, folder: Path, *, as_table: bool) -> None:
     """Write the public attributes of the nodes into a release, if there are any."""
     attributes = method.attribute_arrays() if isinstance(method, PublishesAttributes) else {}
     if attributes:
         names = np.array(method.node_names)
         np.savez_compressed(folder / ATTRIBUTES, node_names=names, **attributes)
-    if attributes and "parquet" in (formats or ()):
+    if attributes and as_table:
         with (folder / ATTRIBUTE_TABLE).open("wb") as file:
             write_attribute_table(list(method.node_names or []), attributes, file)
+
+
+def write_draws(
+    method: Any,
+    num_graphs: int,
+    folder: Path,
+    formats: Sequence[Format] | None = None,
+    *,
+    has_table: bool | None = None,
+) -> None:
+    """Write all files of a release that its tensors determine: graphs and what is drawn beside them.
+
+    Args:
+        method: The method, around its released tensors.
+        num_graphs: Number of synthetic graphs, of the public seeds 0, 1, ...
+        folder: Folder of the files.
+        formats: Suffixes of the files of graphs; None chooses them by the size of each graph.
+        has_table: Whether public attributes are a table in Parquet as well; by default if ``formats``
+            has Parquet.
+    """
+    arrays = method.released_arrays() if isinstance(method, PublishesFeatures) else None
+    if arrays is not None:
+        np.savez_compressed(folder / FEATURES, **arrays)
+        return
+    write_graphs(method, range(num_graphs), folder, formats)
+    as_table = "parquet" in (formats or ()) if has_table is None else has_table
+    write_attributes(method, folder, as_table=as_table)
+
+
+def drawn_with() -> dict[str, str]:
+    """Return the versions that draws depend on: of libraries, and of the processor's arithmetic."""
+    names = ("numpy", "scipy", "torch", "networkx", "pyarrow")
+    found = {name: version(name) for name in names if find_spec(name)}
+    processor = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    return {"python": platform.python_version(), **found, "processor": processor}
 
 
 def with_version(statement: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ class Facts(NamedTuple):
         configuration: SHA-256 digest of the configuration file; None without such a file.
         other_runs: Whether other runs on the data are added up: ``ADDED_UP``, ``NOT_ADDED_UP`` or
             ``LEFT_OUT``; None where it was not recorded.
+        drawn_with: Versions of the libraries that have drawn the files; None where they were not
+            recorded.
     """
 
     method_path: str
@@ -35,6 +37,7 @@ class Facts(NamedTuple):
     version: str | None
     configuration: str | None
     other_runs: str | None = None
+    drawn_with: dict[str, str] | None = None
 
 
 def publishes_names(statement: dict[str, Any], facts: Facts) -> bool:

@@ -92,6 +92,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
             "configuration_sha256": facts.configuration,
             "card_date": facts.date,
             "card_lightning_dpg": __version__,
+            **({} if facts.drawn_with is None else {"drawn_with": facts.drawn_with}),
             **{name: not_stated for name in OF_THE_OWNER},
         },
         "limitations": {"known": _limits(statement, facts)},

@@ -22,9 +22,9 @@ from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
-from lightning_dpg.release.checksums import SUMS, digest
+from lightning_dpg.release.checksums import digest
 from lightning_dpg.release.statement import full_sentence, privacy_statement
-from lightning_dpg.run_folder import release_in
+from lightning_dpg.run_folder import SUMS, release_in
 
 LARGEST_EPSILON = 1e9
 """Largest finite budget: a larger one is a typing error, and noise is not drawn for it."""

@@ -28,7 +28,7 @@ Examples = TypeVar("Examples", Tensor, tuple[Tensor, ...])
 ExampleSum = Callable[[Examples, float], Mapping[str, Tensor]]
 
 _LIBRARIES = ("torch", "opacus")
-_IN_PLACE = {
+_IN_PLACE: dict[type[nn.Module], str] = {
     kind: f": {kind.__name__} of opacus.layers is DP{kind.__name__}"
     for kind in (nn.LSTM, nn.GRU, nn.RNN)
 }
@@ -187,8 +187,8 @@ def _attempt(
             return function(made_up)
         except Refusal:  # of what other values may hide
             raise
-        except Exception as error:  # noqa: BLE001  a sum of a user's may raise any
-            errors.append(error)
+        except Exception as raised:  # noqa: BLE001  a sum of a user's may raise any
+            errors.append(raised)
     # An index out of range says less than any other error.
     error = next((each for each in errors if not isinstance(each, IndexError)), errors[0])
     explained = _explained(error, method)

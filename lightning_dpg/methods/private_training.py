@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -95,7 +95,7 @@ class PrivateTraining(nn.Module):
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute, but no setting that the plan has fixed.
 
         Raises:
@@ -202,7 +202,7 @@ class PrivateTraining(nn.Module):
             return records
         method = self._method[0]
         assert isinstance(method, PrivateModule)  # that of `begin`
-        loader = method.trainer.train_dataloader
+        loader: Any = method.trainer.train_dataloader
         sampler = check_sampler(loader, method.trainer)
         self._keep_rate(sampler.sample_rate)
         self._unread = None

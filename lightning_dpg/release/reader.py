@@ -23,7 +23,7 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.card.topics import TOPICS
-from lightning_dpg.release.checksums import SUMS, digest, read_sums
+from lightning_dpg.release.checksums import digest, read_sums
 from lightning_dpg.release.earlier_releases import (
     ADDED_TENSORS,
     class_of_today,
@@ -37,7 +37,7 @@ from lightning_dpg.release.writer import (
     RECIPE,
     SCHEMA_VERSION,
 )
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, released_tensors
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 
 _FIELDS = {"method": str, "hparams": dict}
 _WRITTEN_BY: dict[str, tuple[type[PrivateModule], ...]] = {

@@ -27,11 +27,11 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import synthetic_figure
 from lightning_dpg.privacy.budget import digits_down, digits_up
-from lightning_dpg.release.checksums import SUMS, digest, files_of, write_sums
+from lightning_dpg.release.checksums import digest, files_of, write_sums
 from lightning_dpg.release.writer import (
     write_folder,
 )
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS
 from lightning_dpg.tables import as_data_frame
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are

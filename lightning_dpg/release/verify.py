@@ -28,7 +28,7 @@ from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_o
 from lightning_dpg.release.card.pages import CARD, PAGE, in_markdown, pages
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import TOPICS, parameters_of, statement_of
-from lightning_dpg.release.checksums import SUMS, digest, files_of, read_sums
+from lightning_dpg.release.checksums import digest, files_of, read_sums
 from lightning_dpg.release.reader import (
     check_schema_version,
     is_shipped,
@@ -38,7 +38,7 @@ from lightning_dpg.release.reader import (
 from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, foreign_files
 from lightning_dpg.release.release import NO_GUARANTEE
 from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
-from lightning_dpg.run_folder import GENERATOR, STATEMENT, release_at, released_tensors
+from lightning_dpg.run_folder import GENERATOR, STATEMENT, SUMS, release_at, released_tensors
 
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4

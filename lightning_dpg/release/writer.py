@@ -176,7 +176,9 @@ def write_draws(
         has_table: Whether public attributes are a table in Parquet as well; by default if ``formats``
             has Parquet.
     """
-    arrays = method.released_arrays() if isinstance(method, PublishesFeatures) else None
+    arrays: dict[str, Any] | None = None
+    if isinstance(method, PublishesFeatures):
+        arrays = method.released_arrays()
     if arrays is not None:
         np.savez_compressed(folder / FEATURES, **arrays)
         return

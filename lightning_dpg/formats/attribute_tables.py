@@ -161,7 +161,7 @@ def _table(
     """Build a table; refuse ids that are missing or repeated."""
     ids, first_row = columns[place], dict[str, int]()
     for row, cell in enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids):
-        if isinstance(cell, float | np.floating) and abs(cell) > LARGEST_WHOLE:
+        if isinstance(cell, float | np.floating) and abs(float(cell)) > LARGEST_WHOLE:
             raise GraphFormatError(
                 f"{origin}, {place_of(row)}: an id that is a float above {LARGEST_WHOLE:,.0f}\n"
                 "expected ids that are text or whole numbers: floats have lost digits"

@@ -121,8 +121,8 @@ def text_rows(
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start)
-        refuse_line(path, line, "text in UTF-8", "save the file as UTF-8")
+        odd = content.count(b"\n", 0, error.start)
+        refuse_line(path, odd, "text in UTF-8", "save the file as UTF-8")
     for number, line in enumerate(text.split("\n")):
         if not (start := line.lstrip()) or start[0] in comments:
             continue
@@ -163,14 +163,18 @@ def check_lines(path: Path, separator: str) -> None:
         GraphFormatError: If a quote does not close on its line, or if lines end in several ways.
     """
     opener = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file):
-            if '"' in line and not split_line(line.rstrip("\n"), separator):
-                refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
-        if isinstance(file.newlines, tuple):
-            raise GraphFormatError(
-                f"{path}: line ends of several kinds\nexpected one of them, and no bare CR in a cell"
-            )
+    try:
+        with opener(path, "rt", encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file):
+                if '"' in line and not split_line(line.rstrip("\n"), separator):
+                    refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
+            ends = file.newlines
+    except (OSError, EOFError, zlib.error) as error:
+        raise GraphFormatError(f"{path}: damaged file ({error})") from error
+    if isinstance(ends, tuple):
+        raise GraphFormatError(
+            f"{path}: line ends of several kinds\nexpected one of them, and no bare CR in a cell"
+        )
 
 
 def check_konect_header(path: Path, content: bytes, undirected: bool) -> str:

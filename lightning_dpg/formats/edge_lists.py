@@ -149,8 +149,10 @@ def _with_header(
     path: Path, line: int, cells: Sequence[str], where: Columns, nodes: Sequence[str] | None
 ) -> Columns:
     """Decide by the first row and the public nodes alone whether the row is a header."""
-    pair = tuple(cells[place] for place in (where.first, where.second) if place < len(cells))
-    if len(pair) < 2 or any(is_missing(cell) or re.search(r"[0-9]", cell) for cell in pair):
+    if len(cells) <= max(where.first, where.second):
+        return where
+    pair = cells[where.first], cells[where.second]
+    if any(is_missing(cell) or re.search(r"[0-9]", cell) for cell in pair):
         return where
     if nodes is None:
         refuse_line(path, line, "a header that is known, or ids with digits", HEADER_OR_EDGE)

@@ -129,7 +129,7 @@ def text_rows(
         row = split_line(line, separator)
         if not row:
             refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
-        if any(mark in line and len(split_line(line, mark)) > 1 for mark in others):
+        if others and any(mark in line and len(split_line(line, mark)) > 1 for mark in others):
             expected = f"no other separator than a {SEPARATORS[separator]}, as in the first line"
             refuse_line(path, number, expected, "put the cell in quotes, or names of columns first")
         yield number, row

@@ -69,6 +69,8 @@ def is_missing(name: str) -> bool:
 
 def line_cells(line: str, separator: str) -> list[str]:
     """Split a line of a table into cells; return none if a quote does not close on the line."""
+    if '"' not in line:
+        return [cell.strip() for cell in line.split(separator) if cell or separator != " "]
     try:
         row = next(csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True))
     except csv.Error:

@@ -196,7 +196,7 @@ NAMES = [f"p{number}" for number in range(6)]
 
 def series(cells, kind):
     if kind == "single":
-        return pd.Series([cell if cell is None else np.float32(cell) for cell in cells])
+        return pd.Series([np.float32(cell) if isinstance(cell, float) else cell for cell in cells])
     if kind.startswith("category of"):
         return series(cells, kind.removeprefix("category of ")).astype("category")
     if kind in ("float16", "float32", "float64") or kind.startswith("Sparse"):

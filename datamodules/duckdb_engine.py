@@ -109,6 +109,7 @@ class DuckDBEngine(TableEngine):
             "destination type INT64": "expected numbers below 2^63\nmake a view that casts the ids "
             "to text, and read the view",
             "not utf-8 encoded": "save it as UTF-8",
+            "CSV Error on Line": "expected as many cells as in the first row: correct the line",
             "Cannot compare values": "a column of text needs a cast, as all columns of CSV files do: "
             "where 'CAST(\"the column\" AS DOUBLE) > 5'",
             "Schema mismatch": "expected files with the same columns",

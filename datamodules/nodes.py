@@ -148,9 +148,9 @@ class Columns:
     """Columns of an edge list or a table that hold the relation.
 
     Attributes:
-        source: Column of the first id of each edge, by name or by number from 1 on. By default the
-            first two columns of an edge list; of a table those with names such as ``source`` and
-            ``target``.
+        source: Column of the first id of each edge, by name or, in a file without a header, by number
+            from 1 on. By default the first two columns of an edge list; of a table those with names
+            such as ``source`` and ``target``.
         target: Column of the second id.
         missing_ids: Whether to ``refuse`` rows without an id or to ``drop`` them.
         weight: Column of the amounts, by name or by number from 1 on, for methods that learn them.

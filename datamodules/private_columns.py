@@ -105,7 +105,10 @@ def private_columns_of(
     """
     if not domains:
         return None
-    places = [domain.places(cells_of(table, name, nodes)) for name, domain in domains.items()]
+    places = [
+        domain.places(cells_of(table, name, nodes, domain.values))
+        for name, domain in domains.items()
+    ]
     values = {name: list(domain.values) for name, domain in domains.items()}
     return PrivateColumns(values, torch.from_numpy(np.stack(places, axis=1)))
 

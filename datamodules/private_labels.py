@@ -32,7 +32,7 @@ def private_labels(
         return None
     names = domain(classes)
     place = {name: number for number, name in enumerate(names)}
-    cells = cells_of(table, column, nodes)
+    cells = cells_of(table, column, nodes, names)
     values = [-1 if cell is None else place.get(cell, len(names)) for cell in cells]
     # Not 7 and 07, which would be one number, as codes of a region are.
     are_numbers = all(name.isdecimal() and name == str(int(name)) for name in names)

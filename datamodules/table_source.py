@@ -15,11 +15,10 @@ from lightning_dpg.datamodules.server_engines import (
     open_spark,
 )
 from lightning_dpg.datamodules.table_engine import TableEngine
+from lightning_dpg.formats.edge_columns import check_lines, csv_head
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
-_CSV = "read_csv({}, all_varchar=true, header=true, skip=0)"
-"""Without ``skip``, DuckDB leaves out the first lines of a file whose rows differ in length."""
-_FILES = {".parquet": "read_parquet({})", ".csv": _CSV, ".tsv": _CSV}
+_FILES = (".parquet", ".csv", ".tsv")
 _EXPECTED = (
     "expected .parquet, .csv, .tsv or a pattern of these, duckdb:///FILE,\n"
     "postgresql://USER@HOST/DATABASE or spark://MASTER"
@@ -87,20 +86,50 @@ def _read_files(pattern: str) -> str:
     """Return the call that reads files in DuckDB."""
     path = user_path(pattern)
     kind = path.name.lower().removesuffix(".gz")
-    reader = next((call for suffix, call in _FILES.items() if kind.endswith(suffix)), None)
     if path.is_dir():
         raise GraphFormatError(
             f"{pattern}: a folder\nexpected the pattern of its files, such as "
             f"'{pattern.rstrip('/')}/**/*.parquet'"
         )
-    if reader is None:
+    if not kind.endswith(_FILES):
         raise GraphFormatError(f"{pattern}: no table\n{_EXPECTED}")
     files = glob.glob(str(path), recursive=True)
     if not files:
         raise GraphFormatError(f"{pattern}: no such file")
-    if reader is _FILES[".parquet"]:
+    if kind.endswith(".parquet"):
         _check_ends(files)
-    return reader.format("'" + str(path).replace("'", "''") + "'")
+        return f"read_parquet({_literal(str(path))})"
+    return _read_csv(pattern, path, files)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _read_csv(pattern: str, path: Path, files: Sequence[str]) -> str:
+    """Return the call that reads CSV files by their first row alone: nothing is guessed from others.
+
+    DuckDB would choose separator, quotes, comments and the first line by what most rows look like, and
+    would let a cell go on over many lines.
+    """
+    heads = [csv_head(Path(name)) for name in files]
+    if any(head != heads[0] for head in heads):
+        raise GraphFormatError(
+            f"{pattern}: first rows that differ\nexpected files with the same columns, in one order"
+        )
+    line, separator, cells = heads[0]
+    for name in files:
+        check_lines(Path(name), separator)
+    folded = [cell.casefold() for cell in cells]
+    names = [
+        cell if cell and folded.index(cell.casefold()) == place else f"{cell}_{place}"
+        for place, cell in enumerate(cells)
+    ]
+    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"read_csv({_literal(str(path))}, auto_detect=false, header=true, skip={line}, "
+        f"columns={{{columns}}}, delim={_literal(separator)}, quote='\"', escape='\"', comment='')"
+    )
 
 
 def _check_ends(files: Sequence[str]) -> None:

@@ -1,17 +1,14 @@
 """Tables of attributes of nodes, in files of CSV, TSV or Parquet, or as DataFrames."""
 
-import csv
-import gzip
-import io
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lightning_dpg.formats.edge_tables import Table
+from lightning_dpg.formats.edge_columns import read_text, text_rows
+from lightning_dpg.formats.edge_tables import LARGEST_WHOLE, Table, column_cells
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import ID_HEADERS, GraphFormatError, is_missing, user_path
 
@@ -50,17 +47,11 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
 
 
 def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
-    text = _decoded(path)
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    content = read_text(path, "a table in CSV or TSV")
+    first = content.lstrip().partition(b"\n")[0].decode(errors="replace")
     separator = next((mark for mark in "\t;|," if mark in first), ",")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    numbered = []
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                numbered.append((reader.line_num, [cell.strip() for cell in row]))
-    except csv.Error as error:
-        raise GraphFormatError(f"{path}, line {reader.line_num}: {error}") from error
+    lines = text_rows(path, content, separator, comments="")
+    numbered = [(number + 1, row) for number, row in lines if any(row)]
     if len(numbered) < 2:
         raise GraphFormatError(f"{path}: no rows\nexpected names of columns, then a row per node")
     (_, header), *rows = numbered
@@ -73,19 +64,6 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
             )
     columns = list(zip(*(row for _, row in rows), strict=True))
     return _table(str(path), header, columns, place, lambda row: f"line {rows[row][0]}")
-
-
-def _decoded(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        text = content.decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise GraphFormatError(f"{path}: not a text file in UTF-8 ({error})") from error
-    if "\0" in text:
-        raise GraphFormatError(f"{path}: not a text file\nexpected a table in CSV or TSV")
-    return text
 
 
 def _read_parquet(path: Path) -> Any:
@@ -118,9 +96,13 @@ def attributes_of_arrow(rows: Any, origin: str, id_column: str | None) -> Attrib
 
 
 def _cells_of_arrow(column: Any) -> Sequence[Any]:
-    """Return an array of numbers where each cell is one, and a list of values else."""
-    is_number = re.fullmatch(r"u?int\d+|halffloat|float|double", str(column.type)) is not None
-    if is_number and not column.null_count:
+    """Return an array where the type is one of numbers, and a list of values else.
+
+    A gap is NaN among floats. Whole numbers with gaps are a list, as floats would lose digits; a whole
+    number has the same text in both.
+    """
+    is_float = re.fullmatch(r"halffloat|float|double", str(column.type)) is not None
+    if is_float or (re.fullmatch(r"u?int\d+", str(column.type)) and not column.null_count):
         numbers: Sequence[Any] = column.to_numpy()
         return numbers
     return list(column.to_pylist())
@@ -134,10 +116,10 @@ def _of_frame(frame: Table, origin: str, id_column: str | None) -> AttributeTabl
 
 def _cells(column: Any) -> Sequence[Any]:
     """Return an array of numbers where the column is one, and a list of values else."""
-    numbers: Any = np.asarray(column)
-    if numbers.dtype.kind in "iuf":
-        return numbers
-    return list(np.asarray(column, dtype=object).tolist())
+    cells: Any = column_cells(column)
+    if cells.dtype.kind in "iuf":
+        return cells
+    return list(np.asarray(cells if cells.dtype == object else column, dtype=object).tolist())
 
 
 def _of_columns(
@@ -179,6 +161,11 @@ def _table(
     """Build a table; refuse ids that are missing or repeated."""
     ids, first_row = columns[place], dict[str, int]()
     for row, cell in enumerate(ids.tolist() if isinstance(ids, np.ndarray) else ids):
+        if isinstance(cell, float | np.floating) and abs(float(cell)) > LARGEST_WHOLE:
+            raise GraphFormatError(
+                f"{origin}, {place_of(row)}: an id that is a float above {LARGEST_WHOLE:,.0f}\n"
+                "expected ids that are text or whole numbers: floats have lost digits"
+            )
         name = _id(cell)
         if is_missing(name) or name in first_row:
             first = f"id {name!r} was on {place_of(first_row[name])}" if name in first_row else ""
@@ -192,6 +179,6 @@ def _table(
 
 def _id(cell: Any) -> str:
     """Return an id as text; columns of numbers with a gap hold whole ones as floats."""
-    if isinstance(cell, float) and cell.is_integer():
+    if isinstance(cell, float | np.floating) and cell.is_integer():
         return str(int(cell))
     return str(cell).strip()

@@ -73,8 +73,8 @@ def holds_attributes(reading: GraphReading) -> bool:
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
     """Put a graph on a given set of nodes in natural order; others must have no edges."""
     graph = reading.graph
-    number = {name: i for i, name in enumerate(nodes)}
-    numbers = torch.tensor([number.get(name, -1) for name in graph.node_names])
+    number = {name.strip(): i for i, name in enumerate(nodes)}  # tables have no spaces around an id
+    numbers = torch.tensor([number.get(name.strip(), -1) for name in graph.node_names])
     edges = numbers[undirected_edges(graph)]
     if outside := int((edges < 0).any(dim=1).sum()):
         raise GraphFormatError(

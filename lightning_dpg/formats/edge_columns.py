@@ -1,15 +1,14 @@
 """The two id columns of an edge list, and errors that name one of its lines."""
 
-import csv
 import gzip
 import itertools
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.node_names import CLOSED, WAY_TO_CLOSE, GraphFormatError, line_cells
 
 EXPECTED = "two node ids per line, separated by space, tab or comma"
 SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
@@ -26,6 +25,10 @@ _HEADERS = [
 NAME_COLUMNS = (
     "name the columns, or give their numbers: columns.source and columns.target\n"
     "(--source NAME --target NAME)"
+)
+HEADER_OR_EDGE = (
+    "if it is a header, name the columns: columns.source and columns.target\n"
+    "(--source NAME --target NAME); if it is an edge, put a line with names of all columns above it"
 )
 # An amount or a date: no node id, unless the user names the column.
 VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
@@ -52,6 +55,16 @@ class Columns(NamedTuple):
     values: tuple[int, ...] = ()
     """Columns of amounts and times that are read, in the order in which they were asked for."""
 
+    @property
+    def other_separators(self) -> str:
+        """Marks that no line may hold where a row, and no header, says what separates cells."""
+        # Tabs among spaces are spaces.
+        return (
+            ""
+            if self.header
+            else {",": "\t;|", "|": "\t;", ";": "\t", " ": ";|,"}.get(self.separator, "")
+        )
+
     def __str__(self) -> str:
         """Summarize for the owner how the file was read."""
         header = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
@@ -67,7 +80,7 @@ def is_edge_list(name: str) -> bool:
     return name.endswith(TEXT_SUFFIXES) or name.startswith("out.")
 
 
-def read_text(path: Path) -> bytes:
+def read_text(path: Path, expected: str = EXPECTED) -> bytes:
     """Read a text file, compressed or not, with uniform line ends."""
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
@@ -77,10 +90,91 @@ def read_text(path: Path) -> bytes:
             raise GraphFormatError(f"{path}: damaged gzip file ({error})") from error
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in content:
-        raise GraphFormatError(f"{path}: not a text file\nexpected {EXPECTED}")
+        raise GraphFormatError(f"{path}: not a text file\nexpected {expected}")
+    return _uniform(content)
+
+
+def _uniform(content: bytes) -> bytes:
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return content
+
+
+def text_rows(
+    path: Path, content: bytes, separator: str, comments: str = "#%", others: str = ""
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and cells of each line that is neither blank nor a comment.
+
+    Each line is split by itself: a cell that goes on in the next line would take other rows away.
+
+    Args:
+        path: The file, which an error names.
+        content: Its content with uniform line ends.
+        separator: Mark between cells; a space stands for spaces and tabs.
+        comments: Marks, of which one begins a comment.
+        others: Marks that would have been the separator if a line that holds them were the first.
+
+    Raises:
+        GraphFormatError: If a quote does not close on its line, if a line has another separator, or if
+            the text is not in UTF-8.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        odd = content.count(b"\n", 0, error.start)
+        refuse_line(path, odd, "text in UTF-8", "save the file as UTF-8")
+    for number, line in enumerate(text.split("\n")):
+        if not (start := line.lstrip()) or start[0] in comments:
+            continue
+        row = split_line(line, separator)
+        if not row:
+            refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
+        if others and any(mark in line and len(split_line(line, mark)) > 1 for mark in others):
+            expected = f"no other separator than a {SEPARATORS[separator]}, as in the first line"
+            refuse_line(path, number, expected, "put the cell in quotes, or names of columns first")
+        yield number, row
+
+
+def csv_head(path: Path) -> tuple[int, str, list[str]]:
+    """Return the number of the first row of a table in CSV, from 0 on, its separator and cells.
+
+    Args:
+        path: The file, of which the first lines are read.
+
+    Raises:
+        GraphFormatError: If there is no such row, or if a quote in it does not close.
+    """
+    line, text = first_row(path, _head(path))
+    mark = _separator(text)
+    separator = "," if mark == " " else mark
+    if not (cells := split_line(text, separator)):
+        refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
+    return line, separator, cells
+
+
+def check_lines(path: Path, separator: str) -> None:
+    """Refuse a table in CSV with a cell that goes on in the next line, also in a column nobody reads.
+
+    Args:
+        path: The file, compressed if its name ends with ``.gz``; it is read line by line.
+        separator: Mark between cells.
+
+    Raises:
+        GraphFormatError: If a quote does not close on its line, or if lines end in several ways.
+    """
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opener(path, "rt", encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file):
+                if '"' in line and not split_line(line.rstrip("\n"), separator):
+                    refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
+            ends = file.newlines
+    except (OSError, EOFError, zlib.error) as error:
+        raise GraphFormatError(f"{path}: damaged file ({error})") from error
+    if isinstance(ends, tuple):
+        raise GraphFormatError(
+            f"{path}: line ends of several kinds\nexpected one of them, and no bare CR in a cell"
+        )
 
 
 def check_konect_header(path: Path, content: bytes, undirected: bool) -> str:
@@ -193,21 +287,22 @@ def column_names(path: Path) -> list[str]:
     if not re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
         return []
     _, text = first_row(path, content)
-    return _cells(text, _separator(text))
+    return split_line(text, _separator(text))
 
 
 def _head(path: Path) -> bytes:
     """Return the first lines of a file; nothing of one that only its reader can refuse."""
     try:
         with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
-            return b"".join(itertools.islice(file, _HEAD_LINES)).removeprefix(b"\xef\xbb\xbf")
+            head = b"".join(itertools.islice(file, _HEAD_LINES))
     except (OSError, EOFError, zlib.error):
         return b""
+    return _uniform(head.removeprefix(b"\xef\xbb\xbf"))
 
 
 def _separator(text: str) -> str:
     """Return the separator of a row."""
-    return next((mark for mark in "\t;|," if len(_cells(text, mark)) > 1), " ")
+    return next((mark for mark in "\t;|," if len(split_line(text, mark)) > 1), " ")
 
 
 def without_line(content: bytes, line: int) -> bytes:
@@ -218,15 +313,11 @@ def without_line(content: bytes, line: int) -> bytes:
     return content[:start] + b"#" + content[start:]
 
 
-def _cells(text: str, separator: str) -> list[str]:
+def split_line(text: str, separator: str) -> list[str]:
     """Split a line into cells; return none if its quotes do not match."""
     if separator == " ":
-        text = " ".join(text.split("\t")).strip()
-    try:
-        row = next(csv.reader([text], delimiter=separator, skipinitialspace=True, strict=True))
-    except csv.Error:
-        return []
-    return [cell.strip() for cell in row]
+        text = text.replace("\t", " ")
+    return line_cells(text.strip(" "), separator)  # spaces around a line would be empty cells
 
 
 def find_columns(
@@ -248,7 +339,7 @@ def find_columns(
         values: Names or numbers of the columns of amounts and times that are asked for.
     """
     separator = _separator(text)
-    cells = _cells(text, separator)
+    cells = split_line(text, separator)
     width = len(cells)
     if columns is None:
         header = recognized_header(cells) or (0, 1)
@@ -256,7 +347,7 @@ def find_columns(
         pair = header
     elif all(re.fullmatch(r"[0-9]+", column) for column in columns):
         pair = (int(columns[0]) - 1, int(columns[1]) - 1)
-        is_header = recognized_header(cells) == pair
+        is_header = recognized_header(cells) is not None
     else:
         pair, is_header = named_columns(f"{path}, line {line + 1}", cells, columns), True
     check_columns(path, pair, max(width, 2))

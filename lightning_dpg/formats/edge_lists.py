@@ -1,8 +1,7 @@
 """Edge lists: text files with one edge per line, from plain numbers to tables in CSV."""
 
-import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -14,6 +13,7 @@ from torch_geometric.data import Data
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.edge_columns import (
     EXPECTED,
+    HEADER_OR_EDGE,
     NAME_COLUMNS,
     SEPARATORS,
     VALUE,
@@ -25,6 +25,8 @@ from lightning_dpg.formats.edge_columns import (
     recognized_header,
     refuse_line,
     refuse_missing,
+    split_line,
+    text_rows,
     without_line,
     without_missing,
 )
@@ -66,7 +68,6 @@ class _Lines(NamedTuple):
     pairs: NDArray[np.int64]
     numbers: NDArray[np.int64]
     """Number of each line, from 0 on."""
-    where: Columns
     num_missing: int
     """Number of lines without an id, which are left out."""
     values: EdgeValues | None
@@ -100,6 +101,8 @@ def read_edge_lines(
     line, first = first_row(path, content)
     asked = [] if transfers is None else transfers.names
     where = find_columns(path, content, line, first, columns, asked)
+    if where.header is None and (where.are_given or nodes is not None):
+        where = _with_header(path, line, split_line(first, where.separator), where, nodes)
     read = partial(
         EdgeLines,
         form=str(where),
@@ -113,8 +116,9 @@ def read_edge_lines(
     if transfers is None and (where.first, where.second) == (0, 1) and where.separator in " \t,":
         numbers = read_integers(path, content, where, keep_gaps)
     if numbers is None:
-        found = _read_cells(path, content, where, drop_missing, transfers)
-        ids, pairs, lines, where = found.names, found.pairs, found.numbers, found.where
+        may_be_header = where.header is None and not where.are_given and nodes is None
+        found = _read_cells(path, content, where, drop_missing, transfers, may_be_header)
+        ids, pairs, lines = found.names, found.pairs, found.numbers
         read = partial(read, form=without_missing(str(where), found.num_missing))
         read = partial(read, values=found.values)
     else:
@@ -141,18 +145,33 @@ def read_edge_lines(
     return read(list(nodes), numbered)
 
 
+def _with_header(
+    path: Path, line: int, cells: Sequence[str], where: Columns, nodes: Sequence[str] | None
+) -> Columns:
+    """Decide by the first row and the public nodes alone whether the row is a header."""
+    if len(cells) <= max(where.first, where.second):
+        return where
+    pair = cells[where.first], cells[where.second]
+    if any(is_missing(cell) or re.search(r"[0-9]", cell) for cell in pair):
+        return where
+    if nodes is None:
+        refuse_line(path, line, "a header that is known, or ids with digits", HEADER_OR_EDGE)
+    return where if {*pair} & {*nodes} else where._replace(header=pair)
+
+
 def _read_cells(
     path: Path,
     content: bytes,
     where: Columns,
     drop_missing: bool,
     transfers: TransferColumns | None,
+    may_be_header: bool,
 ) -> _Lines:
     """Read the lines of a file that holds names, or amounts and times that are read."""
     positions: dict[str, int] = {}
     pairs, lines, missing_cells = [], [], []
     cells: list[list[str]] = []  # of amounts and times
-    for line, row in _rows(path, content, where.separator):
+    for line, row in text_rows(path, content, where.separator, others=where.other_separators):
         pair = _names_of(path, line, row, where)
         if any(map(is_missing, pair)):
             missing_cells.append((line, where.second if is_missing(pair[1]) else where.first))
@@ -165,15 +184,9 @@ def _read_cells(
         line, column = missing_cells[0]
         first, rows = f"in line {line + 1}, column {column + 1}", len(pairs) + len(missing_cells)
         refuse_missing(path, len(missing_cells), rows, first, drop=drop_missing)
-    if _begins_like_header(list(positions), pairs) and where.header is None:
-        if not where.are_given:
-            # The user can give column numbers and put another line first to mean an edge.
-            expected = "ids with numbers, as on all other lines, or a header"
-            refuse_line(path, lines[0], expected, f"if it is a header, {NAME_COLUMNS}")
-        one, other, *_ = positions
-        where = where._replace(header=(one, other))
-        del pairs[0], lines[0], cells[:1], positions[one], positions[other]
-        pairs = [[end - 2 for end in pair] for pair in pairs]
+    if may_be_header and _begins_like_header(list(positions), pairs):
+        expected = "ids with numbers, as on all other lines, or a header"
+        refuse_line(path, lines[0], expected, HEADER_OR_EDGE)
     if not pairs:
         raise GraphFormatError(f"{path}: no line behind the header\nexpected {EXPECTED}")
     first_seen = list(positions)
@@ -181,7 +194,7 @@ def _read_cells(
     position = {name: i for i, name in enumerate(names)}
     numbers = np.array([position[name] for name in first_seen])
     ends = numbers[np.array(pairs, dtype=np.int64)]
-    whole = _Lines(names, ends, np.array(lines), where, len(missing_cells), None)
+    whole = _Lines(names, ends, np.array(lines), len(missing_cells), None)
     return whole if transfers is None else _with_values(path, whole, cells, transfers)
 
 
@@ -209,36 +222,6 @@ def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) ->
         and not any(re.search(kind, name) for name in names[:2])
         for kind in (r"[0-9]", r"^[0-9]+$")
     )
-
-
-def _rows(path: Path, content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and cells of each line that is neither blank nor a comment."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        refuse_line(path, content.count(b"\n", 0, error.start), "text in UTF-8")
-    if separator == " ":
-        text = text.replace("\t", " ")
-    used = [
-        (number, line)
-        for number, line in enumerate(text.split("\n"))
-        if line.strip() and not line.lstrip().startswith(("#", "%"))
-    ]
-    rows = csv.reader(
-        # Spaces around a line would be empty cells.
-        (line.strip(" ") for _, line in used),
-        delimiter=separator,
-        skipinitialspace=True,
-        strict=True,
-    )
-    for count, (number, _) in enumerate(used, 1):
-        try:
-            row = next(rows)
-        except (csv.Error, StopIteration):
-            row = []
-        if not row or rows.line_num > count:
-            refuse_line(path, number, "quotes that close on the same line")
-        yield number, [cell.strip() for cell in row]
 
 
 def _names_of(path: Path, line: int, row: Sequence[str], where: Columns) -> tuple[str, str]:

@@ -26,8 +26,8 @@ from lightning_dpg.formats.edge_columns import (
 from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
-_LARGEST_WHOLE = 2.0**53
-"""Floats up to this one hold each whole number."""
+LARGEST_WHOLE = 2.0**53 - 1
+"""Floats up to this one stand for one whole number each."""
 
 
 @runtime_checkable
@@ -66,7 +66,7 @@ def read_table(
     first, second = chosen_columns("table", names, columns)
     if names.count(names[first]) > 1 or names.count(names[second]) > 1:
         raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
-    sources, targets = np.asarray(table[labels[first]]), np.asarray(table[labels[second]])
+    sources, targets = (column_cells(table[labels[end]]) for end in (first, second))
     form = f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}"
     asked = [] if transfers is None else transfers.names
     places = value_columns("table", names, asked, (first, second))
@@ -97,11 +97,24 @@ def read_table(
     return with_transfers(without_values(reading, others), values)
 
 
+def column_cells(column: Any) -> NDArray[Any]:
+    """Return the cells of a column of a table: a gap takes no digits from the others.
+
+    Libraries make floats of whole numbers and of categories if one cell is missing.
+    """
+    cells = np.asarray(column)
+    if cells.dtype.kind != "f" or getattr(getattr(column, "dtype", cells.dtype), "kind", "") == "f":
+        return cells
+    exact = np.empty(len(cells), dtype=object)
+    exact[:] = list(column)
+    return exact
+
+
 def _cells(column: Any, there: NDArray[np.bool_]) -> Cells:
     """Return some cells of a column; moments with a zone, in whatever library, are those of UTC."""
     kind = getattr(column, "dtype", None)
     if getattr(kind, "tz", None) is None and getattr(kind, "time_zone", None) is None:
-        return Cells(np.asarray(column)[there])
+        return Cells(column_cells(column)[there])
     return Cells(np.asarray(column, dtype="datetime64[ns]")[there], are_instants=True)
 
 
@@ -165,7 +178,7 @@ def _whole_numbers(column: NDArray[Any]) -> NDArray[np.int64] | None:
     kind = column.dtype.kind
     if kind == "f":
         with np.errstate(invalid="ignore"):
-            is_whole = (column == np.floor(column)) & (column <= _LARGEST_WHOLE)
+            is_whole = (column == np.floor(column)) & (column <= LARGEST_WHOLE)
         kind = "i" if bool(is_whole.all()) else kind
     if kind not in "iu" or column.min() < 0 or column.max() > np.iinfo(np.int64).max:
         return None
@@ -174,7 +187,7 @@ def _whole_numbers(column: NDArray[Any]) -> NDArray[np.int64] | None:
 
 def _name(cell: object, origin: str, row: int) -> str:
     """Return the id in a cell as text."""
-    if isinstance(cell, float) and cell.is_integer() and 0 <= cell <= _LARGEST_WHOLE:
+    if isinstance(cell, float) and cell.is_integer() and 0 <= cell <= LARGEST_WHOLE:
         return str(int(cell))
     if isinstance(cell, (str, UUID)):
         return str(cell).strip()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.formats.edge_columns import EXPECTED, NAME_COLUMNS, Columns, refuse_line
+from lightning_dpg.formats.edge_columns import EXPECTED, HEADER_OR_EDGE, Columns, refuse_line
 from lightning_dpg.graph.node_names import is_missing
 
 _GAPS = np.isin(np.arange(256), list(b" \t,\r\n"))
@@ -39,8 +39,8 @@ def read_integers(
         The ids ``(L, 2)`` and the numbers of their lines ``(L,)``, counted from 0; None if the
         file holds names.
     """
-    if where.separator == " " and b"," in content:
-        return None  # the separators differ from line to line
+    if any(mark.encode() in content for mark in f'"{where.other_separators}'):
+        return None  # a cell may hold separators, or the separators differ from line to line
     parts = list(_parts(content, where.separator))
     alone = next((part.alone for part in parts if part.alone is not None), None)
     if alone is not None and where.separator != " ":
@@ -60,7 +60,7 @@ def read_integers(
         if is_other[0] and where.are_given:
             return None
         if is_other[0]:
-            way_out = f"if it is a header, {NAME_COLUMNS}"
+            way_out = HEADER_OR_EDGE
         expected = "two integers, as on the other lines"
         refuse_line(path, int(others[0]), expected, way_out)
     if len(others):
@@ -108,7 +108,10 @@ def _parts(content: bytes, separator: str) -> Iterator[_Part]:
 def _are_neighbors(
     buffer: NDArray[np.uint8], separator: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> bool:
-    """Return whether the first words of all lines are their first cells, none of them empty."""
+    """Return whether the first words of all lines are their first cells as a whole, none of them empty."""
+    after = buffer[np.minimum(ends[:, 1], len(buffer) - 1)]
+    if not np.isin(after[ends[:, 1] < len(buffer)], [ord(separator), ord("\n")]).all():
+        return False
     marks = np.cumsum(buffer == ord(separator))
     between = marks[starts[:, 1] - 1] - marks[ends[:, 0] - 1]
     is_first = buffer[np.maximum(starts[:, 0] - 1, 0)] != ord(separator)

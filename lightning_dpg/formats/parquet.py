@@ -225,6 +225,10 @@ def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
     kinds = {str(end.type) for end in ends}
     if all(pyarrow.types.is_integer(end.type) for end in ends):
         values = np.stack([end.to_numpy().astype(np.int64) for end in ends], axis=1)
+        if values.min() < 0:  # also what 64 bits with a sign cannot hold
+            raise GraphFormatError(
+                f"{path}: an id below 0, or of 2^63 or more\nexpected ids of 0 or more, or text"
+            )
         distinct, positions = _positions(values)
         return [str(i) for i in distinct.tolist()], torch.from_numpy(positions)
     if any(not _is_text(end.type) for end in ends):
@@ -232,7 +236,7 @@ def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
             f"{path}: columns of type {' and '.join(sorted(kinds))}\n"
             "expected ids that are text or whole numbers, of one type at both ends"
         )
-    texts = [compute.cast(end, pyarrow.string()) for end in ends]
+    texts = [compute.utf8_trim_whitespace(compute.cast(end, pyarrow.string())) for end in ends]
     coded = pyarrow.chunked_array([*texts[0].chunks, *texts[1].chunks]).combine_chunks()
     coded = coded.dictionary_encode()
     positions = coded.indices.to_numpy().astype(np.int64).reshape(2, -1).T

@@ -228,7 +228,8 @@ def _numbers(
         numbers = cells.astype(np.float64)
         is_absent, is_bad = np.isnan(numbers), np.isinf(numbers)
     else:
-        texts = [str(cell).strip() for cell in cells]
+        # A number in single precision has the digits that it has as a column of numbers.
+        texts = [str(float(c) if isinstance(c, np.floating) else c).strip() for c in cells]
         is_absent = np.array([is_missing(text) for text in texts], dtype=bool)
         is_number = np.array([bool(_NUMBER.fullmatch(text)) for text in texts], dtype=bool)
         numbers = np.array(

@@ -7,6 +7,7 @@ public as a whole: nothing here reads an edge.
 import json
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -237,9 +238,30 @@ def _in_order(
     return NodeAttributes(torch.from_numpy(x), names, y)
 
 
-def cells_of(table: AttributeTable, column: str, nodes: Sequence[str]) -> list[str | None]:
-    """Return a column of a table in the order of the nodes, as text; None where a cell is missing."""
-    cells = [None if _is_absent(cell) else _text(cell) for cell in table.cells(column)]
+def cells_of(
+    table: AttributeTable, column: str, nodes: Sequence[str], values: Sequence[str] = ()
+) -> list[str | None]:
+    """Return a column of a table in the order of the nodes, as text; None where a cell is missing.
+
+    Args:
+        table: The table, with rows of other nodes as well.
+        column: Name of the column.
+        nodes: Names of the nodes.
+        values: Public texts that are looked for among the cells.
+
+    Raises:
+        GraphFormatError: If the column holds numbers, and a value is a number that no cell is written as.
+    """
+    given = table.cells(column)
+    numbers = {value: _number(value) for value in values}
+    odd = next((value for value, n in numbers.items() if n is not None and _text(n) != value), None)
+    if odd is not None and any(map(_is_number, given)):
+        raise GraphFormatError(
+            f"{table.origin}: column {column!r} holds numbers, and the value {odd[:40]!r} is not written "
+            "as one below 2^53, such as '7' or '1.5'\nwrite it so, or hold the column as text, which "
+            "keeps zeros and long codes\n(in pandas: dtype=str)"
+        )
+    cells = [None if _is_absent(cell) else _text(cell) for cell in given]
     if column == LABELS and column not in table.columns:  # classes of a graph, -1 for none
         cells = [None if cell is not None and cell.startswith("-") else cell for cell in cells]
     return [cells[row] if row >= 0 else None for row in _rows_of(table, nodes).tolist()]
@@ -370,10 +392,23 @@ def _categories(cells: Sequence[object]) -> tuple[list[str], NDArray[np.int64]]:
 
 
 def _text(cell: object) -> str:
-    """Return a cell as a category: columns of whole numbers with a gap hold them as floats."""
-    if isinstance(cell, float | np.floating) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()
+    """Return a cell as text, by its value alone: a gap elsewhere may change the type of a column.
+
+    A float that is whole and determines its digits is the text of a whole number. Others have the
+    shortest text in single precision if they are such a number, and in double precision if not.
+    """
+    if not isinstance(cell, float | np.floating):
+        return str(cell).strip()
+    number = float(cell)
+    if not abs(number) < _MOST_CLASSES:  # nor NaN
+        return str(number)
+    single = np.float32(number)
+    return str(int(number)) if number.is_integer() else str(single if single == number else number)
+
+
+def _is_number(cell: object) -> bool:
+    """Return whether a cell is a number, and neither text nor a gap."""
+    return isinstance(cell, Real) and not isinstance(cell, bool) and not math.isnan(cell)
 
 
 def _is_absent(cell: object) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 from lightning_dpg.errors import Refusal
 
 MISSING_NAMES = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
+CLOSED = "quotes that close on the same line"
+WAY_TO_CLOSE = 'write a quote in a cell twice ("") and the cell in quotes, without a line break'
 ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
 
 
@@ -63,6 +65,17 @@ def natural_order(names: Sequence[str]) -> list[int]:
 def is_missing(name: str) -> bool:
     """Return whether a name is a missing value of a table, such as ``NaN``."""
     return name.strip().casefold() in MISSING_NAMES
+
+
+def line_cells(line: str, separator: str) -> list[str]:
+    """Split a line of a table into cells; return none if a quote does not close on the line."""
+    if '"' not in line:
+        return [cell.strip() for cell in line.split(separator) if cell or separator != " "]
+    try:
+        row = next(csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error:
+        return []
+    return [cell.strip() for cell in row]
 
 
 def given_names(nodes: str | Path | Iterable[object], column: str | None = None) -> list[str]:
@@ -186,15 +199,13 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     try:
         if content[:2] == b"\x1f\x8b":
             content = gzip.decompress(content)
-        lines = content.decode("utf-8-sig").splitlines()
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise GraphFormatError(f"nodes {path}: not a text file in UTF-8 ({error})") from error
-    used = [(number, line) for number, line in enumerate(lines, 1) if line[:1] not in ("#", "%")]
-    first = next((line for _, line in used if line.strip()), "")
-    delimiter = next((mark for mark in "\t;|," if mark in first), ",")
-    reader = csv.reader((line for _, line in used), delimiter=delimiter, skipinitialspace=True)
-    try:
-        cells = [[cell.strip() for cell in row] for row in reader]
-    except csv.Error as error:
-        raise GraphFormatError(f"nodes {path}, line {reader.line_num}: {error}") from error
-    return [(number, row) for (number, _), row in zip(used, cells, strict=False)]
+    lines = enumerate(text.split("\n"), 1)
+    used = [(number, line) for number, line in lines if line.strip() and line[0] not in "#%"]
+    delimiter = next((mark for mark in "\t;|," if used and mark in used[0][1]), ",")
+    rows = [(number, line_cells(line.strip(" "), delimiter)) for number, line in used]
+    if crossing := next((number for number, row in rows if not row), None):
+        raise GraphFormatError(f"nodes {path}, line {crossing}: expected {CLOSED}\n{WAY_TO_CLOSE}")
+    return rows

@@ -1,0 +1,436 @@
+"""One row never changes how others are read: by any reader, of any type, with any cell in it.
+
+A row is taken away, or one of its cells is exchanged. Then the other records stay as they were, or
+one of both tables is refused as a whole, before anything is learned.
+"""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lightning_dpg.datamodules import Columns, EdgeTableDataModule, Nodes
+from lightning_dpg.datamodules.private_columns import private_columns_of, read_domains
+from lightning_dpg.formats.attribute_tables import attributes_of_arrow, read_attributes
+from lightning_dpg.formats.edge_tables import read_table
+from lightning_dpg.formats.io import GraphFormatError, read
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.node_names import given_names
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+duckdb = pytest.importorskip("duckdb")
+pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
+
+IDS = ["n1", "n2", "n3", "n4", "n5", "7", "8", "30", "ann", "bob", "carol"]
+# Cells as they stand in a file of text
+ODD = [
+    '"x',
+    'x"',
+    '5" x',
+    '"a,b"',
+    '"a""b"',
+    '""',
+    "'x",
+    "\\",
+    "a;b",
+    "a|b",
+    "a\tb",
+    "# c",
+    "",
+    "nan",
+]
+ODD += ["30 7", " x ", '"a\nn1,n2,b"', '"a\rb"', "a\x85b", "a\u2028b", "é", "1,5", "source", "<x>"]
+
+
+def outcome(reader, *arguments, **options):
+    """Return what a reader reads, or None if it refuses."""
+    try:
+        return reader(*arguments, **options)
+    except GraphFormatError as error:
+        assert len(str(error).splitlines()) <= 5
+        return None
+
+
+def edges_of(reading):
+    names = reading.graph.node_names
+    return {frozenset((names[i], names[j])) for i, j in undirected_edges(reading.graph).tolist()}
+
+
+def by_text(path, **options):
+    return edges_of(read(path, undirected=True, **options))
+
+
+def by_duckdb(path, **options):
+    data = EdgeTableDataModule(str(path), undirected=True, nodes=Nodes(IDS), **options)
+    data.setup("fit")
+    names = data.records.node_names
+    return {frozenset((names[i], names[j])) for i, j in data.records.edges.tolist()}
+
+
+NUMBERS = {"columns": ("1", "2"), "nodes": IDS}
+FILES = {
+    "header": (by_text, "source,target,memo\n", {"nodes": IDS}),
+    "no header": (by_text, "", {}),
+    "no header, with nodes": (by_text, "", {"nodes": IDS}),
+    "by number": (by_text, "", NUMBERS),
+    "by number, without nodes": (by_text, "", {"columns": ("1", "2")}),
+    "DuckDB": (by_duckdb, "source,target,memo\n", {}),
+}
+PAIRS = [("7", "8"), ("8", "30"), ("30", "7"), ("7", "7"), ("30", "30")]
+WORDS = [("n1", "n2"), ("n2", "n3"), ("n3", "n4"), ("n4", "n5"), ("n5", "n1")]
+
+
+def assert_edges(folder, how, pairs, memos, row, cells):
+    """Read all rows, all without one, and all with another one in its place."""
+    reader, header, options = FILES[how]
+    rows = [",".join((*pair, memo)) for pair, memo in zip(pairs, memos, strict=True)]
+    without, other = [*rows], [*rows]
+    del without[row]
+    other[row] = ",".join(cells)
+    found = []
+    for number, lines in enumerate((rows, without, other)):
+        path = folder / f"{number}.csv"
+        path.write_bytes((header + "\n".join(lines) + "\n").encode())
+        found.append(outcome(reader, path, **options))
+    whole, less, exchanged = found
+    for more in (whole, exchanged):
+        if more is not None and less is not None:
+            assert less <= more and len(more - less) <= 1
+    if whole is not None and exchanged is not None:
+        assert len(whole ^ exchanged) <= 2
+    return found
+
+
+texts = st.one_of(st.sampled_from(["x", "y", "rent"]), st.sampled_from(ODD))
+ids = st.one_of(st.sampled_from(IDS), st.sampled_from(ODD))
+
+
+@pytest.mark.parametrize("how", [how for how in FILES if how != "DuckDB"])
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from([PAIRS, WORDS]),
+    st.lists(texts, min_size=5, max_size=5),
+    st.integers(0, 4),
+    st.tuples(ids, ids, texts),
+)
+@example(WORDS, ["x"] * 5, 0, ("ann", "bob", "x"))
+@example(PAIRS, ["x"] * 5, 1, ("n1", "n2", '"a\nn1,n2,b"'))
+@example(PAIRS, ["x", "a;b", "c;d", "a;d", "c;b"], 0, ("7", "8", "a;b"))
+def test_edges_in_text(tmp_path_factory, how, pairs, memos, row, cells):
+    assert_edges(tmp_path_factory.mktemp("edges"), how, pairs, memos, row, cells)
+
+
+def test_edges_in_text_are_read_at_all(tmp_path):
+    for how in FILES:
+        for pairs in (PAIRS, WORDS):
+            found = assert_edges(
+                tmp_path, how, pairs, ["x", '"a, b"', "y", "", "5"], 1, ("7", "8", "z")
+            )
+            assert len(found[0]) in (3, 5) and None not in found
+
+
+@pytest.mark.parametrize("memo", ['"rent', '"a\nn1,n2,b"', "a;b;c"])
+def test_edges_in_csv_by_duckdb(tmp_path, memo):
+    memos = ["x", '5 inch" y', '"a, b"', 'end"', "z"]
+    whole, less, other = assert_edges(tmp_path, "DuckDB", WORDS, memos, 0, ("7", "8", memo))
+    assert len(whole) == 5 == len(less) + 1
+    assert other is None if memo[0] == '"' else len(other) == 5
+
+
+def test_a_header_is_one_by_the_first_row_and_the_public_nodes_alone(tmp_path):
+    path, lines = tmp_path / "e.csv", "n1,n2\nn2,n3\nn3,n4\n"
+    for more, size in (("", 4), ("carol,n1\n", 5)):
+        path.write_text("ann,bob\n" + lines + more)
+        for options in ({"nodes": IDS}, NUMBERS):
+            assert len(by_text(path, **options)) == size
+        with pytest.raises(
+            GraphFormatError, match=r"line 1: expected a header(.*\n)+.*names of all"
+        ):
+            by_text(path, columns=("1", "2"))
+        path.write_text("payer id,shop\n" + lines + more)  # neither is a node
+        assert len(by_text(path, **NUMBERS)) == size - 1
+
+
+@pytest.mark.parametrize("more", ["", "ann,bob,x\nbob,carol,x\n"])
+def test_ids_of_two_numbers_are_whole_beside_words(tmp_path, more):
+    (tmp_path / "e.csv").write_text("7,30 555,x\n8,30 777,x\n9,30 888,x\n" + more)
+    assert {"30 555", "30 777"} <= set(read(tmp_path / "e.csv").graph.node_names)
+
+
+# Types of Arrow or SQL and of pandas, with cells of which some lie on a border of bins
+SINGLES = [0.7, 0.1, 0.3, 0.6, 0.9, 0.7]
+WHOLE = [7, 8, 9, 7, 8, 30]
+LONG = [2**53 + 1, 2**53, 2**53 + 2, 7, 8, 2**60 + 1]
+WORDS_OF = ["north", "south", "7", "07", "0.7", "7.0"]
+PEOPLE = {
+    "halffloat": (pa.float16(), "float16", SINGLES),
+    "float": (pa.float32(), "float32", SINGLES),
+    "double": (pa.float64(), "float64", SINGLES),
+    "dictionary of float": (pa.dictionary(pa.int8(), pa.float32()), "category of float32", SINGLES),
+    "Float32": (None, "Float32", SINGLES),
+    "float[pyarrow]": (None, "float[pyarrow]", SINGLES),
+    "sparse": (None, "Sparse[float32]", SINGLES),
+    "single objects": (None, "single", SINGLES),  # pandas makes double precision of them and a gap
+    "int8": (pa.int8(), "int8", WHOLE),
+    "uint64": (pa.uint64(), "uint64", WHOLE),
+    "int64": (pa.int64(), "int64", LONG),
+    "Int64": (None, "Int64", LONG),
+    "int64[pyarrow]": (None, "int64[pyarrow]", LONG),
+    "category of int": (None, "category of int64", LONG),
+    "bool": (pa.bool_(), "bool", [True, False] * 3),
+    "decimal": (pa.decimal128(9, 2), "object", [Decimal(f"{k}.50") for k in WHOLE]),
+    "date": (pa.date32(), "object", [date(2026, 1, k) for k in WHOLE]),
+    "timestamp": (pa.timestamp("us"), "datetime64[us]", [datetime(2026, 1, k, 9) for k in WHOLE]),
+    "string": (pa.string(), "str", WORDS_OF),
+    "large_string": (pa.large_string(), "object", WORDS_OF),
+    "dictionary": (pa.dictionary(pa.int8(), pa.string()), "category", WORDS_OF),
+}
+BORDERS = [0, 0.3, 0.6, 0.7, 1, 8, 2.0**53]
+NAMES = [f"p{number}" for number in range(6)]
+
+
+def series(cells, kind):
+    if kind == "single":
+        return pd.Series([np.float32(cell) if isinstance(cell, float) else cell for cell in cells])
+    if kind.startswith("category of"):
+        return series(cells, kind.removeprefix("category of ")).astype("category")
+    if kind in ("float16", "float32", "float64") or kind.startswith("Sparse"):
+        return pd.Series([np.nan if cell is None else cell for cell in cells]).astype(kind)
+    if None in cells and kind in ("int8", "uint64", "int64", "bool"):
+        return pd.Series(
+            cells, dtype="object" if kind == "bool" else None
+        )  # floats, as of read_csv
+    return pd.Series(cells, dtype=kind)
+
+
+def people(form, kind, cells):
+    """Return the table of people: id and private cell of each that has a row."""
+    kept = [place for place, cell in enumerate(cells) if cell != "gone"]
+    names, cells = [NAMES[place] for place in kept], [cells[place] for place in kept]
+    arrow_type, dtype, _ = PEOPLE[kind]
+    if form == "frame":
+        return read_attributes(pd.DataFrame({"id": names, "x": series(cells, dtype)}))
+    table = pa.table({"id": names, "x": as_arrow(cells, arrow_type)})
+    return attributes_of_arrow(table, "people.parquet", None)
+
+
+def as_arrow(cells, arrow_type):
+    if pa.types.is_dictionary(arrow_type):
+        return pa.array(cells, arrow_type.value_type).dictionary_encode().cast(arrow_type)
+    return pa.array(cells, arrow_type)
+
+
+def places(table, domain):
+    domains = read_domains({"x": domain}, ["x"])
+    return private_columns_of(table, NAMES, domains).values[:, 0].tolist()
+
+
+def places_of(form, kind, cells, domain):
+    return places(people(form, kind, cells), domain)
+
+
+FORMS = [
+    (form, kind)
+    for kind in PEOPLE
+    for form in ("frame", "arrow")
+    if form == "frame" or PEOPLE[kind][0] is not None
+]
+
+
+@pytest.mark.parametrize(("form", "kind"), FORMS)
+def test_private_cells_of_each_type(form, kind):
+    cells = PEOPLE[kind][2]
+    texts = [str(cell) for cell in dict.fromkeys(cells)]
+    numbers = not isinstance(cells[0], (str, date, bool))
+    refused = 0
+    for domain in (texts, *([BORDERS] if numbers else [])):
+        whole = outcome(places_of, form, kind, cells, domain)
+        refused += whole is None
+        for row in range(6):
+            for cell in (None, "gone", cells[row - 1]):
+                other = [*cells]
+                other[row] = cell
+                found = outcome(places_of, form, kind, other, domain)
+                assert (found is None) == (whole is None)  # both are refused, or none
+                if found is not None:
+                    assert whole[:row] + whole[row + 1 :] == found[:row] + found[row + 1 :]
+    assert refused == (cells is LONG)  # as categories: long codes must be texts
+
+
+REGIONS = ["north", "south", "north", "south", "other", "north"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(texts, min_size=6, max_size=6), st.integers(0, 5), texts, texts)
+@example(["x"] * 6, 1, '"north', "x")
+@example(["x", 'end"', "x", "x", 'end"', "x"], 1, "north", '"x')
+def test_people_in_text(tmp_path_factory, memos, row, region, memo):
+    path = tmp_path_factory.mktemp("people") / "p.csv"
+    rows = [",".join(cells) for cells in zip(NAMES, REGIONS, memos, strict=True)]
+    found = []
+    for other in ([rows[row]], [], [f"{NAMES[row]},{region},{memo}"]):
+        lines = [*rows[:row], *other, *rows[row + 1 :]]
+        path.write_bytes(("id,x,memo\n" + "\n".join(lines) + "\n").encode())
+        table = outcome(read_attributes, path)
+        cells = table and places(table, ["north", "south"])
+        ids = outcome(given_names, path, "id")  # as the public list of nodes
+        assert (cells is None) == (ids is None)
+        found.append(cells and (cells[:row] + cells[row + 1 :], set(ids) - {NAMES[row]}))
+    read_ones = [each for each in found if each is not None]
+    assert all(each == read_ones[0] for each in read_ones)
+
+
+@pytest.mark.parametrize(("text", "line"), [('a,1,x\nb,"2,x\nc,3,x\n', 3), ('a,1,"x\nb"\n', 2)])
+@pytest.mark.parametrize(
+    "reader", [read_attributes, lambda path: given_names(path, "id"), by_duckdb]
+)
+def test_a_quote_is_refused_by_the_number_of_its_line_alone(tmp_path, text, line, reader):
+    head = "source,target,memo" if reader is by_duckdb else "id,x,memo"
+    (tmp_path / "p.csv").write_text(f"{head}\n{text}")
+    with pytest.raises(
+        GraphFormatError,
+        match=rf"p\.csv, line {line}: expected quotes that close on the same line\n",
+    ) as error:
+        reader(tmp_path / "p.csv")
+    assert "2,x" not in str(error.value) and len(str(error.value).splitlines()) == 2
+
+
+def test_people_of_duckdb_have_the_cells_of_files(tmp_path):
+    types = {
+        "FLOAT": SINGLES,
+        "UTINYINT": WHOLE,
+        "TEXT": WORDS_OF,
+    }
+    with duckdb.connect(str(tmp_path / "crm.duckdb")) as connection:
+        connection.execute("CREATE TABLE links AS SELECT 'p0' AS source, 'p1' AS target")
+        for number, (kind, cells) in enumerate(types.items()):
+            for gap in (False, True):
+                name = f"t{number}{gap}"
+                connection.execute(f"CREATE TABLE {name} (id TEXT, x {kind})")
+                given = [None if gap and row == 1 else cell for row, cell in enumerate(cells)]
+                connection.executemany(
+                    f"INSERT INTO {name} VALUES (?, ?)", list(zip(NAMES, given, strict=True))
+                )
+    for number, (kind, cells) in enumerate(types.items()):
+        domain = BORDERS if cells is SINGLES else [str(cell) for cell in dict.fromkeys(cells)]
+        found = []
+        for gap in (False, True):
+            nodes = Nodes(
+                attributes=f"t{number}{gap}(id)",
+                private_columns="x",
+                domains={"x": domain},
+                names="keep",
+            )
+            data = EdgeTableDataModule(
+                f"duckdb:///{tmp_path}/crm.duckdb", table="links", nodes=nodes
+            )
+            data.setup("fit")
+            found.append(data.records.private_columns.values[:, 0].tolist())
+        assert found[0][2:] == found[1][2:] and found[0][0] == found[1][0], kind
+
+
+AMOUNTS = [
+    0.015,
+    2.675,
+    1.005,
+    7.0,
+    0.125,
+    1e6,
+]  # near borders of cents, in one precision or another
+DAYS = [f"2026-01-0{day} 09:00:00" for day in range(1, 7)]
+TABLES = {
+    "float": (pa.float32(), "float32", AMOUNTS),
+    "double": (pa.float64(), "float64", AMOUNTS),
+    "Float32": (None, "Float32", AMOUNTS),
+    "single": (None, "single", AMOUNTS),
+    "dictionary of float": (pa.dictionary(pa.int8(), pa.float32()), "category of float32", AMOUNTS),
+    "int": (pa.int64(), "Int64", WHOLE),
+    "decimal": (pa.decimal128(9, 3), "object", [Decimal(f"{k}.005") for k in WHOLE]),
+    "string": (pa.string(), "object", ["0.015", "1e3", "7", "7.0", "2.675", ".5"]),
+}
+
+
+RELATION = Columns(
+    "payer", "payee", weight="x", weight_max=1e5, time="at", time_window="2026-01-01,2026-02-01"
+)
+
+
+def transfers_of(path, form, kind, cells):
+    """Return amount and time of each transfer by its pair of nodes."""
+    rows = [row for row, cell in enumerate(cells) if cell != "gone"]
+    cells, (arrow_type, dtype, _) = [cells[row] for row in rows], TABLES[kind]
+    columns = {"payer": [NAMES[row] for row in rows], "payee": [NAMES[row - 1] for row in rows]}
+    columns["at"] = [DAYS[row] for row in rows]
+    pair = RELATION.pair
+    if form == "frame":
+        table = pd.DataFrame(columns | {"x": series(cells, dtype)})
+        reading = read_table(table, undirected=True, columns=pair, transfers=RELATION.transfers)
+    else:
+        parquet.write_table(pa.table(columns | {"x": as_arrow(cells, arrow_type)}), path)
+        reading = read(path, undirected=True, columns=pair, transfers=RELATION.transfers)
+    names, values = reading.graph.node_names, reading.values
+    amounts, times = values.amounts.tolist(), values.times.tolist()
+    links = zip(reading.links.tolist(), amounts, times, strict=True)
+    return {(names[i], names[j]): rest for (i, j), *rest in links}
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        (form, kind)
+        for kind in TABLES
+        for form in ("frame", "arrow")
+        if form == "frame" or TABLES[kind][0]
+    ],
+)
+def test_amounts_of_each_type(tmp_path, form, kind):
+    cells = TABLES[kind][2]
+    whole = transfers_of(tmp_path / "t.parquet", form, kind, cells)
+    assert len(whole) == 6
+    for row in range(6):
+        for cell in (
+            None,
+            "gone",
+            cells[row - 1],
+            *(["0.02"] if kind in ("single", "string") else []),
+        ):
+            other = [*cells]
+            other[row] = cell
+            found = transfers_of(tmp_path / "t.parquet", form, kind, other)
+            own = (NAMES[row], NAMES[row - 1])
+            assert {**whole, own: 0} == {**found, own: 0}
+
+
+def test_ids_are_trimmed_by_every_reader(tmp_path):
+    ends = {"source": ["a", " b", "c\u3000", "a "], "target": ["b ", "c", "\x1fd", "\u2003b"]}
+    parquet.write_table(pa.table(ends), tmp_path / "e.parquet")
+    expected = {frozenset("ab"), frozenset("bc"), frozenset("cd")}
+    data = EdgeTableDataModule(str(tmp_path / "e.parquet"), undirected=True, nodes=list("abcd"))
+    data.setup("fit")
+    assert data.num_edges == 3
+    for nodes in (None, list("abcd")):
+        assert by_text(tmp_path / "e.parquet", nodes=nodes) == expected
+    assert edges_of(read_table(pd.DataFrame(ends), undirected=True)) == expected
+    for bad in (pa.array([2**63, 1], pa.uint64()), pa.array([-1, 2], pa.int32())):
+        parquet.write_table(pa.table({"source": bad, "target": bad}), tmp_path / "e.parquet")
+        for reader in (by_text, by_duckdb):
+            with pytest.raises(GraphFormatError, match=r"below 0|2\^63"):
+                reader(tmp_path / "e.parquet")
+
+
+def test_a_gap_takes_no_digits_from_ids():
+    ids = [2**53 + 1, 2**53, 5]
+    codes = pd.Categorical.from_codes([0, 1, 2, -1], categories=ids)
+    for column in (pd.Series([*ids, None], dtype="Int64"), pd.Series(codes)):
+        frame = pd.DataFrame({"source": column, "target": ["a", "b", "c", "d"]})
+        names = read_table(frame, undirected=True, drop_missing=True).graph.node_names
+        assert set(names) == {*map(str, ids), "a", "b", "c"}
+    for lost in ([2**53 + 1, 5], [2**53, 5]):  # one float
+        frame = pd.DataFrame({"source": np.array(lost, float), "target": ["a", "b"]})
+        assert outcome(read_table, frame) is None
+        assert outcome(read_attributes, frame, "source") is None

@@ -28,7 +28,12 @@ class DiscrepancyFigures(Callback):
     Both read released discrepancies and public labels only, and so are covered by the guarantee of
     the release. They lie in the run folder under ``figures``, and go to W&B where it is in use.
     Without a guarantee they show private graphs and have the prefix ``nonprivate/``.
+
+    Attributes:
+        curve_names: Names of the pictures.
     """
+
+    curve_names = ("discrepancies/heat_map", "discrepancies/tsne")
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Refuse a method that compares no graphs.

@@ -20,7 +20,7 @@ from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
-from lightning_dpg.metrics.functional import edge_overlap, statistics_and_errors
+from lightning_dpg.metrics.functional import STATISTICS, edge_overlap, statistics_and_errors
 from lightning_dpg.preflight.typed_trainer import typed
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
@@ -50,7 +50,16 @@ class GraphStatistics(Callback):
             the run.
         seed: Seed of the sample, of the sources of long paths and of the communities (public).
         most_edges: Released number of edges from which on nothing is drawn, compared or logged.
+
+    Attributes:
+        curve_names: Names of the figures and pictures that read released tensors only.
     """
+
+    curve_names = (
+        "stat/degrees",
+        "stat/adjacency",
+        *(f"stat/{name}{end}" for name in STATISTICS for end in ("", _SPREAD)),
+    )
 
     def __init__(
         self,

@@ -22,7 +22,9 @@ from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
+from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.checksums import digest
+from lightning_dpg.release.reader import is_shipped
 from lightning_dpg.release.statement import full_sentence, privacy_statement
 from lightning_dpg.run_folder import SUMS, release_in
 
@@ -54,7 +56,12 @@ class PrivacyAccountant(Callback):
         dataset: Name of the data in the book; by default they are recognized.
         row_epsilon: Budget of the private columns of one node, for a method that reads such columns.
             It has no delta: their reads are of pure epsilon.
+
+    Attributes:
+        curve_names: Names of the figures that it logs, which are public.
     """
+
+    curve_names = ("privacy/epsilon", "privacy/delta", "privacy/steps", "privacy/row_epsilon")
 
     def __init__(
         self,
@@ -124,7 +131,7 @@ class PrivacyAccountant(Callback):
 
     def setup(self, trainer: Trainer, pl_module: Any, stage: str) -> None:
         """Pass the preflight; keep curves of the private graph from trackers."""
-        withhold_nonprivate(trainer, upload=self.upload_nonprivate)
+        withhold_nonprivate(trainer, pl_module, upload=self.upload_nonprivate)
         check_setup(trainer, pl_module, self, stage)
 
     def check_journal(
@@ -286,6 +293,8 @@ class PrivacyAccountant(Callback):
                 )
                 note(self.book_note)
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
+            if guaranteed and not is_shipped(pl_module.public_path()):
+                print(f"{pl_module.public_path()}: {say('product.not_shipped')}")
 
     def statement(self, method: Released) -> dict[str, Any]:
         """Return the statement of a run that has ended; all ranks call this together."""

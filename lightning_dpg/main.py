@@ -34,6 +34,7 @@ from lightning_dpg.errors import (
     nearest,
 )
 from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome, note
+from lightning_dpg.run_folder import owner_only
 from lightning_dpg.tables import as_json, strict
 
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
@@ -53,6 +54,9 @@ OWN_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
     "studio": partial(call, studio.studio),
     "list": partial(call, list_.list_),
 }
+
+_FOR_OTHERS = ("generate", "budget", "describe-domain")
+"""Commands whose files others may read, as the umask says."""
 
 HELP = """\
 usage: python -m lightning_dpg COMMAND [options]
@@ -111,6 +115,8 @@ def main(args: Sequence[str] | None = None) -> int:
                 streams.enter_context(contextlib.redirect_stdout(sys.stderr))
             if is_quiet:
                 streams.enter_context(without_messages())
+            if command not in _FOR_OTHERS:
+                streams.enter_context(owner_only())
             outcome = _dispatch(command, _without_switches(command, words), is_json=is_json)
         _print(name, outcome, is_json=is_json)
         return outcome.code

@@ -1,5 +1,8 @@
-"""Names of the files and folders of a run."""
+"""Names of the files and folders of a run, and who may read them."""
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
@@ -17,6 +20,20 @@ SUMS = "SHA256SUMS"
 """File of a release with the checksums of all other files."""
 CONFIGURATION = "config.yaml"
 """The complete configuration of a run, beside its release."""
+
+
+@contextlib.contextmanager
+def owner_only() -> Iterator[None]:
+    """Make new files and folders of this process, and of those it starts, readable by the owner only.
+
+    They are so from the moment they exist, whoever writes them, also if the process is killed. A
+    release is opened to all when it is complete. On Windows nothing changes.
+    """
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def release_in(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from lightning_dpg.cli.distinct_keys import refuse_repeated_keys
 from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.errors import REPORT, Refusal, explain
 from lightning_dpg.main import OWN_COMMANDS, main, run
+from lightning_dpg.running.settings import shipped_configs
 
 CONFIG = {
     "model": {"class_path": "DPNetGAN", "init_args": {"num_samples": 100}},
@@ -46,6 +47,7 @@ def config(tmp_path):
         ("--trainer.strategy", "fsdp", ["fsdp", "set it to ddp"]),
         ("--trainer.precision", "16-mixed", ["16-mixed", "set it to 32-true"]),
         ("--trainer.precision", "bf16", ["bf16", "set it to 32-true"]),
+        ("--trainer.precision", "64", ["64", "set it to 32-true"]),
         ("--trainer.overfit_batches", "1", ["overfit_batches", "fresh samples", "leave it out"]),
         ("--trainer.accumulate_grad_batches", "2", ["accumulate_grad_batches", "leave it out"]),
         ("--trainer.gradient_clip_val", "1.0", ["gradient_clip_val", "max_grad_norm"]),
@@ -72,6 +74,15 @@ def config(tmp_path):
 def test_bad_setting(fails, config, option, value, said):
     message = fails("fit", "--config", str(config), option, value)
     assert not [piece for piece in said if piece not in message], message
+
+
+@pytest.mark.slow
+def test_no_configuration_takes_another_precision(fails):
+    """Five methods failed at their release, when the budget was spent."""
+    for name, path in shipped_configs().items():
+        if "model:" in path.read_text():
+            said = fails("fit", "--config", name, "--trainer.precision", "64-true")
+            assert "set it to 32-true" in said, name
 
 
 TWO_WRAPPED = [

@@ -35,6 +35,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.run_folder import owner_only
 from lightning_dpg.running.contents import contents_of_graph, contents_of_set
 from lightning_dpg.running.python_errors import readable_errors
 
@@ -147,6 +148,7 @@ def measure(
     complete_arguments = complete(study, arguments)
     _check_executor(executor, processes)
     with contextlib.ExitStack() as held:
+        held.enter_context(owner_only())
         runner = executor or held.enter_context(SeparateProcesses(processes))
         return _measure(complete_arguments, out, runner, say, book)
 

@@ -43,6 +43,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import check_data, check_settings, preflight
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.run_folder import owner_only
 
 
 class PrivateCLI(LightningCLI):
@@ -53,6 +54,7 @@ class PrivateCLI(LightningCLI):
     none.
     """
 
+    @owner_only()
     def __init__(self, args: list[str], out: Path | None = None) -> None:
         """Parse a command line and run it.
 

@@ -54,7 +54,9 @@ class PrivateModule(pl.LightningModule):
             data that have them.
         learns_transfers: Whether the method protects amounts and times of transfers; others refuse
             data that have them.
-        curve_names: Names of the curves of training, for :meth:`log_curve`.
+        curve_names: Names of the curves of training, for :meth:`log_curve`, and of other figures
+            that it logs. Those without the prefix ``nonprivate/`` are public: they read released
+            tensors or public facts only. What is logged under other names gets the prefix.
         constraints: Constraints of single settings, beside those of the base classes. The choices
             of an argument that is a ``Literal`` need no constraint.
     """

@@ -13,7 +13,7 @@
    budgets of edges and of private columns, and callbacks, which must not choose by private figures.
 5. **Set-up** by Lightning, when all processes run: :func:`check_setup` checks callbacks that a
    method has added, the group of processes, and the samples of a first loader. It warns of a
-   doubtful budget, and repeats 4 for a run that has not passed it.
+   doubtful budget and of what the trainer makes public, and repeats 4 for a run that has not passed it.
 6. **Start**, when a checkpoint is loaded: :func:`check_new` refuses a second release by one object,
    ``ReleaseWriter`` what no release can hold. The accountant checks the journal again, opens it, and
    reserves the whole plan in the budget book.
@@ -26,6 +26,8 @@ line. :class:`~lightning_dpg.callbacks.PrivacyAccountant` calls the other functi
 :func:`preflight` for a trainer of a user's own. Without an accountant a method refuses the trainer,
 see :func:`~lightning_dpg.preflight.data.check_accountant`.
 """
+
+import math
 
 from pytorch_lightning import Trainer
 from pytorch_lightning.trainer.states import TrainerFn
@@ -46,9 +48,11 @@ from lightning_dpg.preflight.trainer import (
     check_loader,
     check_processes,
     check_samples,
+    check_schedulers,
     check_selection,
     check_settings,
     check_trainer,
+    trainer_warnings,
 )
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
@@ -99,7 +103,7 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
         learns_labels=type(method).learns_private_labels,
     )
     method.accept_budget(keeper.budget, max(trainer.max_steps, 1), keeper.row_budget)
-    check_selection(trainer, min(_budgets(keeper)))
+    check_selection(trainer, method, min(_budgets(keeper)))
     if served is not None and not trainer.predicting:
         served.check_request(method.batch_request(), trainer.max_epochs)
     keeper.passed = trainer, method
@@ -128,10 +132,13 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
     if passed == (trainer, method):
         check_processes(trainer)
         check_callbacks(trainer, method)
-        check_selection(trainer, min(_budgets(keeper)))
+        check_selection(trainer, method, min(_budgets(keeper)))
     else:
         preflight(trainer, method, data, keeper)
         keeper.passed = None
+    if math.isfinite(keeper.budget.epsilon):
+        for line in trainer_warnings(trainer):
+            rank_zero_warn(line)
     if stage == "fit" and serves_records(data):
         records, request = data.records, method.batch_request()
         num_nodes = records.num_nodes if isinstance(records, GraphRecords) else None
@@ -145,11 +152,11 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
 
 
 def check_new(trainer: Trainer, method: Released) -> None:
-    """Refuse a second release by one object.
+    """Refuse a second release by one object, and schedulers that follow private figures.
 
     Raises:
         MisconfigurationException: If it has released something, and the run does not go on from a
-            checkpoint.
+            checkpoint, or if it has such a scheduler.
     """
     if method.ledger.entries and trainer.ckpt_path is None:
         raise MisconfigurationException(
@@ -157,6 +164,8 @@ def check_new(trainer: Trainer, method: Released) -> None:
             "belong to that release\nmake a new object for another one, or pass ckpt_path to "
             "fit to go on"
         )
+    if method.ledger.budget is not None:
+        check_schedulers(trainer, method, method.ledger.budget)
 
 
 def check_released(trainer: Trainer, method: Released) -> None:

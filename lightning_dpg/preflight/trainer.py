@@ -14,15 +14,18 @@ from pytorch_lightning.callbacks import (
     DeviceStatsMonitor,
     GradientAccumulationScheduler,
     LearningRateFinder,
+    LearningRateMonitor,
     ModelPruning,
     SpikeDetection,
     StochasticWeightAveraging,
     ThroughputMonitor,
+    Timer,
     WeightAveraging,
 )
 from pytorch_lightning.profilers import AdvancedProfiler, PyTorchProfiler
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import DataLoader
 
 from lightning_dpg.interfaces import KeepsBudget, Released
@@ -30,6 +33,9 @@ from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonSampler
+
+PREFIX = "nonprivate/"
+"""Of the names of figures that read the private graph and are not covered by the guarantee."""
 
 _TRIALS = "makes trial steps on private data and then forgets that they were booked"
 _WEIGHTS = "changes which parameters a step clips and noises"
@@ -72,15 +78,11 @@ def check_settings(
             f"trainer.strategy {strategy} shards the parameters, but per-example gradients "
             "need them whole: set it to ddp"
         )
-    if "16" in precision or "transformer" in precision:
-        raise _lower_precision(precision)
-
-
-def _lower_precision(precision: str) -> MisconfigurationException:
-    return MisconfigurationException(
-        f"trainer.precision {precision}: gradients have to be clipped and noised in full "
-        "precision; set it to 32-true"
-    )
+    if precision not in ("32-true", "32", "None"):
+        raise MisconfigurationException(
+            f"trainer.precision {precision}: gradients have to be clipped and noised in full "
+            "precision, and releases are of 32 bits; set it to 32-true"
+        )
 
 
 def check_trainer(trainer: Trainer, method: Released) -> None:
@@ -118,8 +120,6 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
         )
     for setting, why in _voiding_settings(trainer, method).items():
         raise MisconfigurationException(f"trainer.{setting} {why}: leave it out")
-    if trainer.precision not in ("32-true", "64-true"):
-        raise _lower_precision(str(trainer.precision))
     check_callbacks(trainer, method)
 
 
@@ -131,15 +131,64 @@ def check_callbacks(trainer: Trainer, method: Released) -> None:
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")
 
 
-def check_selection(trainer: Trainer, budget: Budget) -> None:
-    """Refuse early stopping and weight selection by unpaid private figures."""
+def public_curves(trainer: Trainer, method: Released) -> set[str]:
+    """Return the names of logged figures that are public, because someone declares it.
+
+    These are ``epoch``, ``step``, what ``LearningRateMonitor`` logs, and what method and callbacks
+    declare as ``curve_names`` without the prefix ``nonprivate/``.
+
+    Args:
+        trainer: The trainer.
+        method: The method in training.
+    """
+    names = {"epoch", "step"}
+    for holder in (method, *typed(trainer).callbacks):
+        declared = set(getattr(holder, "curve_names", ()))
+        if isinstance(holder, LearningRateMonitor):
+            declared = {*holder.lrs, *holder.last_momentum_values, *holder.last_weight_decay_values}
+        # Lightning adds these where a figure is logged for steps and epochs.
+        names |= {f"{name}{end}" for name in declared for end in ("", "_step", "_epoch")}
+    return {name for name in names if not name.startswith(PREFIX)}
+
+
+def check_selection(trainer: Trainer, method: Released, budget: Budget) -> None:
+    """Refuse early stopping and weight selection by figures that no one declares public."""
     for callback in typed(trainer).callbacks if math.isfinite(budget.epsilon) else ():
         monitor = getattr(callback, "monitor", None)
-        if monitor is not None and str(monitor).startswith("nonprivate/"):
+        if monitor is not None and monitor not in public_curves(trainer, method):
             raise MisconfigurationException(
-                f"{type(callback).__name__} would choose by {monitor}, which reads the private "
-                "graph without paying: remove it, or train without privacy (epsilon .inf)"
+                f"{type(callback).__name__} would choose by {monitor}, which may read the private "
+                f"graph without paying: remove it, or train without privacy (epsilon .inf)\n"
+                f"curve_names of {type(method).__name__} declare the figures that are public"
             )
+
+
+def check_schedulers(trainer: Trainer, method: Released, budget: Budget) -> None:
+    """Refuse a learning rate that follows a figure of the private steps."""
+    for config in trainer.lr_scheduler_configs if math.isfinite(budget.epsilon) else ():
+        is_public = config.monitor in public_curves(trainer, method)
+        if isinstance(config.scheduler, ReduceLROnPlateau) and not is_public:
+            raise MisconfigurationException(
+                "ReduceLROnPlateau would choose the learning rate by a figure that may read the "
+                "private graph without paying\ntake a scheduler that follows the number of steps"
+            )
+
+
+def trainer_warnings(trainer: Trainer) -> list[str]:
+    """Return what settings of a trainer spend, or make public, beside the plan."""
+    lines = []
+    if typed(trainer).fast_dev_run:
+        lines.append(
+            "trainer.fast_dev_run is no rehearsal: it reads the private graph, spends budget, and "
+            "leaves no release, no checkpoint and no ledger.jsonl\nanother run on the data spends anew"
+        )
+    if any(isinstance(callback, Timer) for callback in typed(trainer).callbacks):
+        lines.append(
+            "trainer.max_time ends the run by the clock: the number of its steps, which is published, "
+            "then tells how long private batches take, and no guarantee covers that\n"
+            "set max_epochs or max_steps alone"
+        )
+    return lines
 
 
 def check_processes(trainer: Trainer) -> None:

@@ -32,7 +32,7 @@ from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.graph_files import Format, write_graphs
 from lightning_dpg.release.name_tensor import put_names
-from lightning_dpg.run_folder import STATEMENT
+from lightning_dpg.run_folder import RELEASE, STATEMENT
 
 KEY = "node_names.csv"
 """Key file of numbers and node names, in the run folder and outside of the release."""
@@ -51,7 +51,10 @@ RECIPE = "lightning_dpg"
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Write a folder that appears complete or not at all, in place of an older one."""
+    """Write a folder that appears complete or not at all, in place of an older one.
+
+    It is as readable as that one. All users may read a new ``release``, whatever the umask.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -59,6 +62,10 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         new.mkdir()
         with naming_full_disk(folder, new):
             fill(new)
+        mode = folder.stat().st_mode if folder.exists() else 0o755
+        if folder.exists() or folder.name == RELEASE:
+            for path in (new, *new.rglob("*")):
+                path.chmod(mode if path.is_dir() else mode & 0o666)
         if folder.exists():
             folder.rename(scratch / "old")
         new.rename(folder)

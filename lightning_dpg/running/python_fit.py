@@ -39,7 +39,7 @@ from lightning_dpg.privacy.journal import JOURNAL
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
 from lightning_dpg.release.writer import check_settings
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
 from lightning_dpg.running.data_argument import data_module
 from lightning_dpg.running.method_choice import Method, MethodChoice, choose_method
 from lightning_dpg.running.python_errors import in_words_of_python, readable_errors
@@ -117,7 +117,7 @@ def fit(
         >>> release.to_networkx(seed=0).number_of_nodes()
         34
     """
-    with readable_errors(), isolate_rng(), warnings.catch_warnings():
+    with readable_errors(), isolate_rng(), owner_only(), warnings.catch_warnings():
         mute_known_warnings()
         _check_numbers(epsilon=epsilon, delta=delta, row_epsilon=row_epsilon)
         chosen = choose_method(method, settings)

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import get_args
 
 import networkx as nx
 import pytest
@@ -9,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lightning_fabric.connector import _PRECISION_INPUT
 from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -195,7 +197,12 @@ def test_checkpoint_without_ledger_is_refused(tmp_path):
         ({"strategy": "FSDPStrategy"}, "FSDPStrategy shards"),
         ({"strategy": "deepspeed_stage_2"}, "shards"),
         ({"strategy": "pytorch_lightning.strategies.ModelParallelStrategy"}, "shards"),
-        ({"precision": "16-true"}, "full precision"),
+        *(
+            ({"precision": str(each)}, "full precision")
+            for kinds in get_args(_PRECISION_INPUT)
+            for each in get_args(kinds)
+            if str(each) not in ("32", "32-true")
+        ),
     ],
 )
 def test_settings_that_void_the_guarantee_are_refused(changed, said):
@@ -317,12 +324,20 @@ def test_empty_ledger_is_no_proof():
 
 
 @pytest.mark.parametrize("selector", ["EarlyStopping", "ModelCheckpoint"])
-def test_selection_by_private_figures_is_refused_within_a_budget(selector, tmp_path):
-    callback = getattr(pl.callbacks, selector)(monitor="nonprivate/val", mode="max")
+@pytest.mark.parametrize("monitor", ["nonprivate/val", "train_loss", "privacy/mine", "lr-SGD"])
+def test_selection_by_private_figures_is_refused_within_a_budget(selector, monitor, tmp_path):
+    callback = getattr(pl.callbacks, selector)(monitor=monitor, mode="max")
     trainer = make_trainer(callback, default_root_dir=tmp_path)
-    with pytest.raises(MisconfigurationException, match=rf"{selector}.*nonprivate/val"):
-        check_selection(trainer, Budget(1.0, 1e-5))
-    check_selection(trainer, Budget(math.inf, 1e-5))
+    with pytest.raises(MisconfigurationException, match=rf"{selector}.*{monitor}"):
+        check_selection(trainer, Steps(), Budget(1.0, 1e-5))
+    check_selection(trainer, Steps(), Budget(math.inf, 1e-5))
+
+
+@pytest.mark.parametrize("monitor", ["train/generator_loss", "privacy/epsilon", "step"])
+def test_selection_by_declared_curves_is_paid_for(monitor, tmp_path):
+    callback = pl.callbacks.ModelCheckpoint(monitor=monitor)
+    trainer = make_trainer(callback, PrivacyAccountant(1.0, 1e-5), default_root_dir=tmp_path)
+    check_selection(trainer, DPNetGAN(34), Budget(1.0, 1e-5))
 
 
 @pytest.fixture

@@ -1,14 +1,23 @@
 """Warnings of budgets that protect next to nothing, or whose noise drowns the graph."""
 
+import warnings
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
+from lightning_dpg.methods import ChungLu
 from lightning_dpg.preflight.budget import budget_warnings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.release.card.sentences import say
+from tests.preflight.test_trainer import Reader
+from tests.training import quiet_trainer
 
+karate = partial(EdgeListDataModule, "karate", steps_per_epoch=5)
 NOTHING, NOISE, NODES = "protects next to nothing", "is too small for", "are too few"
 
 
@@ -49,3 +58,27 @@ def test_a_run_warns_of_its_budget_and_of_its_nodes_once(tmp_path, monkeypatch):
         assert main(["fit", "--config", "erdos_renyi", *given]) == 0
     texts = [str(warning.message) for warning in caught]
     assert [sum(piece in text for text in texts) for piece in (NOTHING, NODES, NOISE)] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"fast_dev_run": True}, "spends budget"),
+        ({"max_time": "00:01:00:00"}, "how long private batches take"),
+        ({"max_steps": 3}, None),
+    ],
+)
+@pytest.mark.parametrize("epsilon", [8.0, float("inf")])
+def test_a_trainer_says_what_it_spends_and_makes_public(setting, said, epsilon):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quiet_trainer(PrivacyAccountant(epsilon, 1e-4), **setting).fit(Reader(), karate())
+    texts = "".join(str(each.message) for each in caught)
+    for piece in ("spends budget", "how long private batches take"):
+        assert (piece in texts) == (piece == said and epsilon == 8)
+
+
+@pytest.mark.parametrize(("method", "is_warned"), [(Reader, True), (ChungLu, False)])
+def test_a_fit_says_who_has_proved_a_method(method, is_warned, capsys):
+    quiet_trainer(PrivacyAccountant(8.0, 1e-4)).fit(method(), karate())
+    assert (say("product.not_shipped") in capsys.readouterr().out) == is_warned

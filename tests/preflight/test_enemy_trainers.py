@@ -143,7 +143,7 @@ def test_checkpoints_are_not_uploaded(tmp_path):
         setattr(logger, name, "all")
         with pytest.raises(MisconfigurationException, match=f"{name[1:]} of CSVLogger uploads"):
             fit(logger=logger)
-        withhold_nonprivate(quiet_trainer(logger=logger), upload=True)
+        withhold_nonprivate(quiet_trainer(logger=logger), Steps(), upload=True)
         setattr(logger, name, False)
     assert not list(tmp_path.rglob("ledger*"))
 

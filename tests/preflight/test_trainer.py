@@ -100,7 +100,12 @@ FLAGS = {
     "strategy": [("auto", 5), (SingleDeviceStrategy("cpu"), 5)],
     "devices": [(1, 5)],
     "num_nodes": [(1, 5)],
-    "precision": [("32-true", 5), ("64-true", 5), ("bf16-mixed", REFUSED), ("bf16-true", REFUSED)],
+    "precision": [
+        ("32-true", 5),
+        ("64-true", REFUSED),
+        ("bf16-mixed", REFUSED),
+        ("bf16-true", REFUSED),
+    ],
     "logger": [("csv", 5)],
     "callbacks": [],  # below
     "fast_dev_run": [(2, 2), (True, 1)],

@@ -42,6 +42,12 @@ class GraphFeatureRelease(PrivateModule):
     """
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features",)
+    curve_names: ClassVar[tuple[str, ...]] = (
+        "test_accuracy",
+        "test_accuracy_sd",
+        "test_accuracy_of_majority",
+        "test_macro_f1",
+    )
     is_inductive: ClassVar[bool] = True
     is_trained: ClassVar[bool] = False
     reads: ClassVar[type] = GraphSetRecords

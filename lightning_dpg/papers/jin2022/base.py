@@ -59,6 +59,11 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         discrepancies: Discrepancies of all pairs of graphs (released), shape ``(G, G)``.
     """
 
+    curve_names: ClassVar[tuple[str, ...]] = (
+        *GraphFeatureRelease.curve_names,
+        "test_accuracy_of_neighbors",
+        "test_clusters_nmi",
+    )
     is_inductive: ClassVar[bool] = False
     repeats_edges: ClassVar[bool] = True
     constraints: ClassVar[Constraints] = {

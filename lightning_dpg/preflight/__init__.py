@@ -145,17 +145,17 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
 
 
 def check_new(trainer: Trainer, method: Released) -> None:
-    """Refuse a second release by one object.
+    """Refuse a second release by one object, and a release that begins with the weights of another.
 
     Raises:
-        MisconfigurationException: If it has released something, and the run does not go on from a
-            checkpoint.
+        MisconfigurationException: If it holds weights that were paid for, its own or loaded ones, and
+            the run does not go on from a checkpoint.
     """
-    if method.ledger.entries and trainer.ckpt_path is None:
+    if method.has_paid_weights and trainer.ckpt_path is None:
         raise MisconfigurationException(
-            f"this {type(method).__name__} has been fitted already, and its ledger and weights "
-            "belong to that release\nmake a new object for another one, or pass ckpt_path to "
-            "fit to go on"
+            f"this {type(method).__name__} has been fitted already, or has loaded the weights of a "
+            "fit: its ledger belongs to that release\nmake a new object for another one, or pass "
+            "ckpt_path to fit to go on\nload public weights into a network before you set it in the method"
         )
 
 

@@ -278,6 +278,7 @@ class PrivacyAccountant(Callback):
             spent = ledger.epsilon(rows.delta, relation=Relation.ATTRIBUTES)
             figures["privacy/row_epsilon"] = spent
         pl_module.log_dict(figures, batch_size=1)
+        pl_module.mark_weights()
         self._look_ahead(trainer, pl_module)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
@@ -299,6 +300,10 @@ class PrivacyAccountant(Callback):
     def statement(self, method: Released) -> dict[str, Any]:
         """Return the statement of a run that has ended; all ranks call this together."""
         if self._statement is None:
+            if method.ledger.budget is None:  # it was trained in a child process
+                method.ledger.budget = self.budget
+                if self.row_budget is not None:
+                    method.ledger.beside[Relation.ATTRIBUTES] = self.row_budget
             self._statement = privacy_statement(method)
         return self._statement
 

@@ -372,6 +372,10 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
     def noise(self) -> NoiseSource:
         """Secret noise source; all processes create it together at the first use."""
 
+    @property
+    def has_paid_weights(self) -> bool:
+        """Whether it has released something, or holds weights of a method that has."""
+
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan every event of a whole run."""
 

@@ -13,6 +13,7 @@ from opacus.accountants import PRVAccountant
 
 from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
+from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.verify import faults
 from lightning_dpg.run_folder import release_in
@@ -203,7 +204,7 @@ def test_resumed_run_follows_the_configuration_and_says_so(run, tmp_path, caplog
     assert statement["steps"] == 8
     assert not (place / "metrics.csv").exists()
     saved = torch.load(next(place.glob("checkpoints/*.ckpt"), checkpoint), weights_only=True)
-    spent = [LedgerEntry.from_dict(entry) for entry in saved["privacy_ledger"]["entries"]]
+    spent = [LedgerEntry.from_dict(entry) for entry in ledger_of(saved)["entries"]]
     assert spent == [LedgerEntry.from_dict(entry) for entry in statement["entries"]]
 
 

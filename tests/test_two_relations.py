@@ -18,7 +18,7 @@ from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.base import PrivateModule, ledger_of
 from lightning_dpg.methods.planning import check_plan
 from lightning_dpg.preflight.budget import row_budget_warnings
 from lightning_dpg.privacy.budget import BudgetTooSmall
@@ -350,7 +350,7 @@ def test_a_killed_run_forgets_no_read_of_either_relation(tmp_path):
     journal = Path(trainer.log_dir) / JOURNAL
     first = json.loads(journal.read_text().splitlines()[0])
     assert (first["relation"], first["beside"]) == ("attributes", "edge")
-    state = torch.load(keep.best_model_path, weights_only=False)["privacy_ledger"]
+    state = ledger_of(torch.load(keep.best_model_path, weights_only=True))
     shown = PrivacyLedger.replay(journal)
     assert shown["relation"] == state["relation"] == "edge"
     assert [each["steps"] for each in shown["entries"]] == [3, 3]

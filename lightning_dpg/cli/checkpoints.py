@@ -11,6 +11,7 @@ from pytorch_lightning import LightningDataModule
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.cli.checkpoint_files import by_age, check_checkpoint_file, checkpoints_near
 from lightning_dpg.errors import CommandError
+from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.journal import journal_state
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 
@@ -57,7 +58,7 @@ def checkpoint_of(command: str, path: str | None) -> dict[str, Any]:
     if path is None:
         return {}
     checkpoint = read_checkpoint(Path(path))
-    if command == "fit" and "privacy_ledger" not in checkpoint:
+    if command == "fit" and ledger_of(checkpoint) is None:
         raise CommandError(
             f"--ckpt_path {path} holds no privacy ledger: what it has spent is unknown\n"
             "start a new run, or resume from a checkpoint written by this program"
@@ -86,8 +87,10 @@ def check_resumed(
     ledger = PrivacyLedger(Relation.EDGE)
     if path is not None:
         refuse_other_method(Path(path), hyperparameters(checkpoint), method)
-        ledger = PrivacyLedger(Relation(checkpoint["privacy_ledger"]["relation"]))
-        ledger.load_state_dict(checkpoint["privacy_ledger"])
+        state = ledger_of(checkpoint)
+        assert state is not None  # as checkpoint_of has seen
+        ledger = PrivacyLedger(Relation(state["relation"]))
+        ledger.load_state_dict(state)
     accountant.check_journal(path, ledger, journal_state(path))
 
 

@@ -1,9 +1,10 @@
 """Base class of all methods: each owns a ledger, and plans what it spends."""
 
 import contextlib
+import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any, ClassVar, TypeVar
@@ -19,6 +20,8 @@ from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
 from lightning_dpg.methods.constraints import Constraints, constraints_of
 from lightning_dpg.methods.planning import Budgets, check_plan, check_same_steps, prove_steps
 from lightning_dpg.metrics.curves import mean_curves
+from lightning_dpg.nn.paid_weights import is_marked, mark, watch
+from lightning_dpg.nn.resized_buffers import before_loading
 from lightning_dpg.preflight.data import check_accountant, check_data, served_records
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
@@ -29,13 +32,18 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 
 V = TypeVar("V")
+LEDGER = "_extra_state"
+"""Name of the ledger in a state dict, which is PyTorch's for what is no parameter and no buffer."""
 
 
 class PrivateModule(pl.LightningModule):
     """A method with a ledger of all its reads of the private graph.
 
+    A state dict holds the ledger beside the weights, so that weights that were paid for keep their
+    price wherever they are loaded. Weights that are loaded without a ledger void the guarantee.
+
     Attributes:
-        ledger: Releases so far; part of every checkpoint.
+        ledger: Releases so far; part of every state dict.
         relation: Neighboring relation of the guarantee.
         is_pure: Whether all releases satisfy pure epsilon-DP; a delta of 0 then suffices.
         adds_noise: Whether the method protects anything.
@@ -82,6 +90,23 @@ class PrivateModule(pl.LightningModule):
         self.ledger = PrivacyLedger(self.relation)
         self.assumptions: list[str] = []
         self._noise: NoiseSource | None = None
+        before_loading(self, _book_unknown)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Let the state dict of a network tell that its weights were paid for."""
+        super().__setattr__(name, value)
+        if isinstance(value, nn.Module):
+            watch(value)
+
+    @property
+    def has_paid_weights(self) -> bool:
+        """Whether it has released something, or holds weights of a method that has."""
+        return bool(self.ledger.entries) or is_marked(self)
+
+    def mark_weights(self) -> None:
+        """Mark its networks as paid for, once something is released."""
+        if self.ledger.entries:
+            mark(self)
 
     def save_hyperparameters(
         self,
@@ -192,6 +217,8 @@ class PrivateModule(pl.LightningModule):
 
     def lend_ledger(self, part: "PrivateModule") -> None:
         """Let a method that is a part of this one pay into this ledger, with this source of noise."""
+        if part.ledger.entries:  # of weights that were loaded into it
+            self.ledger.take(part.ledger.state_dict())
         part.ledger, part._noise = self.ledger, self.noise
 
     def unprotected_training(self, why: str) -> LedgerEntry:
@@ -343,25 +370,39 @@ class PrivateModule(pl.LightningModule):
         """End the epoch before a step that the budget does not cover."""
         return None if self.ledger.affords(*self.step_entries()) else -1
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keep the ledger with the weights."""
-        checkpoint["privacy_ledger"] = self.ledger.state_dict()
-        checkpoint["assumptions"] = self.assumptions
+    def get_extra_state(self) -> Tensor:
+        """Return the ledger and the assumptions as the bytes of a JSON text."""
+        return _packed(self.ledger.state_dict(), self.assumptions)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take the ledger of weights that are loaded; forget no release of this method.
+
+        Raises:
+            Refusal: If both have releases that the other one lacks.
+        """
+        loaded = _unpacked(state)
+        if self.ledger.take(loaded["ledger"]):
+            self.assumptions = loaded["assumptions"]
+
+    def load_released_state(self, state: dict[str, Tensor]) -> None:
+        """Restore the tensors of a release, whose statement has its ledger."""
+        self.load_state_dict({**state, LEDGER: self.get_extra_state()}, strict=False)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the ledger.
+        """Put the ledger of a checkpoint of an earlier version beside its weights.
 
         Raises:
             MisconfigurationException: If the checkpoint has none: its weights may have cost any
                 amount of privacy.
         """
-        if "privacy_ledger" not in checkpoint:
+        ledger = ledger_of(checkpoint)
+        if ledger is None:
             raise MisconfigurationException(
                 "the checkpoint holds no privacy ledger, so what it has spent is unknown; "
                 "start a new run, or resume from a checkpoint written by this program"
             )
-        self.ledger.load_state_dict(checkpoint["privacy_ledger"])
-        self.assumptions = list(checkpoint["assumptions"])
+        if LEDGER not in checkpoint["state_dict"]:
+            checkpoint["state_dict"][LEDGER] = _packed(ledger, checkpoint["assumptions"])
 
     def log_curve(
         self, name: str, value: Tensor, weight: float | Tensor = 1.0, *, prog_bar: bool = False
@@ -414,3 +455,30 @@ class PrivateModule(pl.LightningModule):
             gradients = list(torch.split(flat, [gradient.numel() for gradient in gradients]))
         for parameter, gradient in zip(parameters, gradients, strict=True):
             accumulate(parameter, gradient.view_as(parameter))
+
+
+def ledger_of(checkpoint: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the state of the ledger of a checkpoint; None without one."""
+    packed = checkpoint["state_dict"].get(LEDGER)
+    # Earlier versions had a key beside the weights.
+    return checkpoint.get("privacy_ledger") if packed is None else _unpacked(packed)["ledger"]
+
+
+def _packed(ledger: dict[str, Any], assumptions: list[str]) -> Tensor:
+    """Return bytes in a tensor, which every program that handles state dicts can copy and save."""
+    text = json.dumps({"ledger": ledger, "assumptions": assumptions})
+    return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+
+
+def _unpacked(state: Tensor) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(state.cpu().numpy().tobytes())
+    return content
+
+
+def _book_unknown(method: PrivateModule, state: dict[str, Any], prefix: str, *_: object) -> None:
+    """Book weights that are loaded without a ledger, unless they are those of a part."""
+    if prefix + LEDGER not in state:
+        if not prefix:
+            why = "weights were loaded without their ledger, so what they cost is unknown"
+            method.ledger.book_lost(method.unprotected("loaded_weights", "loaded weights", why))
+        state[prefix + LEDGER] = method.get_extra_state()

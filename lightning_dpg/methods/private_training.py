@@ -162,8 +162,8 @@ class PrivateTraining(nn.Module):
     def begin(self, method: PrivateModule) -> bool:
         """Fix the noise at the start of a run, before the method books anything.
 
-        A checkpoint overrides a new plan. A number in the settings has to be that of the released
-        steps, see :func:`lightning_dpg.methods.planning.check_same_steps`.
+        A resumed run keeps the noise of its checkpoint; a new one takes that of its own budget,
+        whatever noise was loaded. A number in the settings has to be that of the released steps, see :func:`lightning_dpg.methods.planning.check_same_steps`.
 
         Args:
             method: The method in training, whose plan holds the steps.
@@ -177,7 +177,7 @@ class PrivateTraining(nn.Module):
             self.noise_multiplier.fill_(self.setting)
         elif self.is_noiseless(method.budget):
             self.noise_multiplier.fill_(0.0)
-        elif self.noise_multiplier.isnan():
+        elif not method.ledger.entries or self.noise_multiplier.isnan():
             plan = method.plan(method.budget, _planned_steps(method))
             event = by_key(plan).get(self._one_step.key, self._steps(1.0)).event
             assert isinstance(event, Gaussian)  # any noise serves zero steps, which are not planned

@@ -121,10 +121,6 @@ class Synthesizer(PrivateModule):
         """Arrays of the public attributes for a release; empty without attributes."""
         return {} if self.node_attributes is None else stored(self.node_attributes)
 
-    def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore the result of :meth:`released_state`."""
-        self.load_state_dict(state, strict=False)
-
     def setup(self, stage: str) -> None:
         """Refuse to test on edges that the method was trained on.
 

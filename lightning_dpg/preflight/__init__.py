@@ -152,17 +152,19 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
 
 
 def check_new(trainer: Trainer, method: Released) -> None:
-    """Refuse a second release by one object, and schedulers that follow private figures.
+    """Refuse a second release by one object, or one that begins with the weights of another release.
+
+    Schedulers that follow private figures are refused, too.
 
     Raises:
-        MisconfigurationException: If it has released something, and the run does not go on from a
-            checkpoint, or if it has such a scheduler.
+        MisconfigurationException: If it holds weights that were paid for, its own or loaded ones, and
+            the run does not go on from a checkpoint, or if it has such a scheduler.
     """
-    if method.ledger.entries and trainer.ckpt_path is None:
+    if method.has_paid_weights and trainer.ckpt_path is None:
         raise MisconfigurationException(
-            f"this {type(method).__name__} has been fitted already, and its ledger and weights "
-            "belong to that release\nmake a new object for another one, or pass ckpt_path to "
-            "fit to go on"
+            f"this {type(method).__name__} has been fitted already, or has loaded the weights of a "
+            "fit: its ledger belongs to that release\nmake a new object for another one, or pass "
+            "ckpt_path to fit to go on\nload public weights into a network before you set it in the method"
         )
     if method.ledger.budget is not None:
         check_schedulers(trainer, method, method.ledger.budget)

@@ -23,6 +23,7 @@ from pytorch_lightning.callbacks import (
     WeightAveraging,
 )
 from pytorch_lightning.profilers import AdvancedProfiler, PyTorchProfiler
+from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -192,11 +193,19 @@ def trainer_warnings(trainer: Trainer) -> list[str]:
 
 
 def check_processes(trainer: Trainer) -> None:
-    """Refuse a process group of which the trainer knows nothing.
+    """Refuse a process group of which the trainer knows nothing, and processes yet to be started.
 
     Sums run over the group: each of its processes would add a whole sum to the one that is noised.
+    A run of the command line or of ``dpg.fit`` ends where it is checked. Of processes that a trainer
+    starts by spawn or fork only a state dict comes back.
     """
     if not (dist.is_available() and dist.is_initialized()):
+        if isinstance(trainer.strategy.launcher, _MultiProcessingLauncher):
+            raise MisconfigurationException(
+                "trainer.strategy trains in child processes, whose notes, interrupts and book lines "
+                "would be lost here\nset it to ddp, or devices to 1; Trainer.fit of your own gets "
+                "weights and ledger back,\nand open_release opens the release in its folder"
+            )
         return
     if dist.get_world_size() != trainer.world_size:
         raise MisconfigurationException(

@@ -218,6 +218,27 @@ class PrivacyLedger:
             raise Refusal(f"a ledger of {state['relation']!r} cannot become {self.relation!r}")
         self.entries = [LedgerEntry.from_dict(entry) for entry in state["entries"]]
 
+    def take(self, state: dict[str, Any]) -> bool:
+        """Take the releases of ``state``, unless this ledger has all of them.
+
+        Returns:
+            Whether they were taken.
+
+        Raises:
+            Refusal: If each has releases that the other one lacks: they are of different runs.
+        """
+        if state["entries"] and not self.entries:  # a part may have had the ledger of its whole
+            self.relation = Relation(state["relation"])
+        if self.is_part_of(state):
+            self.load_state_dict(state)
+            return True
+        if not self._ledger_of(state).is_part_of(self.state_dict()):
+            raise Refusal(
+                "weights of another run cannot be loaded into a method that has released something\n"
+                "make a new object for them"
+            )
+        return False
+
     def catch_up(self, state: dict[str, Any]) -> None:
         """Book every step that ``state`` shows beyond this ledger's, even beyond the budget.
 

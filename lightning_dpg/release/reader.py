@@ -36,6 +36,7 @@ from lightning_dpg.release.writer import (
     ATTRIBUTES,
     RECIPE,
     SCHEMA_VERSION,
+    tensors_of,
 )
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 
@@ -225,7 +226,7 @@ def rebuild(
         if "kind" in recipe:
             method.take_kind(*_kind(recipe, cls))
         method.load_released_state(state)
-        released = method.released_state()
+        released = tensors_of(method)
     except Exception as error:
         reason = f"its recipe does not rebuild {class_name} ({first_line(error)})"
         raise CommandError(f"{path}: {reason}") from error

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import save
+from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.parquet import write_attribute_table
@@ -27,6 +28,7 @@ from lightning_dpg.interfaces import (
     Rebuilt,
     Released,
 )
+from lightning_dpg.methods.base import LEDGER
 from lightning_dpg.release.card.evaluations import Findings
 from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.checksums import write_sums
@@ -132,11 +134,17 @@ def check_settings(method: Released) -> None:
             ) from error
 
 
+def tensors_of(method: Rebuilt) -> dict[str, Tensor]:
+    """Return the released tensors without ledgers, which a release has in its statement."""
+    state = method.released_state()
+    return {name: tensor for name, tensor in state.items() if not name.endswith(LEDGER)}
+
+
 def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> None:
     """Write the released tensors and the metadata that rebuild the method around them."""
     tensors = {
         name: tensor.detach().cpu().contiguous().clone()
-        for name, tensor in method.released_state().items()
+        for name, tensor in tensors_of(method).items()
     }
     check_settings(method)
     recipe = {

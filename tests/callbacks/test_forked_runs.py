@@ -8,6 +8,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.methods.base import LEDGER, ledger_of
 from lightning_dpg.privacy.journal import JOURNAL, open_journal
 from lightning_dpg.privacy.ledger import JournalOfTwoRuns, PrivacyLedger
 from tests.callbacks.test_privacy_accountant import (
@@ -104,7 +105,10 @@ def test_two_new_runs_in_one_folder_do_not_share_a_journal(tmp_path):
 
 def edited(path, change):
     state = torch.load(path, weights_only=True)
-    state["privacy_ledger"]["entries"] = change(state["privacy_ledger"]["entries"])
+    ledger = ledger_of(state)
+    state["privacy_ledger"] = ledger | {"entries": change(ledger["entries"])}
+    state["assumptions"] = []
+    state["state_dict"].pop(LEDGER, None)  # earlier versions had these keys in place of it
     torch.save(state, path)
     return path
 

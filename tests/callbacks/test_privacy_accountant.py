@@ -24,7 +24,7 @@ from lightning_dpg.methods import (
     LDPGromovWasserstein,
     PrivateGraphKernel,
 )
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.base import LEDGER, PrivateModule
 from lightning_dpg.preflight.budget import check_delta
 from lightning_dpg.preflight.trainer import check_selection, check_settings
 from lightning_dpg.privacy.budget import Budget
@@ -181,7 +181,7 @@ def test_checkpoint_without_ledger_is_refused(tmp_path):
     trainer = make_trainer(PrivacyAccountant(2.0, 1e-5), keep, folder=tmp_path, max_epochs=1)
     trainer.fit(Steps(), batches(3))
     state = torch.load(keep.last_model_path, weights_only=True)
-    del state["privacy_ledger"]
+    del state["state_dict"][LEDGER]
     torch.save(state, tmp_path / "stripped.ckpt")
     with pytest.raises(MisconfigurationException, match="no privacy ledger"):
         make_trainer(PrivacyAccountant(2.0, 1e-5)).fit(

@@ -154,10 +154,6 @@ class GraphFeatureRelease(PrivateModule):
         """All buffers and parameters."""
         return dict(self.state_dict())
 
-    def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore the result of :meth:`released_state`."""
-        self.load_state_dict(state)
-
     def graph_of(self, nodes: Tensor) -> Tensor:
         """Number of the graph of each node, of the same shape."""
         return torch.searchsorted(self.sizes.cumsum(0).cpu(), nodes.contiguous(), right=True)

@@ -182,10 +182,6 @@ class NodeClassifier(PrivateModule):
         """All buffers and parameters."""
         return dict(self.state_dict())
 
-    def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore the result of :meth:`released_state`."""
-        self.load_state_dict(state)
-
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind, or without classes; take the number of nodes."""
         super().accept_data(data)

@@ -1,0 +1,45 @@
+"""A mark on networks whose weights were paid for; their state dicts carry it, and loading sets it.
+
+It is metadata of a state dict and no entry of it: other programs load the weights as before. A plain
+dictionary of tensors has no metadata. What its tensors have cost is unknown, so it sets the mark, too.
+"""
+
+from typing import Any
+
+from torch import nn
+
+from lightning_dpg.nn.resized_buffers import before_loading
+
+_MARK = "is_paid_for"
+
+
+def watch(network: nn.Module) -> None:
+    """Let the state dicts of a network, and of each part of it, carry the mark."""
+    for part in network.modules():
+        if _tell not in part._state_dict_hooks.values():
+            part._register_state_dict_hook(_tell)  # type: ignore[no-untyped-call]
+            before_loading(part, _hear)
+
+
+def mark(network: nn.Module) -> None:
+    """Mark a network with all its parts; copies are marked, too."""
+    for part in network.modules():
+        vars(part)[_MARK] = True
+
+
+def is_marked(network: nn.Module) -> bool:
+    """Return whether a network, or a part of it, has the mark."""
+    return any(_MARK in vars(part) for part in network.modules())
+
+
+def _tell(part: nn.Module, state: object, prefix: str, metadata: dict[str, Any]) -> None:
+    if _MARK in vars(part):
+        metadata[_MARK] = True
+
+
+def _hear(
+    part: nn.Module, state: object, prefix: str, metadata: dict[str, Any], *_: object
+) -> None:
+    is_plain = not prefix and not metadata  # within a whole, its own loading decides
+    if _MARK in metadata or is_plain:
+        vars(part)[_MARK] = True

@@ -14,6 +14,7 @@ from lightning_dpg.book.wording import (
     GRANT_COLUMNS,
     MARK,
     PART_COLUMNS,
+    PLANNED,
     RUN_COLUMNS,
     by_edges_text,
     condition_note,
@@ -160,7 +161,9 @@ def _notes(summary: dict[str, Any]) -> list[str]:
             f"part of   {summary['part_of']}, whose parts the owner declares to be disjoint"
         )
     if "node" in summary:
-        notes.append(f"node      {summary['node_text']}")
+        statement, condition, _ = summary["node_text"].partition(PLANNED)
+        notes.append(f"node      {statement.rstrip()}")
+        notes += [f"          {condition}"] if condition else []
     if by_edges := by_edges_text(summary):
         notes.append(f"edges     {by_edges}")
     if together := together_text(summary):

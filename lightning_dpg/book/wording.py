@@ -115,10 +115,10 @@ def node_text(node: float | str, size: int, delta: float) -> str:
         size: Largest number of edges of a node.
         delta: Delta of the statement.
     """
-    edges = f"all edges of a node, {size} at most, as a group"
     if isinstance(node, str):
-        return f"no statement at delta {delta:g} ({edges})"
-    return f"epsilon {digits_up(node, 5)}, delta {delta:g} ({edges}), {PLANNED}"
+        return f"no statement at delta {delta:g} on the {size} edges of a node at most"
+    budget = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
+    return f"{budget}: all edges of a node, {size} at most, as a group, {PLANNED}"
 
 
 def name_of_total(summary: dict[str, Any]) -> str:

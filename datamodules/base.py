@@ -31,6 +31,7 @@ from lightning_dpg.datamodules.transfers import renumbered, transfers_of
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.formats.kinds import given_sides, in_kind
+from lightning_dpg.formats.row_names import refuse_rows
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     AttributeTable,
@@ -177,6 +178,8 @@ class GraphDataModule(pl.LightningDataModule):
             node_column=nodes.column,
             columns=self.columns,
         )
+        if sides is None:
+            refuse_rows(reading)
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
         graph, self.summary = reading.graph, reading.summary

@@ -18,6 +18,8 @@ from lightning_dpg.datamodules.table_records import EdgeTable, IdsOfNodes
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.datamodules.table_statistics import TableStatistics
 from lightning_dpg.datamodules.table_transfers import TableTransfers
+from lightning_dpg.formats.conversion import NodeSet
+from lightning_dpg.formats.row_names import refuse_row_names
 from lightning_dpg.graph.attributes import AttributeTable, share_attributes
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
@@ -244,6 +246,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         if table.values is not None:
             self._state_bounds(TransferBounds(table.values.weight_max, table.values.window))
         node_set = table.node_set
+        if node_set is NodeSet.LINES:
+            header = table.columns
+            refuse_row_names(table.node_names, table.place, are_of_rows=True, header=header)
         self.assumptions.append(
             node_set_assumption(table.num_nodes, node_set, self.nodes.published_names)
         )

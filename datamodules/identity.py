@@ -52,7 +52,7 @@ def with_transfers(
     rows = np.column_stack([rank[ends], *read.values()]).astype("<i8")
     rows = rows[np.lexsort(rows.T)]
     content = b"\0".join([b"", " ".join(read).encode(), rows.tobytes()])
-    return identity._replace(edges=identity.edges + content)
+    return identity._replace(edges=identity.edges + content, links=identity.edges)
 
 
 def rows_of(table: AttributeTable, columns: Collection[str], nodes: Collection[str]) -> bytes:

@@ -19,6 +19,7 @@ from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.graph_places import data_root
+from lightning_dpg.formats.row_names import refuse_rows
 from lightning_dpg.graph.graph import (
     adjacency,
     largest_component,
@@ -105,6 +106,7 @@ class SubgraphDataModule(GraphSetDataModule):
     def read_graphs(self) -> list[Data]:
         """Return the subgraphs (private)."""
         reading = _load(self.whole, undirected=self.undirected)
+        refuse_rows(reading)
         whole, self.summary = reading.graph, reading.summary
         self._whole = whole
         if reading.node_set in (NodeSet.LINES, NodeSet.LARGEST):

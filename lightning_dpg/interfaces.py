@@ -257,6 +257,7 @@ class Identity(NamedTuple):
         names: Names of all nodes, which may be those of people; empty where the nodes are only
             numbered from 0 on.
         rows: Private columns of all nodes, by the names of both; empty without private columns.
+        links: The edges without amounts and times, where these are read; empty otherwise.
     """
 
     edges: bytes
@@ -264,6 +265,7 @@ class Identity(NamedTuple):
     record: str = "undirected edge"
     names: Sequence[str] = ()
     rows: bytes = b""
+    links: bytes = b""
 
 
 @runtime_checkable

@@ -153,6 +153,7 @@ class Book(OwnerSide):
                 two_persons=two_persons,
                 **({} if max_edges is None else {"max_edges": max_edges}),
                 **sketch,
+                **({"links": data.links} if data.links else {}),
             )
             if row_total is not None:
                 self._record_row_total(name, row_total, data.rows)
@@ -189,13 +190,8 @@ class Book(OwnerSide):
 
     def names_of(self, edges: str) -> list[str]:
         """Names of the data sets that are known by this fingerprint of edges."""
-        rows = self.database.rows(
-            "SELECT name FROM book_datasets WHERE edges = ? "
-            "UNION SELECT dataset FROM book_runs WHERE edges = ?",
-            edges,
-            edges,
-        )
-        return sorted(name for (name,) in rows)
+        known = rows.known_edges(self.database)
+        return sorted(name for name, fingerprints in known.items() if edges in fingerprints)
 
     def check(self) -> None:
         """Refuse a book that was changed.

@@ -12,6 +12,7 @@ from pathlib import Path
 from pytorch_lightning import Trainer
 
 from lightning_dpg.book.book import Book
+from lightning_dpg.book.filter import as_booked
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import SAME_PEOPLE, check_record, in_common
@@ -59,25 +60,29 @@ class BookedRun:
     Args:
         book: The book.
         dataset: Name of the data set.
+        relation: Relation of its total.
         reservation: What was reserved.
 
     Attributes:
         dataset: Name of the data set.
     """
 
-    def __init__(self, book: Book, dataset: str, reservation: Reservation) -> None:
+    def __init__(
+        self, book: Book, dataset: str, relation: Relation, reservation: Reservation
+    ) -> None:
         self.dataset = dataset
+        self._relation = relation
         self._book = book
         self._reservation = reservation
         self._is_open = True
 
     def record(self, *entries: LedgerEntry) -> None:
         """Book a read before it is paid: one entry for each relation that it costs."""
-        self._reservation.book(*entries)
+        self._reservation.book(*as_booked(entries, self._relation))
 
     def affords(self, entries: Sequence[LedgerEntry]) -> bool:
         """Return whether one more release of each is reserved."""
-        return self._reservation.affords(entries)
+        return self._reservation.affords(as_booked(entries, self._relation))
 
     def close(self, outcome: str, release: str | None = None) -> str | None:
         """Give back the rest of the plan; the first time, return a line on the budget that is left.
@@ -144,7 +149,7 @@ def reserve(
         content = data.identity()
         fingerprint = book.fingerprint(content)
         name = _data_set(book, dataset, fingerprint, content, method.relation)
-        ledger = method.ledger
+        ledger, total = method.ledger, book.data_set(name).relation
         if ledger.beside:
             _check_rows(book, name, fingerprint.rows)
         assert ledger.budget is not None  # the preflight has set it
@@ -152,11 +157,11 @@ def reserve(
             method=type(method).__name__,
             settings=_digest(method),
             budget=ledger.budget,
-            plan=plan,
+            plan=lambda budget: as_booked(plan(budget), total),
             edges=fingerprint.edges,
             folder=str(Path(folder).absolute()) if folder else "",
             journal=ledger.journal,
-            before=list(ledger.entries),
+            before=as_booked(ledger.entries, total),
             previous=previous,
             condition=method.condition(),
             unconditional_epsilon=method.epsilon_in_any_case(),
@@ -165,11 +170,11 @@ def reserve(
         )
         steps_lost = method.step_entries() if lost_steps else []
         if lost := [replace(entry, steps=lost_steps) for entry in steps_lost]:
-            request = book_lost(book, name, request, lost)
+            request = book_lost(book, name, request, as_booked(lost, total))
         reservation = book.reserve(name, request)
         for entry in reservation.lost:  # as steps after the last checkpoint, they are lost
-            ledger.book_lost(entry)
-        return BookedRun(book, name, reservation)
+            ledger.book_lost(entry if method.relation == total else entry.by_edge())
+        return BookedRun(book, name, total, reservation)
     except BaseException:
         book.close()
         raise
@@ -227,20 +232,25 @@ def _data_set(
         BookError: If the data are not registered, or under another name than the one asked for.
     """
     names = book.names_of(fingerprint.edges)
-    of_relation = [name for name in names if book.data_set(name).relation == relation]
+    own, *others = (
+        [name for name in names if book.data_set(name).relation == total]
+        for total in _totals(relation)
+    )
     if chosen is None:
-        if len(of_relation) == 1:
-            return of_relation[0]
+        found = own or [name for each in others for name in each]
+        if len(found) == 1:
+            return found[0]
         raise _unregistered(book, fingerprint, content, relation)
     check_record(book.data_set(chosen), fingerprint.record)
-    if of_relation and chosen not in of_relation:
+    if own and not any(chosen in each for each in (own, *others)):
         raise BookError(
-            f"{book.url}: these data are registered as {of_relation[0]!r}, and privacy.dataset is "
-            f"{chosen!r}\nset privacy.dataset to {of_relation[0]}"
+            f"{book.url}: these data are registered as {own[0]!r}, and privacy.dataset is "
+            f"{chosen!r}\nset privacy.dataset to {own[0]}"
         )
     if chosen not in names:
         same_people = [
-            each.name for each in book.same_people(fingerprint, book.marks(content), relation)
+            each.name
+            for each in book.same_people(fingerprint, book.marks(content), *_totals(relation))
         ]
         is_of_other = bool(same_people) and chosen not in same_people
         warnings.warn(
@@ -253,6 +263,11 @@ def _data_set(
             stacklevel=2,
         )
     return chosen
+
+
+def _totals(relation: str) -> list[str]:
+    """Relations of the totals that a run can spend on, its own first: transfers pay for edges."""
+    return [relation, *([Relation.TRANSFER] if relation == Relation.EDGE else [])]
 
 
 def _check_rows(book: Book, name: str, content: str) -> None:
@@ -286,7 +301,8 @@ def _unregistered(
 ) -> BookError:
     """Say how to fit data that are not registered; the same people never get a new total."""
     lines = [f"{book.url}: these data are not registered for the relation {relation}"]
-    dataset = next(iter(book.same_people(fingerprint, book.marks(content), relation)), None)
+    same_people = book.same_people(fingerprint, book.marks(content), *_totals(relation))
+    dataset = next(iter(same_people), None)
     register = "python -m lightning_dpg budget register NAME FILE ..."
     if dataset is not None:
         lines += [in_common(dataset, fingerprint, content), SAME_PEOPLE.format(dataset.name)]

@@ -60,6 +60,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.accounting import ORDERS, Curve, rdp_pure
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Approximate, Event, Gaussian, LedgerEntry, Relation
@@ -114,6 +115,30 @@ def costs(entries: Iterable[LedgerEntry]) -> Counter[tuple[Relation, Event]]:
     for entry in entries:
         total[entry.relation, entry.event] += entry.steps
     return total
+
+
+def as_booked(entries: Iterable[LedgerEntry], relation: Relation) -> list[LedgerEntry]:
+    """Return reads as a total of a relation books them: one of transfers takes reads of edges.
+
+    Args:
+        entries: The reads.
+        relation: Relation of the total.
+
+    Raises:
+        BookError: If a read of sampled edges, which is proved for one edge only, is to be booked by
+            transfer.
+    """
+    if relation is not Relation.TRANSFER:
+        return [*entries]
+    booked = []
+    for entry in entries:
+        if entry.relation is Relation.EDGE and entry.event.sample_rate < 1:
+            raise BookError(
+                f"{entry.name!r} samples edges, which is proved for one edge only, and the total is of "
+                "transfers\ntake a method without sampling, or register the data with --relation edge"
+            )
+        booked.append(entry.by_transfer() if entry.relation is Relation.EDGE else entry)
+    return booked
 
 
 def subtract(entries: Sequence[LedgerEntry], released: Sequence[LedgerEntry]) -> list[LedgerEntry]:

@@ -21,12 +21,14 @@ class Fingerprint(NamedTuple):
         nodes: Of the names of all nodes, in no order.
         record: One edge, in words (public).
         rows: Of the private columns of the nodes, by their names; empty without private columns.
+        links: Of the edges alone, where ``edges`` is that of transfers; empty otherwise.
     """
 
     edges: str
     nodes: str
     record: str = "undirected edge"
     rows: str = ""
+    links: str = ""
 
 
 def fingerprint(key: str, content: Identity) -> Fingerprint:
@@ -41,6 +43,7 @@ def fingerprint(key: str, content: Identity) -> Fingerprint:
         nodes=_keyed(key, b"nodes", content.nodes),
         record=content.record,
         rows=_keyed(key, b"rows", content.rows) if content.rows else "",
+        links=_keyed(key, b"edges", content.links) if content.links else "",
     )
 
 

@@ -9,7 +9,7 @@ from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.log import lines_of
 from lightning_dpg.book.refusals import check_has_total, check_open, check_row_total
 from lightning_dpg.book.roles import give_role
-from lightning_dpg.book.rows import DataSet, data_set, data_sets, names_of_rows
+from lightning_dpg.book.rows import DataSet, data_set, data_sets, names_of_rows, same_edges
 from lightning_dpg.book.sketch import NOBODY, Marks, overlap, unseal
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
@@ -137,24 +137,24 @@ class OwnerSide:
         """
         return owner_token.owner_faults(self.database, self._token)
 
-    def same_people(self, data: Fingerprint, people: Marks, relation: str) -> list[DataSet]:
+    def same_people(self, data: Fingerprint, people: Marks, *relations: str) -> list[DataSet]:
         """Data sets on the same people; the one with most common nodes comes first.
 
-        They have a total of this relation, other edges, and more than half of the nodes of the smaller
-        node set. Private columns are of people, whatever links them: for the relation ``attributes``,
-        edges may be the same.
+        They have a total of one of the relations, other edges, and more than half of the nodes of the
+        smaller node set. Private columns are of people, whatever links them: for the relation
+        ``attributes``, edges may be the same.
         Sketches stand in the log only, in the line that registers a data set. Lines of earlier
         versions have no sketch: for them, only equal node sets are found.
 
         Args:
             data: Fingerprint of data.
             people: Sketch of the names of their nodes.
-            relation: Neighboring relation of a run or of a total.
+            relations: Neighboring relations of a run or of totals.
         """
         sketches, shared = self._sketches(), []
         for dataset in data_sets(self.database):
-            is_known = dataset.edges == data.edges and relation != Relation.ATTRIBUTES
-            if relation not in dataset.relations or is_known:
+            is_known = dataset.edges == data.edges and Relation.ATTRIBUTES not in relations
+            if is_known or not {*relations} & {*dataset.relations}:
                 continue
             is_equal = dataset.nodes == data.nodes
             sketch = sketches.get(dataset.name, people[:0])
@@ -173,6 +173,21 @@ class OwnerSide:
         known = Fingerprint(dataset.edges, dataset.nodes)
         found = self.same_people(known, people, Relation.ATTRIBUTES)
         return [each for each in found if each.name != name]
+
+    def same_nodes(self, name: str) -> list[DataSet]:
+        """Other data sets on the people of a data set, with other edges and another relation of edges.
+
+        Args:
+            name: Data set.
+        """
+        dataset = data_set(self.database, name)
+        others = {*Relation} - {dataset.relation, Relation.ATTRIBUTES}
+        if others.isdisjoint(each.relation for each in data_sets(self.database)):
+            return []
+        people = self._sketches().get(name, NOBODY)
+        known = [each.name for each in same_edges(self.database, name)]
+        found = self.same_people(Fingerprint(dataset.edges, dataset.nodes), people, *others)
+        return [each for each in found if each.name not in known]
 
     def _sketches(self) -> dict[str, Marks]:
         """Sketches of the names of nodes, by data set."""

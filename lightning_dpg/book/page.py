@@ -150,7 +150,7 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         ("left", left_text(summary)),
     ]
     if "node" in summary:
-        facts.append(("node level", _node(summary)))
+        facts.append(("node level", summary["node_text"]))
     if by_edges := by_edges_text(summary):
         facts.append(("edges of a node", by_edges))
     if together := together_text(summary):
@@ -195,14 +195,6 @@ def _guarantee(summary: dict[str, Any]) -> str:
         "If later releases were chosen after earlier ones were seen, the total is proved."
         + (f" All of this holds if the conditions of the runs marked {MARK} do." if marked else "")
     )
-
-
-def _node(summary: dict[str, Any]) -> str:
-    size = f"all edges of a node, {summary['max_degree']} at most, as a group"
-    node = summary["node"]
-    if isinstance(node, str):
-        return f"no statement ({size})"
-    return f"epsilon {digits_up(node, 5)} ({size}), if all runs were planned in advance"
 
 
 def _bar(summary: dict[str, Any]) -> list[tuple[float, str, str]]:

@@ -31,7 +31,7 @@ from lightning_dpg.book import totals
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.report import Content, read, released_entries, summary_of
 from lightning_dpg.book.rows import DataSet
-from lightning_dpg.book.wording import MARK
+from lightning_dpg.book.wording import MARK, PLANNED
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.events import Relation
@@ -126,7 +126,7 @@ def group_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
             (
                 "node",
                 f"epsilon {digits_up(node, 6)}{mark}: all edges of a node in all parts, {summary['max_degree']} at most "
-                "in each"
+                f"in each, {PLANNED}"
                 if isinstance(node, float)
                 else "no statement: edges of a node lie in many parts, whose epsilons add up",
             )

@@ -12,6 +12,7 @@ from lightning_dpg.book.grants import Grant, spent_by, states
 from lightning_dpg.book.log import Line, lines_of
 from lightning_dpg.book.request import pure_left
 from lightning_dpg.book.rows import DataSet, Run, counted, same_edges, spendings
+from lightning_dpg.book.wording import node_text
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -32,6 +33,7 @@ class Content(NamedTuple):
         measurements: Lines of the log on measurements that read its data.
         conditions: Conditions of the guarantees of runs, by the number of the run.
         same_edges: Other data sets that hold the same edges, under another relation.
+        same_nodes: Other data sets on the same people, with other edges and another relation.
         beside: Contents on the totals of further relations.
     """
 
@@ -43,6 +45,7 @@ class Content(NamedTuple):
     measurements: Sequence[Line]
     conditions: Mapping[int, Condition]
     same_edges: Sequence[DataSet]
+    same_nodes: Sequence[DataSet]
     beside: Sequence["Content"] = ()
 
     @property
@@ -72,6 +75,7 @@ def read(book: Book, name: str) -> Content:
         measurements=measurements,
         conditions=by_run,
         same_edges=same_edges(book.database, name),
+        same_nodes=book.same_nodes(name),
         beside=[
             each._replace(conditions=unproved, runs=[run for run in each.runs if run.planned])
             for each in beside
@@ -92,6 +96,7 @@ def _on_total(dataset: DataSet, runs: Sequence[Run], grants: Sequence[Grant]) ->
         measurements=[],
         conditions={},
         same_edges=[],
+        same_nodes=[],
     )
 
 
@@ -104,7 +109,8 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     * ``conditional``: whether the guarantee of a run has a condition.
     * ``in_any_case``: epsilon that all releases prove without the conditions, if any.
     * ``pure_sum``: sum of the epsilons of all releases, if all are pure.
-    * ``same_edges``: other data sets with these edges. Their runs are in none of these numbers.
+    * ``same_edges``, ``same_nodes``: other data sets with these edges, or with more than half of the nodes.
+      Their runs are in none of these numbers.
     * ``together``: epsilon of the private columns of a node and some of its edges, as one secret.
     * ``beside``: summaries of the totals of further relations, which are never added to this one.
 
@@ -144,9 +150,8 @@ def summary_of(content: Content) -> dict[str, Any]:
         "closed_by": dataset.closed_by,
         "two_persons": dataset.two_persons,
         "needs_grants": content.needs_grants,
-        "same_edges": [
-            {"dataset": each.name, "relation": each.relation.value} for each in content.same_edges
-        ],
+        "same_edges": _named(content.same_edges),
+        "same_nodes": _named(content.same_nodes),
         **_node(dataset, runs),
         **_by_edges(dataset, runs),
         **_conditional(content),
@@ -156,6 +161,10 @@ def summary_of(content: Content) -> dict[str, Any]:
         "beside": [summary_of(each) for each in content.beside],
     }
     return found | {"together": _together(found)}
+
+
+def _named(datasets: Sequence[DataSet]) -> list[dict[str, str]]:
+    return [{"dataset": each.name, "relation": each.relation.value} for each in datasets]
 
 
 def _together(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -189,7 +198,8 @@ def _node(dataset: DataSet, runs: Sequence[Run]) -> dict[str, Any]:
         released_entries(dataset, runs), dataset.total.delta, dataset.max_degree
     )
     value = float(digits_up(epsilon, 5)) if math.isfinite(epsilon) else "inf"
-    return {"max_degree": dataset.max_degree, "node": value}
+    text = node_text(value, dataset.max_degree, dataset.total.delta)
+    return {"max_degree": dataset.max_degree, "node": value, "node_text": text}
 
 
 def _by_edges(dataset: DataSet, runs: Sequence[Run]) -> dict[str, Any]:

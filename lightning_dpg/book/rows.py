@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.filter import Rule, Spending, Together, together
+from lightning_dpg.book.log import lines_of
 from lightning_dpg.book.projection import OPEN
 from lightning_dpg.errors import BookError, nearest
 from lightning_dpg.privacy.budget import Budget
@@ -316,6 +317,22 @@ def names_of_rows(database: Database, content: str) -> list[str]:
     return sorted(name for (name,) in rows if content)
 
 
+def known_edges(database: Database) -> dict[str, set[str]]:
+    """Fingerprints of the edges of each data set, in any version that was registered or read.
+
+    Of transfers, those of the edges alone are among them. They stand in the log only.
+    """
+    found = database.rows(
+        "SELECT name, edges FROM book_datasets UNION SELECT dataset, edges FROM book_runs"
+    )
+    lines = [line.facts for line in lines_of(database, "register")]
+    found += [(facts["name"], facts["links"]) for facts in lines if "links" in facts]
+    known: dict[str, set[str]] = {}
+    for name, edges in found:
+        known.setdefault(name, set()).add(edges)
+    return known
+
+
 def same_edges(database: Database, name: str) -> list[DataSet]:
     """Other data sets that hold the same edges, in any version that was registered or read.
 
@@ -325,14 +342,12 @@ def same_edges(database: Database, name: str) -> list[DataSet]:
         database: The book.
         name: Data set.
     """
-    own = "SELECT edges FROM book_datasets WHERE name = ? UNION SELECT edges FROM book_runs WHERE dataset = ?"
-    rows = database.rows(
-        f"SELECT name FROM book_datasets WHERE edges IN ({own}) "
-        f"UNION SELECT dataset FROM book_runs WHERE edges IN ({own})",
-        *[name] * 4,
-    )
-    names = {each for (each,) in rows} - {name}
-    return [dataset for dataset in data_sets(database) if dataset.name in names]
+    known = known_edges(database)
+    return [
+        dataset
+        for dataset in data_sets(database)
+        if dataset.name != name and not known[name].isdisjoint(known[dataset.name])
+    ]
 
 
 def runs(database: Database, dataset: str | None = None, *, is_open: bool = False) -> list[Run]:

@@ -14,6 +14,7 @@ from lightning_dpg.book.wording import (
     GRANT_COLUMNS,
     MARK,
     PART_COLUMNS,
+    PLANNED,
     RUN_COLUMNS,
     by_edges_text,
     condition_note,
@@ -129,20 +130,6 @@ def table_lines(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     return _lines_on(_console(), [table])
 
 
-def node_line(node: float | str, size: int, delta: float) -> str:
-    """Say what the releases prove for all edges of a node.
-
-    Args:
-        node: Derived epsilon; a text if there is none.
-        size: Largest number of edges of a node.
-        delta: Delta of the statement.
-    """
-    if isinstance(node, str):
-        return f"node      no statement at delta {delta:g} on the {size} edges of a node at most"
-    budget = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
-    return f"node      {budget}: all edges of a node, {size} at most, as a group"
-
-
 def shares(summary: dict[str, Any], places: int) -> tuple[int, int, int]:
     """Places of a bar that are spent, reserved and left; the first two are rounded up.
 
@@ -173,8 +160,10 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         notes.append(
             f"part of   {summary['part_of']}, whose parts the owner declares to be disjoint"
         )
-    if (node := summary.get("node")) is not None:
-        notes.append(node_line(node, summary["max_degree"], summary["delta"]))
+    if "node" in summary:
+        statement, condition, _ = summary["node_text"].partition(PLANNED)
+        notes.append(f"node      {statement.rstrip()}")
+        notes += [f"          {condition}"] if condition else []
     if by_edges := by_edges_text(summary):
         notes.append(f"edges     {by_edges}")
     if together := together_text(summary):

@@ -4,7 +4,7 @@ import socket
 from collections import Counter
 from pathlib import Path
 
-from lightning_dpg.book.filter import costs
+from lightning_dpg.book.filter import as_booked, costs
 from lightning_dpg.book.rows import Run
 from lightning_dpg.book.writers import machine_of
 from lightning_dpg.privacy.events import Event, LedgerEntry, Relation
@@ -52,6 +52,8 @@ def _shown(run: Run) -> Counter[tuple[Relation, Event]] | None:
     if run.journal is None:
         return None
     path = Path(run.journal)
+    of_transfers = any(each.entry.relation is Relation.TRANSFER for each in run.planned)
+    relation = Relation.TRANSFER if of_transfers else Relation.EDGE
     before = costs([LedgerEntry.from_dict(entry) for entry in run.before])
     try:
         if b"\n" not in path.read_bytes():
@@ -62,7 +64,8 @@ def _shown(run: Run) -> Counter[tuple[Relation, Event]] | None:
         return Counter() if path.parent.is_dir() and not _has_booked(run) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    after = costs([LedgerEntry.from_dict(entry) for entry in state["entries"]])
+    entries = [LedgerEntry.from_dict(entry) for entry in state["entries"]]
+    after = costs(as_booked(entries, relation))
     after.subtract(before)
     return after
 

@@ -12,7 +12,12 @@ GRANT_COLUMNS = ("grant", "to", "epsilon", "spent", "delta", "spent delta", "sta
 PART_COLUMNS = ("part", "total", "delta", "spent", "reserved", "left", "runs", "words")
 RUN_COLUMNS = ("run", "reserved (UTC)", "state", "method", "epsilon", "delta", "who", "folder")
 
+SAME = {"same_edges": "the same edges", "same_nodes": "the same nodes, or most of them,"}
+"""What two data sets with totals of different relations have in common."""
+
 MARK = "†"
+PLANNED = "if all runs were planned in advance"
+"""Condition of the node-level epsilon: no filter holds it."""
 
 
 def minute(time: str) -> str:
@@ -50,15 +55,16 @@ def spent_text(summary: dict[str, Any]) -> str:
 
 
 def same_edges_note(summary: dict[str, Any]) -> list[str]:
-    """Say which runs on the same edges are not in the numbers of a data set.
+    """Say which runs on the same edges or nodes are not in the numbers of a data set.
 
     Args:
         summary: Summary of a data set.
     """
     return [
-        f"the same edges are registered as {each['dataset']!r} for the relation {each['relation']}: "
+        f"{SAME[what]} are registered as {each['dataset']!r} for the relation {each['relation']}: "
         "its runs are not in this number"
-        for each in summary["same_edges"]
+        for what in SAME
+        for each in summary[what]
     ]
 
 
@@ -99,6 +105,20 @@ def together_text(summary: dict[str, Any]) -> str:
         if each["epsilon"]
     ]
     return f"the private columns of a node {'; '.join(amounts)}" if amounts else ""
+
+
+def node_text(node: float | str, size: int, delta: float) -> str:
+    """Say what the releases prove for all edges of a node, and when.
+
+    Args:
+        node: Derived epsilon; a text if there is none.
+        size: Largest number of edges of a node.
+        delta: Delta of the statement.
+    """
+    if isinstance(node, str):
+        return f"no statement at delta {delta:g} on the {size} edges of a node at most"
+    budget = f"epsilon {digits_up(node, 5)}, delta {delta:g}"
+    return f"{budget}: all edges of a node, {size} at most, as a group, {PLANNED}"
 
 
 def name_of_total(summary: dict[str, Any]) -> str:

@@ -63,6 +63,8 @@ class GraphReading(NamedTuple):
     """Names of the nodes in the order of an archive, to which published splits refer."""
     values: EdgeValues | None = None
     """Amounts and times of the rows in ``links``, if they are read."""
+    header: tuple[str, str] | None = None
+    """Names of the two columns of ids, if they have any."""
 
 
 def holds_attributes(reading: GraphReading) -> bool:

@@ -13,7 +13,7 @@ from lightning_dpg.graph.node_names import CLOSED, WAY_TO_CLOSE, GraphFormatErro
 EXPECTED = "two node ids per line, separated by space, tab or comma"
 SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
 """Separators by precedence: the first one that the first line holds, else spaces."""
-_HEADERS = [
+HEADERS = [
     ("source", "target"),
     ("src", "dst"),
     ("src", "dest"),
@@ -22,6 +22,7 @@ _HEADERS = [
     ("payer", "payee"),
     ("caller", "callee"),
 ]
+"""Words of a header for the two ends of an edge."""
 NAME_COLUMNS = (
     "name the columns, or give their numbers: columns.source and columns.target\n"
     "(--source NAME --target NAME)"
@@ -458,7 +459,7 @@ def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
         (i, j)
         for i, one in enumerate(words)
         for j, other in enumerate(words)
-        for source, target in _HEADERS
+        for source, target in HEADERS
         if source in one
         and target in other
         and sorted({*one} - {source}) == sorted({*other} - {target})

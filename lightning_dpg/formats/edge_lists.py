@@ -59,6 +59,8 @@ class EdgeLines(NamedTuple):
     """Columns that were not read."""
     values: EdgeValues | None = None
     """Amounts and times of the lines, if they are read."""
+    header: tuple[str, str] | None = None
+    """Names of the two columns of ids, if the file has a header."""
 
 
 class _Lines(NamedTuple):
@@ -120,7 +122,7 @@ def read_edge_lines(
         found = _read_cells(path, content, where, drop_missing, transfers, may_be_header)
         ids, pairs, lines = found.names, found.pairs, found.numbers
         read = partial(read, form=without_missing(str(where), found.num_missing))
-        read = partial(read, values=found.values)
+        read = partial(read, values=found.values, header=where.header)
     else:
         values, lines = numbers
         if keep_gaps:

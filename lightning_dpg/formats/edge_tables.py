@@ -92,6 +92,8 @@ def read_table(
             )
     form = without_missing(form, int((~there).sum()))
     reading = read_edges(pairs, ids, "table", form, undirected=undirected)
+    if isinstance(labels[first], str):
+        reading = reading._replace(header=(names[first], names[second]))
     read = {first, second, *places}
     others = [name for place, name in enumerate(names) if place not in read]
     return with_transfers(without_values(reading, others), values)

@@ -226,7 +226,7 @@ def _read_edge_list(
         node_set=node_set if nodes is None else NodeSet.LIST,
         is_symmetric=lines.is_symmetric,
     )
-    reading = reading._replace(numbers_sides=lines.is_bipartite)
+    reading = reading._replace(numbers_sides=lines.is_bipartite, header=lines.header)
     return with_transfers(without_values(reading, lines.others), lines.values)
 
 

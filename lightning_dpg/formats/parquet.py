@@ -169,6 +169,7 @@ def read_parquet(
         f"Parquet; columns {first!r} and {second!r} of {len(every)}", int((~there).sum())
     )
     reading = read_edges(pairs, names, path, form, undirected=undirected)
+    reading = reading._replace(header=(first, second))
     read = {*chosen, *places}
     others = [name for place, name in enumerate(every) if place not in read]
     return with_transfers(without_values(reading, others), values)

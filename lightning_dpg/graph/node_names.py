@@ -13,6 +13,15 @@ MISSING_NAMES = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
 CLOSED = "quotes that close on the same line"
 WAY_TO_CLOSE = 'write a quote in a cell twice ("") and the cell in quotes, without a line break'
 ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
+_LAST_WORDS = {"id", "ids", "node", "name", "number", "nr", "no", "key", "code", "iban", "uuid"}
+"""Last words of headers of several words, such as ``Customer Id`` and ``accountNumber``."""
+_BEARERS = {
+    *("account", "client", "company", "customer", "email", "employee", "member", "person", "user"),
+    *("code", "entity", "iban", "key", "number", "payee", "payer", "phone", "source", "target"),
+}
+"""Words that may be a header of ids, in the singular."""
+_FORMS = (r"\d", "@", "[.]", ":", "/", "_", "[A-Z]")
+"""What ids hold and words of a header do not, or the other way round."""
 
 
 class GraphFormatError(Refusal):
@@ -142,7 +151,7 @@ def _read_names(path: Path, column: str | None) -> list[str]:
         raise GraphFormatError(f"nodes {path}: empty\nexpected one node id per line")
     (_, first), *rest = rows
     position = _place_of_column(path, first, column)
-    has_header = column is not None or first[0].casefold() in ID_HEADERS
+    has_header = column is not None or _is_header(path, first[0], [row[0] for _, row in rest])
     names = []
     for line, row in rest if has_header else rows:
         if len(row) != len(first) or is_missing(row[position]):
@@ -152,6 +161,32 @@ def _read_names(path: Path, column: str | None) -> list[str]:
             )
         names.append(row[position])
     return names
+
+
+def _is_header(path: Path, first: str, others: Sequence[str]) -> bool:
+    """Return whether the first row of a list is a header, by the list alone.
+
+    Raises:
+        GraphFormatError: If it is not clear: a word above ids of another form.
+    """
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", first)
+    if first.casefold() in ID_HEADERS:
+        return True
+    if first in others or not re.fullmatch(r"[^\W\d_][^\d@]*", first):
+        return False  # an id again, or no word
+    if len(words) > 1 and words[-1].lower() in _LAST_WORDS:
+        return True
+    is_apart = len(others) > 1 and any(
+        {re.search(form, other) is None for other in others} == {re.search(form, first) is not None}
+        for form in _FORMS
+    )
+    if is_apart or first.casefold().removesuffix("s") in _BEARERS:
+        raise GraphFormatError(
+            f"nodes {path}: the first row may be a header: it is a word unlike the others, or a usual "
+            f"one\nif it is, name the column: nodes.column (--nodes '{path}({first})')\n"
+            "if it is an id, put a line 'id' above it"
+        )
+    return False
 
 
 def _place_of_column(path: Path, names: Sequence[str], column: str | None) -> int:

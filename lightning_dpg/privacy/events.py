@@ -345,6 +345,12 @@ class LedgerEntry:
         relation = Relation.TRANSFER
         return replace(self, relation=relation, record=RECORDS[relation], public=public)
 
+    def by_edge(self) -> "LedgerEntry":
+        """Return the read of edges that :meth:`by_transfer` has turned into one of transfers."""
+        public = {**self.public}
+        record = str(public.pop(PROVED_FOR))
+        return replace(self, relation=Relation.EDGE, record=record, public=public)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
         return {

@@ -1,6 +1,7 @@
 """Runs in Python reserve, book and give back, however they end."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -15,15 +16,21 @@ import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.report import summary
 from lightning_dpg.book.reservation import Reservation
+from lightning_dpg.book.unfinished import proved_steps
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
+from lightning_dpg.datamodules import (
+    Columns,
+    EdgeListDataModule,
+    GraphSetDataModule,
+    SubgraphDataModule,
+)
 from lightning_dpg.errors import BookError
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import BlockSampler, ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.events import PROVED_FOR, Gaussian, LedgerEntry, Relation
 from tests.training import quiet_trainer
 
 KARATE = nx.karate_club_graph()
@@ -40,15 +47,11 @@ def book(tmp_path, monkeypatch):
     made.close()
 
 
-def register(book, name, data, epsilon=4.0, delta=1e-4):
+def register(book, name, data, epsilon=4.0, delta=1e-4, **changes):
     data.setup("fit")
-    book.register(
-        name,
-        book.fingerprint(data.identity()),
-        relation=Relation.EDGE,
-        total=Budget(epsilon, delta),
-        record_unit="undirected edge",
-    )
+    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
+    fingerprint = book.fingerprint(data.identity())
+    book.register(name, fingerprint, total=Budget(epsilon, delta), **values)
 
 
 def labelled(graphs=SET):
@@ -85,6 +88,29 @@ def test_the_condition_of_a_run_and_what_holds_in_any_case_are_booked(book):
     assert "stationary law" in conditions[2] and conditions[:2] == [None, None]
     assert 2.9 < found["spent"] <= 3.0
     assert found["in_any_case"] == pytest.approx(proved["spent"] + 8.0)
+
+
+def test_a_total_of_transfers_books_runs_on_edges_by_transfer(book, tmp_path):
+    """The run reads no amounts: it is known by its edges alone; its journal proves what it spent."""
+    rows = pd.DataFrame([(f"m{u}", f"m{v}", 1) for u, v in KARATE.edges])
+    rows.columns = ["source", "target", "amount"]
+    data = EdgeListDataModule(rows, columns=Columns(weight="amount", weight_max=10))
+    register(book, "pay", data, 5.0, relation=Relation.TRANSFER, record_unit="transfer")
+    released = dpg.fit(rows, "chung_lu", epsilon=3.5, out=tmp_path / "run", progress=False)
+    (run,) = book.runs("pay")
+    assert released.guarantee.startswith("edge-level")
+    assert {(each.relation, each.public[PROVED_FOR]) for each in run.booked} == {
+        (Relation.TRANSFER, "undirected edge")
+    }
+    assert [entry.by_edge().by_transfer() for entry in run.booked] == run.booked
+    assert (booked(book, "pay"), summary(book, "pay")["spent"]) == ([pytest.approx(3.5)], 3.5)
+    lost = replace(run, planned=[replace(each, booked=0) for each in run.planned])
+    assert proved_steps(lost) == [entry.steps for entry in run.plan]
+    with pytest.raises(dpg.CommandError, match="samples edges"):
+        dpg.fit(rows, "dp_netgan", epsilon=1.0, delta=1e-5, progress=False)
+    with pytest.raises(dpg.CommandError, match="does not pay for ChungLu"):
+        dpg.fit(rows, "chung_lu", epsilon=2.0, progress=False)
+    assert len(book.runs("pay")) == 1
 
 
 def test_predict_is_booked_on_the_graphs_that_it_reads(book):

@@ -47,6 +47,36 @@ def test_two_totals_of_the_same_edges_name_each_other(book):
     assert "Nothing was released on this total yet. The same edges are registered as" in text
 
 
+def test_totals_of_transfers_edges_and_nodes_name_each_other(book):
+    """Transfers are known by their edges alone; edges that differ are known by their nodes."""
+    values = {"total": Budget(1.0, 0.0), "record_unit": "transfer"}
+    paid = Fingerprint("transfers", "nodes of crm", links="edges of crm")
+    book.register("pay", paid, relation=Relation.TRANSFER, **values)
+    directed = Fingerprint("directed edges of crm", "nodes of crm")
+    book.register("arcs", directed, relation=Relation.EDGES_OF_NODE, max_edges=3, **values)
+    found = {name: summary(book, name) for name in ("crm", "pay", "arcs")}
+    crm, pay = (
+        {"dataset": name, "relation": of} for name, of in [("crm", "edge"), ("pay", "transfer")]
+    )
+    assert [found[name]["same_edges"] for name in found] == [[pay], [crm], []]
+    assert [each["dataset"] for each in found["arcs"]["same_nodes"]] == ["crm", "pay"]
+    assert NOTE.format("pay", "transfer") in terminal.lines(found["crm"])
+    note = NOTE.replace("the same edges", "the same nodes, or most of them,")
+    assert note.format("arcs", "edges_of_node") in terminal.lines(found["pay"])
+    assert book.names_of("edges of crm") == ["crm", "pay"]
+
+
+def test_the_epsilon_of_a_node_has_one_text_with_its_condition(tmp_path):
+    book = new_book(f"sqlite:///{tmp_path}/nodes.db", max_degree=3)
+    run(book, entry(0.5))
+    found = summary(book, "crm")
+    text = "epsilon 1.5, delta 1e-06: all edges of a node, 3 at most, as a group,"
+    assert found["node_text"] == f"{text} if all runs were planned in advance"
+    lines = terminal.lines(found)
+    assert "if all runs were planned in advance" in lines[lines.index(f"node      {text}") + 1]
+    assert f"node level {found['node_text']}" in text_of(page(book, ["crm"], "chung_lu"))
+
+
 def test_a_later_version_of_the_data_is_found_in_the_total_of_others(book):
     run(book, entry(0.5), edges="edges of december")
     register_for_nodes(book, "people", "edges of december")

@@ -77,7 +77,7 @@ def test_parquet_is_the_edge_list_of_the_same_ids(tmp_path, pairs, kind):
 def test_the_order_of_names_is_that_of_an_edge_list_for_odd_ids(tmp_path):
     rng = np.random.default_rng(0)
     ids = {"".join(rng.choice([*"aB1209 -_.é"], rng.integers(1, 8))).strip() for _ in range(300)}
-    ids = sorted(ids - {""})
+    ids = sorted(each for each in ids - {""} if not {*each.split()} & (ids - {each}))
     pairs = [*pairwise(ids)]
     parquet.write_table(table(pairs), tmp_path / "ids.parquet")
     data = opened(str(tmp_path / "ids.parquet"))

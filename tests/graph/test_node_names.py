@@ -121,6 +121,11 @@ def test_graphml_with_edges_at_nodes_that_its_table_lacks(tmp_path):
     [
         ("b2\n# a comment\na10\n\na2\na2\n", None),
         ("id\na10\na2\nb2\n", None),
+        ("Customer Id\na10\na2\nb2\n", None),
+        ("customer_id\na10\na2\nb2\n", None),
+        ("accountNumber\na10\na2\nb2\n", None),
+        ("Kunden-Nr.\na10\na2\nb2\n", None),
+        ("Customer\na10\na2\nb2\n", "Customer"),
         ('name;id\n"Smith; J";a10\nB;a2\nC;b2\n', "id"),
         ("id,age\r\na2,30\r\nb2,40\r\na10,\r\n", "id"),
     ],
@@ -133,6 +138,14 @@ def test_node_lists(tmp_path, text, column):
 
 
 @pytest.mark.parametrize(
+    "names", ["Ann\nBob", "New York\nBoston\nRome", "ann\nbob\nann", "root\nr1", "c1\nc2", "A\nB"]
+)
+def test_the_first_of_like_names_is_no_header(tmp_path, names):
+    (tmp_path / "nodes.txt").write_text(names)
+    assert given_names(tmp_path / "nodes.txt") == sorted({*names.splitlines()})
+
+
+@pytest.mark.parametrize(
     ("text", "column", "parts"),
     [
         (None, None, ["no such file"]),
@@ -141,6 +154,18 @@ def test_node_lists(tmp_path, text, column):
         ("id,age\na,1\n", "name", ["no column 'name'", "id, age"]),
         ("id,age\na,1\n,2\n", "id", ["line 3", "',2'"]),
         ("a\nNaN\n", None, ["line 2", "NaN"]),
+        *(
+            (f"{first}\n{second}\n{third}\n", None, ["may be a header", "nodes.column", "'id'"])
+            for first, second, third in [
+                ("Customer", "c1", "c2"),
+                ("payer", "17", "18"),
+                ("E-mail", "ann@b.example", "bob@b.example"),
+                ("Customer", "ann", "bob"),
+                ("customer", "Ann", "Bob"),
+                ("host", "x.example", "y.example"),
+                ("customers", "ann", "bob"),
+            ]
+        ),
     ],
 )
 def test_bad_node_lists(tmp_path, text, column, parts):

@@ -111,7 +111,8 @@ def register(
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.book.identity import protected_unit
     from lightning_dpg.book.refusals import check_max_edges, in_common
-    from lightning_dpg.book.rows import same_edges
+    from lightning_dpg.book.report import summary
+    from lightning_dpg.book.wording import SAME
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
@@ -150,7 +151,7 @@ def register(
             row_total=row_total,
         )
         record = place.data_set(name).record
-        others = same_edges(place.database, name)
+        registered = summary(place, name)
     for dataset in same_people:
         print(
             f"warning: {in_common(dataset, fingerprint, content)}; if they are on the same people, their totals "
@@ -162,11 +163,18 @@ def register(
         f"registered {name}: relation {protected}, record {record}, {budget}",
         *([] if row_total is None else [_of_rows(row_total)]),
         *(
-            f"the same edges are registered as {other.name!r} for the relation {other.relation}: "
-            "neither total has the runs of the other one"
-            for other in others
+            f"{SAME[what]} are registered as {other['dataset']!r} for the relation "
+            f"{other['relation']}: neither total has the runs of the other one"
+            for what in SAME
+            for other in registered[what]
         ),
     ]
+    pairs = {other["relation"]: other["dataset"] for other in registered["same_edges"]}
+    if {protected, *pairs} >= {Relation.EDGE, Relation.TRANSFER}:
+        lines.append(
+            "one total suffices: that of transfers takes runs that protect an edge, at the same price: "
+            f"fit with --dataset {pairs.get(Relation.TRANSFER, name)}"
+        )
     if two_persons:
         lines.append("no run is let in before a grant that two persons made: budget grant")
     values = {"dataset": name, "relation": relation, "record": record, "total": epsilon}
@@ -176,7 +184,7 @@ def register(
         | {
             "delta": delta,
             "row_total": row_epsilon,
-            "same_edges": [other.name for other in others],
+            **{what: [other["dataset"] for other in registered[what]] for what in SAME},
             "same_people": [dataset.name for dataset in same_people],
         },
     )

@@ -293,9 +293,9 @@ class PrivacyAccountant(Callback):
                     "(python -m lightning_dpg budget --help)"
                 )
                 note(self.book_note)
-            print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
             if guaranteed and not is_shipped(pl_module.public_path()):
                 print(f"{pl_module.public_path()}: {say('product.not_shipped')}")
+            print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
     def statement(self, method: Released) -> dict[str, Any]:
         """Return the statement of a run that has ended; all ranks call this together."""

@@ -35,7 +35,10 @@ README, CHOOSING, SCALING = TEXTS["README"], TEXTS["choosing"], TEXTS["scaling"]
 SECTIONS = {"model": methods, "data": datamodules}
 OWNERS = {"privacy": callbacks.PrivacyAccountant, "card": callbacks.Card, "trainer": pl.Trainer}
 # Classes and options of other libraries, and options of benchmarks/ and results/.
-FOREIGN_CLASSES = {"Trainer", "WandbLogger", "LightningDataModule", "EarlyStopping"}
+FOREIGN_CLASSES = {
+    *("Trainer", "WandbLogger", "LightningDataModule"),
+    *("EarlyStopping", "LearningRateMonitor", "ModelCheckpoint", "ReduceLROnPlateau"),
+}
 FOREIGN_CLASSES |= {"ProcessPoolExecutor", "TemporalData"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}

@@ -41,13 +41,16 @@ _GIVEN = {
 }
 
 
-def foreign_files(release: Path) -> Iterator[str]:
-    """Find what no writer of releases makes: links, folders, and files of other names."""
+def odd_files(release: Path) -> Iterator[str]:
+    """Find links, folders and devices, which are not read."""
     for path in sorted(release.iterdir()):
         if path.is_symlink() or not path.is_file():
             yield f"{path.name}: no plain file, and a release has no links and no folders: remove it"
-        elif path.name not in _WRITTEN and _DRAWN.fullmatch(path.name) is None:
-            yield f"{path.name}: no file of a release, which nothing in it proves: remove it"
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether no writer of releases makes a file of this name."""
+    return name not in _WRITTEN and _DRAWN.fullmatch(name) is None
 
 
 def faults_of_draws(release: Path, method: Any, content: dict[str, Any]) -> Iterator[str]:
@@ -60,7 +63,7 @@ def faults_of_draws(release: Path, method: Any, content: dict[str, Any]) -> Iter
         method: The method, around its released tensors.
         content: Content of ``privacy.json``.
     """
-    names = {path.name for path in release.iterdir()} - _WRITTEN
+    names = {path.name for path in release.iterdir() if _DRAWN.fullmatch(path.name)}
     graphs = [match for name in names if (match := _GRAPH.fullmatch(name))]
     seeds, suffixes = {match[1] for match in graphs}, {match[2] for match in graphs}
     formats = [suffix for suffix in (*FORMATS, "parquet") if suffix in suffixes] or None

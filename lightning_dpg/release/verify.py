@@ -35,7 +35,7 @@ from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,
 )
-from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, foreign_files
+from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, is_foreign, odd_files
 from lightning_dpg.release.release import NO_GUARANTEE
 from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
 from lightning_dpg.run_folder import GENERATOR, STATEMENT, SUMS, release_at, released_tensors
@@ -131,6 +131,7 @@ def verify(
         (False, 'privacy.json: changed, it does not have its checksum')
     """
     place = release_at(Path(folder).expanduser())
+    redraw = redraw and not is_old(place)
     if found := faults(place, redraw=redraw, method_class=method_class):
         return Verification(place, tuple(found), (), (), None, "", is_old=False)
     content = _content(place)
@@ -160,8 +161,8 @@ def faults(
         redraw: Whether to draw its graphs again.
         method_class: Class of its method, if it is not shipped and may run.
     """
-    if foreign := list(foreign_files(release)):  # a link or a device is not read
-        return foreign
+    if odd := list(odd_files(release)):
+        return odd
     all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
     if redraw:
         with contextlib.suppress(CommandError, OSError, *_INCOMPLETE):  # which were named
@@ -313,6 +314,8 @@ def _faults_of_files(release: Path) -> Iterator[str]:
     for name in sorted({*sums, *files}):
         if name not in files:
             yield f"{name}: missing"
+        elif is_foreign(name):
+            yield f"{name}: no file of a release, which nothing in it proves: remove it"
         elif name not in sums:
             yield f"{name}: additional, {SUMS} has no checksum of it"
         elif digest(release / name) != sums[name]:

@@ -45,9 +45,10 @@ def release(original, tmp_path):
     return shutil.copytree(original, tmp_path / "release")
 
 
-def rewritten(release, *args):
+def rewritten(release, *args, redraw=True):
     assert main(["card", str(release), *args]) == 0
-    assert main(["verify", str(release)]) == 0
+    # Draws of some methods have changed since 0.1.0.
+    assert main(["verify", str(release), *([] if redraw else ["--no-redraw"])]) == 0
     return json.loads((release / "privacy.json").read_text())
 
 
@@ -100,7 +101,7 @@ def test_a_card_that_was_edited_or_lost_is_written_again(release):
 def test_releases_of_an_earlier_version_get_a_card(tmp_path, name):
     release = shutil.copytree(OLD / name, tmp_path / name)
     tensors = {path.name: path.read_bytes() for path in release.glob("*.safetensors")}
-    content = rewritten(release, "--operator", "Bank X")
+    content = rewritten(release, "--operator", "Bank X", redraw=False)
     assert content["administrative"]["date"] is None
     assert "Bank X" in (release / "MODEL_CARD.html").read_text()
     assert {name: (release / name).read_bytes() for name in tensors} == tensors

@@ -260,10 +260,6 @@ def test_examples_that_meet_are_refused_before_anything_is_booked(couple):
     [
         (unclipped, "further than max_grad_norm: it is not clipped"),
         (beside, "of no example is not zero"),
-        (
-            lambda network: lambda *_: by_vmap(network)((torch.rand(0, 3),), 1.0),
-            "is zero: the loss",
-        ),
     ],
 )
 def test_sums_that_are_not_of_clipped_examples_are_refused(make, message):

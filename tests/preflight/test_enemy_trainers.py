@@ -169,6 +169,6 @@ class Nested(DPNetGAN):
 def test_a_batch_is_read_in_one_step_only():
     """Two steps on one sample of rate q were booked as two samples."""
     module = Nested(34, noise_multiplier=1.0, num_edges=78, embedding_dim=4, critic_dim=4)
-    with pytest.raises(ValueError, match="read twice"):
+    with pytest.raises(ValueError, match="it was read before"):
         quiet_trainer(PrivacyAccountant(8.0, 1e-4)).fit(module, EdgeListDataModule("karate"))
     assert module.ledger.steps == 1

@@ -41,7 +41,7 @@ from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import label_reports, label_sampling, mechanisms, multi_bit, piecewise
+from lightning_dpg.privacy import label_reports, mechanisms, multi_bit, piecewise
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
@@ -70,10 +70,6 @@ SMALL = {
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
     "GaussianHRG": {"steps_per_node": 100},
-    "BlockSampler": {"sweeps": 5},
-    "NodeBlockSampler": {"max_degree": 13, "sweeps": 5},
-    "PooledGMMN": {"num_steps": 3},
-    "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
     "AttributeEncoder": {"iterations": 4, "rank": 4, "public_pairs": 64},
@@ -111,19 +107,6 @@ LEDGERS = {
             *("pure", 1, 0.05, 1),
         ),
     ],
-    "block_sampler": [
-        ("number of edges", "pure", 1, 0.06, 1),
-        ("ordered degrees", "pure", 2, 0.075, 1),
-        ("degree of each node", "pure", 2, 0.165, 1),
-        ("labels of nodes", "pure", 1, 0.64, 1),
-        ("edges within and between communities", "pure", 1, 0.06, 1),
-    ],
-    # At most 13 edges of a node; degrees are not released.
-    "block_sampler_node": [
-        ("number of edges", "pure", 13, 0.24, 1),
-        ("labels of nodes", "pure", 13, 7.52, 1),
-        ("edges within and between communities", "pure", 13, 0.24, 1),
-    ],
     "dk2": [
         ("number of edges", "pure", 1, 0.05, 1),
         ("ordered degrees", "pure", 2, 0.0625, 1),
@@ -154,12 +137,6 @@ LEDGERS = {
         ("degree of each node", "pure", 2, 0.44, 1),
         # The root of 2 times half the length of the rows of a flat basis of 4 vectors.
         ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
-        ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
-    ],
-    "privcom_node": [
-        ("number of edges", "pure", 13, 0.8, 1),
-        # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
-        ("products", "gaussian", 3.885, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
     "privcom_katz": [
@@ -332,13 +309,10 @@ RELATIONS = {
     "node_degrees": "node",
     "ldp_gw": "local_graph",
     "local_scalars": "local_graph",
-    "privcom_node": "node",
-    "block_sampler_node": "node",
     "attribute_moments_node": "node",
     "neighbor_votes_node": "edges_of_node",
 }
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
-LEDGERS["pooled_gmmn"] = LEDGERS["pooled_set"]  # its steps read no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
     # A flip changes 3 edges of the truncated graph, and each is in 2 (8 - 1) triples at most.
@@ -372,6 +346,7 @@ CONFIGS = [name for name in shipped_configs() if is_private(name)]
 PUBLISHED = ("dp_netgan", {"frozen_embedding": False})
 KERNEL = {"length": 3, "max_degree": 6}
 CASES = {name: (name, {}) for name in CONFIGS} | {
+    "privcom_katz": ("papers/zhang2020/privcom_katz", {}),
     "kernel, walks": ("private_kernel", KERNEL | {"features": ["nodes", "edges", "w"]}),
     "kernel, dropping": (
         "private_kernel",
@@ -467,7 +442,7 @@ def is_cut(case):
 
 
 def mark_of(case):
-    """Cases of papers and of research are slow where a test tries what all methods share."""
+    """Cases of papers are slow where a test tries what all methods share."""
     return () if ".methods." in method_of(case)[0].__module__ else pytest.mark.slow
 
 
@@ -567,7 +542,6 @@ LAWS = (
     piecewise.piecewise,
     exponential.choose_in_turns,
     exponential.choose_by_chain,
-    label_sampling.sample_labels,
     label_reports.report_labels,
 )
 
@@ -629,9 +603,7 @@ class Transcript:
         def pay(read, value, ledger, noise, law=None, *, also=()):
             self.calls += 1
             given, law = law, paying.noise_of(read) if law is None else law
-            kind = getattr(
-                law, "kind", None
-            )  # a guard has none: its flips are those of the first run
+            kind = getattr(law, "kind", None)
             public = {"sensitivity": read.sensitivity, "read": read.to_dict()}
             public["by_relation"] = {each.relation: each.sensitivity for each in (read, *also)}
             if kind is not None:
@@ -700,12 +672,7 @@ def _likelihood(chosen, dendrogram, edges):
     return log_likelihoods(counts, branch_pairs(chosen.numpy())).sum()
 
 
-def _equal_ends(chosen, model, _):
-    first, second = chosen.numpy()[model.edges].T
-    return int((first == second).sum())
-
-
-_UTILITIES = {"choose_by_chain": _likelihood, "sample_labels": _equal_ends}
+_UTILITIES = {"choose_by_chain": _likelihood}
 
 
 def labeled(original):
@@ -1202,11 +1169,9 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
         assert ledger.epsilon(delta) <= epsilon * (1 + 1e-9)
     else:
         assert {entry.event.mechanism for entry in ledger.entries} == {"pure"}
-        # A guard of 8 that is within the budget is all that a run pays for.
-        spent = min(epsilon, 8.0) if case == "block_sampler" else epsilon
         for relation in ledger.relations:  # a case with rows has an equal budget for them
             costs = [entry.event.pure_epsilon * entry.steps for entry in ledger.of(relation)]
-            assert math.fsum(costs) == pytest.approx(spent, rel=1e-9)
+            assert math.fsum(costs) == pytest.approx(epsilon, rel=1e-9)
             assert max(accumulate(costs)) <= epsilon * (1 + 1e-12)
 
 

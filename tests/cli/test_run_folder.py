@@ -18,7 +18,7 @@ from lightning_dpg.main import main
         (methods.BTER, "bter"),
         (methods.PrivCom, "privcom"),
         (methods.PrivComAsPublished, "privcom_as_published"),
-        (methods.NodePrivCom, "node_privcom"),
+        (methods.KatzPrivCom, "katz_privcom"),
         (methods.RandomizedResponse, "randomized_response"),
     ],
 )

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.links import COLUMNS, CONDITIONAL
+from benchmarks.links import COLUMNS
 from benchmarks.links import METHODS as METHODS_FOR_LINKS
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
 from lightning_dpg.running.fit import fit_method
 
-METHODS = {name: METHODS_FOR_LINKS[name] for name in ("ChungLu", "PrivGraph", "BlockSampler")}
+METHODS = {name: METHODS_FOR_LINKS[name] for name in ("ChungLu", "PrivGraph")}
 
 
 def agreement(data: EdgeListDataModule, name: str, epsilon: float, run: int) -> float:
@@ -52,6 +52,6 @@ def main(args: list[str]) -> None:
             jobs = product(range(options.runs), options.epsilons, options.methods)
             for run, epsilon, name in jobs:
                 value = agreement(data, name, epsilon, run)
-                guarantee = math.isfinite(epsilon), name in CONDITIONAL
+                guarantee = math.isfinite(epsilon), False
                 lines.writerow([name, graph, epsilon, run, "community_nmi", value, *guarantee])
                 stream.flush()

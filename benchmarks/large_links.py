@@ -31,7 +31,6 @@ METHODS: dict[str, Callable[[int], Synthesizer]] = {
     "ChungLu": METHODS_FOR_LINKS["ChungLu"],
     "PrivGraph": METHODS_FOR_LINKS["PrivGraph"],
     "spectral": METHODS_FOR_LINKS["spectral"],
-    "BlockSampler": METHODS_FOR_LINKS["BlockSampler"],
     "RandomizedResponsePrivCom": RandomizedResponsePrivCom,
 }
 HEAD = (

@@ -27,7 +27,6 @@ from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import (
     AttributeEncoder,
     AttributeMoments,
-    BlockSampler,
     ChungLu,
     PrivGraph,
     RandomizedResponse,
@@ -38,14 +37,12 @@ from lightning_dpg.running.settings import find_config
 
 DELTA = 1e-5
 COLUMNS = ("method", "graph", "epsilon", "run", "query", "error", "private", "conditional")
-CONDITIONAL = ("BlockSampler",)
 METHODS: dict[str, Callable[[int], Synthesizer]] = {
     "AttributeEncoder": AttributeEncoder,
     "AttributeMoments": AttributeMoments,
     "ChungLu": ChungLu,
     "PrivGraph": PrivGraph,
     "spectral": lambda num_nodes: RandomizedResponse(num_nodes, denoise="spectral"),
-    "BlockSampler": BlockSampler,
 }
 WITHOUT_ATTRIBUTES = ("ChungLu", "PrivGraph", "spectral")
 QUERIES = {"auc": "AUC", "ap": "AP", "matched_auc": "matched AUC"}
@@ -75,10 +72,6 @@ STUDIES = {
         Plan("Facebook", ["spectral"], (1.0, 2.9, 5.0), [0]),
         Plan("ego-Twitter", WITHOUT_ATTRIBUTES[:2], (0.5, 1.0, 2.9, 5.0), [0]),
         Plan("PubMed", WITHOUT_ATTRIBUTES[:2], ALL_BUDGETS),
-    ],
-    "block_sampler": [
-        Plan(graph, ["ChungLu", "PrivGraph", "BlockSampler"], (0.5, 1.0, 2.9, 5.0))
-        for graph in ("Cora-ML", "CA-GrQc", "polblogs", "Facebook")
     ],
 }
 
@@ -129,7 +122,7 @@ def lines_of(
 ) -> Iterator[list[Any]]:
     """Lines of a run in percent, with those of its controls."""
     for value, query in QUERIES.items():
-        guarantee = math.isfinite(epsilon), name in CONDITIONAL
+        guarantee = math.isfinite(epsilon), False
         yield [name, graph, epsilon, run, query, 100 * values[value], *guarantee]
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import torch
 
-from lightning_dpg import methods, papers, research
+from lightning_dpg import methods, papers
 from lightning_dpg.auditing.audited_fit import WhiteBoxAttacker, pooled
 from lightning_dpg.auditing.audits import bounded
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
@@ -61,7 +61,7 @@ def plant(monkeypatch, factor, keys=None):
 
     found = [
         each.name
-        for package in (methods, papers, research)
+        for package in (methods, papers)
         for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
     for module in (paying, *map(import_module, found)):

@@ -87,9 +87,9 @@ def short_fits() -> Iterator[None]:
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
-    """Methods of papers and of research are slow where a test goes through all methods at length."""
-    rooms = ("lightning_dpg.papers", "lightning_dpg.research")
-    return [pytest.mark.slow] if METHODS[name].__module__.startswith(rooms) else []
+    """Methods of papers are slow where a test goes through all methods at length."""
+    is_of_paper = METHODS[name].__module__.startswith("lightning_dpg.papers")
+    return [pytest.mark.slow] if is_of_paper else []
 
 
 def made(name: str, table: dict[str, Any], **settings: Any) -> PrivateModule:

@@ -35,10 +35,9 @@ ARROWS = {
     "evaluation": {"running", "pages"},
     "pages": {"metrics", "datamodules"},
     "running": {"cli"},
-    "cli": {"methods", "papers", "research", "callbacks", "datamodules"},
+    "cli": {"methods", "papers", "callbacks", "datamodules"},
     "callbacks": {"preflight", "budget_book", "privacy", "release", "metrics", "graph"},
     "release": {"interfaces", "privacy", "formats", "methods"},
-    "research": {"papers"},
     "papers": {"methods"},
     "methods": {"preflight", "privacy", "nn", "graph", "metrics"},
     "preflight": {"interfaces", "graph", "privacy"},
@@ -85,7 +84,7 @@ def allowed(room):
 
 
 def own_imports():
-    """All imports but the lazy exports of ``methods``, which name papers and research as well."""
+    """All imports but the lazy exports of ``methods``, which name papers as well."""
     return [each for each in imports() if (each.module, each.is_for_types) != ("methods", True)]
 
 

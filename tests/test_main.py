@@ -90,10 +90,7 @@ ITERATED = {
     "attribute_encoder",
     "ldp_gw_curated",
     "ldp_gw_exact",
-    "pooled_gmmn",
     "privcom",
-    "privcom_katz",
-    "privcom_node",
 }
 
 

@@ -40,7 +40,7 @@ from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import label_reports, label_sampling, mechanisms, multi_bit, piecewise
+from lightning_dpg.privacy import label_reports, mechanisms, multi_bit, piecewise
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
@@ -69,10 +69,6 @@ SMALL = {
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
     "GaussianHRG": {"steps_per_node": 100},
-    "BlockSampler": {"sweeps": 5},
-    "NodeBlockSampler": {"max_degree": 13, "sweeps": 5},
-    "PooledGMMN": {"num_steps": 3},
-    "NodePrivCom": {"max_degree": 13, "clip": 0.75},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
     "AttributeEncoder": {"iterations": 4, "rank": 4, "public_pairs": 64},
@@ -110,19 +106,6 @@ LEDGERS = {
             *("pure", 1, 0.05, 1),
         ),
     ],
-    "block_sampler": [
-        ("number of edges", "pure", 1, 0.06, 1),
-        ("ordered degrees", "pure", 2, 0.075, 1),
-        ("degree of each node", "pure", 2, 0.165, 1),
-        ("labels of nodes", "pure", 1, 0.64, 1),
-        ("edges within and between communities", "pure", 1, 0.06, 1),
-    ],
-    # At most 13 edges of a node; degrees are not released.
-    "block_sampler_node": [
-        ("number of edges", "pure", 13, 0.24, 1),
-        ("labels of nodes", "pure", 13, 7.52, 1),
-        ("edges within and between communities", "pure", 13, 0.24, 1),
-    ],
     "dk2": [
         ("number of edges", "pure", 1, 0.05, 1),
         ("ordered degrees", "pure", 2, 0.0625, 1),
@@ -155,13 +138,7 @@ LEDGERS = {
         ("products", "gaussian", 0.378, ("all the rest", 0.98 / 24), 24),
         ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
     ],
-    "privcom_node": [
-        ("number of edges", "pure", 13, 0.8, 1),
-        # The root of 13 neighbors and of 13 rows of 3/4 of the length of flat ones, in four digits.
-        ("products", "gaussian", 3.885, ("all the rest", 0.98 / 24), 24),
-        ("eigenvalues", "gaussian", ANY, ("all the rest", 0.02), 1),
-    ],
-    "privcom_katz": [
+    "papers/zhang2020/privcom_katz": [
         ("number of edges", "pure", 1, 0.16, 1),
         ("ordered degrees", "pure", 2, 0.2, 1),
         ("degree of each node", "pure", 2, 0.44, 1),
@@ -331,13 +308,10 @@ RELATIONS = {
     "node_degrees": "node",
     "ldp_gw": "local_graph",
     "local_scalars": "local_graph",
-    "privcom_node": "node",
-    "block_sampler_node": "node",
     "attribute_moments_node": "node",
     "neighbor_votes_node": "edges_of_node",
 }
 LEDGERS["dpggan"] = LEDGERS["dpgvae"]  # its discriminator reads no edge
-LEDGERS["pooled_gmmn"] = LEDGERS["pooled_set"]  # its steps read no edge
 LEDGERS["private_kernel"] = [
     ("number of edges", "pure", 1, 2 / (1 + 42 ** (2 / 3)), 1),
     # A flip changes 3 edges of the truncated graph, and each is in 2 (8 - 1) triples at most.
@@ -367,6 +341,7 @@ def is_private(name):
 
 
 CONFIGS = [name for name in shipped_configs() if is_private(name)]
+CONFIGS.append("papers/zhang2020/privcom_katz")  # the only one of its class; its graph is built in
 # The exact number of edges is public there, and each example has its own fake.
 PUBLISHED = ("dp_netgan", {"frozen_embedding": False})
 KERNEL = {"length": 3, "max_degree": 6}
@@ -466,7 +441,7 @@ def is_cut(case):
 
 
 def mark_of(case):
-    """Cases of papers and of research are slow where a test tries what all methods share."""
+    """Cases of papers are slow where a test tries what all methods share."""
     return () if ".methods." in method_of(case)[0].__module__ else pytest.mark.slow
 
 
@@ -566,7 +541,6 @@ LAWS = (
     piecewise.piecewise,
     exponential.choose_in_turns,
     exponential.choose_by_chain,
-    label_sampling.sample_labels,
     label_reports.report_labels,
 )
 
@@ -626,9 +600,7 @@ class Transcript:
         def pay(read, value, ledger, noise, law=None, *, also=()):
             self.calls += 1
             law = paying.noise_of(read) if law is None else law
-            kind = getattr(
-                law, "kind", None
-            )  # a guard has none: its flips are those of the first run
+            kind = getattr(law, "kind", None)
             public = {"sensitivity": read.sensitivity, "read": read.to_dict()}
             public["by_relation"] = {each.relation: each.sensitivity for each in (read, *also)}
             if kind is not None:
@@ -697,12 +669,7 @@ def _likelihood(chosen, dendrogram, edges):
     return log_likelihoods(counts, branch_pairs(chosen.numpy())).sum()
 
 
-def _equal_ends(chosen, model, _):
-    first, second = chosen.numpy()[model.edges].T
-    return int((first == second).sum())
-
-
-_UTILITIES = {"choose_by_chain": _likelihood, "sample_labels": _equal_ends}
+_UTILITIES = {"choose_by_chain": _likelihood}
 
 
 def labeled(original):
@@ -1199,11 +1166,9 @@ def test_no_budget_and_no_shares_are_overspent(case, data):
         assert ledger.epsilon(delta) <= epsilon * (1 + 1e-9)
     else:
         assert {entry.event.mechanism for entry in ledger.entries} == {"pure"}
-        # A guard of 8 that is within the budget is all that a run pays for.
-        spent = min(epsilon, 8.0) if case == "block_sampler" else epsilon
         for relation in ledger.relations:  # a case with rows has an equal budget for them
             costs = [entry.event.pure_epsilon * entry.steps for entry in ledger.of(relation)]
-            assert math.fsum(costs) == pytest.approx(spent, rel=1e-9)
+            assert math.fsum(costs) == pytest.approx(epsilon, rel=1e-9)
             assert max(accumulate(costs)) <= epsilon * (1 + 1e-12)
 
 

@@ -17,9 +17,11 @@ from lightning_dpg.book.log import lines_of
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.rows import Run, counted
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.label_sampling import SWEEPS, WITHOUT_CHAIN
 
 _KEY = "condition"
+_SWEEPS = "sweeps of the chain"
+_WITHOUT_CHAIN = "epsilon without the chain, by the guard"
+"""Public facts of labels that earlier versions drew."""
 
 
 class Condition(NamedTuple):
@@ -53,7 +55,7 @@ def conditions(database: Database) -> dict[int, Condition]:
     """
     by_run = {}
     for line in lines_of(database, "reserve"):
-        if f'"{_KEY}"' not in line.body and f'"{SWEEPS}"' not in line.body:
+        if f'"{_KEY}"' not in line.body and f'"{_SWEEPS}"' not in line.body:
             continue
         facts = line.facts
         if _KEY in facts:
@@ -66,10 +68,10 @@ def conditions(database: Database) -> dict[int, Condition]:
 def _of_a_chain(entries: Sequence[Mapping[str, Any]]) -> Condition | None:
     """Condition of a run whose plan has labels that a Markov chain draws."""
     for entry in entries:
-        if SWEEPS in (public := entry["public"]):
+        if _SWEEPS in (public := entry["public"]):
             # At the level of nodes, nothing is proved without the bound on degrees.
-            epsilon = public.get(WITHOUT_CHAIN) if entry["relation"] == Relation.EDGE else None
-            words = f"the Markov chain over labels is stationary after its {public[SWEEPS]} sweeps"
+            epsilon = public.get(_WITHOUT_CHAIN) if entry["relation"] == Relation.EDGE else None
+            words = f"the Markov chain over labels is stationary after its {public[_SWEEPS]} sweeps"
             return Condition(words, epsilon)
     return None
 

@@ -40,7 +40,7 @@ class PrivateParser(LightningArgumentParser):
         What is written was parsed, and is not checked a second time.
         """
         text: str = super().dump(*args, **{**kwargs, "skip_validation": True})
-        module = r"lightning_dpg\.(?:papers|research)\.[\w.]+\.(\w+)"
+        module = r"lightning_dpg\.papers\.[\w.]+\.(\w+)"
         return re.sub(
             rf"\b(class_path: ){module}$", r"\1lightning_dpg.methods.\2", text, flags=re.MULTILINE
         )

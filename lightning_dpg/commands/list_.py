@@ -23,7 +23,6 @@ _TITLES: dict[Tier, str] = {
     "recommended": "the recommended methods",
     "baselines": "baselines and alternatives",
     "papers": "papers, corrected and as published",
-    "research": "research",
     "without privacy": "without privacy",
 }
 

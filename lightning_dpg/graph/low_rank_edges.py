@@ -40,13 +40,6 @@ class Affinity:
         return _FLOOR + (1 - _FLOOR) * cosines.clamp(min=0)
 
 
-def degrees_by_rows(rows: Tensor, num_edges: int) -> Tensor:
-    """Return integer degrees proportional to the lengths of rows ``(N, K)``, of the right sum."""
-    lengths = rows.double().norm(dim=1).cpu() + torch.finfo(torch.float).tiny
-    ends = torch.cumsum(lengths, 0) * (2 * num_edges / float(lengths.sum()))
-    return torch.diff(ends.round(), prepend=ends.new_zeros(1)).long().clamp(max=len(rows) - 1)
-
-
 def affinity_scores(rows: Tensor, signs: Tensor, degrees: Tensor, pairs: Tensor) -> Tensor:
     """Degrees of both ends times their affinity: ``(P,)``, higher for likelier edges.
 

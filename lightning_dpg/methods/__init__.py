@@ -1,4 +1,4 @@
-"""The methods, each a LightningModule, wherever they stand: here, in papers/ or in research/."""
+"""The methods, each a LightningModule, wherever they stand: here or in papers/."""
 
 from typing import TYPE_CHECKING
 
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         DPGVAEAsPublished as DPGVAEAsPublished,
     )
     from lightning_dpg.papers.yang2021.graphrnn import GraphRNN as GraphRNN
+    from lightning_dpg.papers.zhang2020.katz_privcom import KatzPrivCom as KatzPrivCom
     from lightning_dpg.papers.zhang2020.privcom import PrivCom as PrivCom
     from lightning_dpg.papers.zhang2020.privcom_as_published import (
         PrivComAsPublished as PrivComAsPublished,
@@ -91,11 +92,6 @@ if TYPE_CHECKING:
     from lightning_dpg.papers.zheng2021.netgan_as_published import (
         DPNetGANAsPublished as DPNetGANAsPublished,
     )
-    from lightning_dpg.research.block_sampler import BlockSampler as BlockSampler
-    from lightning_dpg.research.katz_privcom import KatzPrivCom as KatzPrivCom
-    from lightning_dpg.research.moment_matching import PooledGMMN as PooledGMMN
-    from lightning_dpg.research.node_block_sampler import NodeBlockSampler as NodeBlockSampler
-    from lightning_dpg.research.node_privcom import NodePrivCom as NodePrivCom
 else:
     # Start-up time: a command imports the methods that it uses only.
     __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -21,9 +21,9 @@ _TASKS = {
 }
 """Task of the methods below each base class; the first that fits counts."""
 
-Tier = Literal["recommended", "baselines", "papers", "research", "without privacy"]
+Tier = Literal["recommended", "baselines", "papers", "without privacy"]
 
-_ROOMS: dict[str, Tier] = {"methods": "baselines", "papers": "papers", "research": "research"}
+_ROOMS: dict[str, Tier] = {"methods": "baselines", "papers": "papers"}
 """Folders of the package with methods, and the tier of what stands there."""
 
 
@@ -43,8 +43,8 @@ class MethodInfo(NamedTuple):
             ``classes of nodes``.
         summary: First sentence of its documentation.
         tier: ``recommended`` if :mod:`lightning_dpg.advice` may name it; otherwise ``without privacy``
-            without a guarantee, ``papers`` or ``research`` by its folder, or ``baselines``, which
-            also has alternatives.
+            without a guarantee, ``papers`` by its folder, or ``baselines``, which also has
+            alternatives.
     """
 
     name: str

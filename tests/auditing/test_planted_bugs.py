@@ -26,12 +26,10 @@ from lightning_dpg.methods import (
     BTER,
     DK2,
     HRG,
-    BlockSampler,
     ChungLu,
     DPNetGAN,
     ErdosRenyi,
     GaussianHRG,
-    NodeBlockSampler,
     NodeDegrees,
     PrivCom,
     PrivGraph,
@@ -42,7 +40,6 @@ from lightning_dpg.methods import (
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.sensitivity import wedge_sensitivity
-from lightning_dpg.research import label_groups
 from tests.planting import audited, plant, plant_in_steps, plant_no_clipping
 
 LES_MISERABLES = nx.convert_node_labels_to_integers(nx.les_miserables_graph())
@@ -82,22 +79,11 @@ def half(*names):
     return partial(plant, factor=0.5, keys=names or None)
 
 
-def sharper_labels(factor):
-    """Labels of a law whose rate is this many times the one that the ledger books."""
-
-    def bug(patch):
-        law = label_groups.label_law
-        patch.setattr(label_groups, "label_law", lambda *args: law(*args[:4], factor * args[4]))
-
-    return bug
-
-
 centers = [[0, 21]]
 star_20, star_80 = (data_of(stars(leaves)) for leaves in (20, 80))
 star_200, leaves_200 = data_of(stars(200)), [[i, 201] for i in range(1, 101)]
 
 NODE_DEGREES = partial(NodeDegrees, max_degree=1)
-NODE_BLOCKS = partial(NodeBlockSampler, 1, sweeps=2, degree_share=0.05, block_share=0.9)
 free_nodes = data_of(nx.disjoint_union(nx.path_graph(4), nx.empty_graph(26)))
 free_pair = [[10, 20]]
 
@@ -122,8 +108,6 @@ ROWS = {
     # At D = 1 an edge between two free nodes changes as much as all edges of a node may change.
     "NodeDegrees off": Row(NODE_DEGREES, 2, free_pair, 60, off(), read=free_nodes),
     "NodeDegrees half": Row(NODE_DEGREES, 2, free_pair, 300, half(), read=free_nodes),
-    "NodeBlockSampler off": Row(NODE_BLOCKS, 2, free_pair, 60, off(), read=free_nodes),
-    "NodeBlockSampler half": Row(NODE_BLOCKS, 2, free_pair, 300, half(), read=free_nodes),
     "PrivGraph off": Row(PrivGraph, 2, 16, 10, off()),
     "PrivGraph half": Row(
         partial(PrivGraph, degree_share=0.88, class_share=0.01), 2, 16, 120, half()
@@ -132,11 +116,6 @@ ROWS = {
     "PrivGraph choices half": Row(
         partial(PrivGraph, num_communities=2, degree_share=0.08, block_share=0.02, resolution=0.0),
         *(2, leaves_200, 20, half("communities")),
-        read=star_200,
-    ),
-    "BlockSampler labels at four times the rate": Row(
-        partial(BlockSampler, num_communities=2, sweeps=20, degree_share=0.08, block_share=0.02),
-        *(2, leaves_200, 20, sharper_labels(4)),
         read=star_200,
     ),
     "PrivGraph blocks off": Row(PrivGraph, 2, 8, 20, off("community_links")),

@@ -19,7 +19,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, SubgraphDataModule
 from lightning_dpg.errors import BookError
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.methods import BlockSampler, ChungLu, PrivateGraphKernel
+from lightning_dpg.methods import ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
@@ -72,17 +72,27 @@ def kernel_fitted(data, epsilon=1.0):
     return method
 
 
+class Conditional(ChungLu):
+    """A user's own method, of which two numbers hold."""
+
+    def condition(self):
+        return "the moon is full"
+
+    def epsilon_in_any_case(self):
+        return 8.0
+
+
 def test_the_condition_of_a_run_and_what_holds_in_any_case_are_booked(book):
     data = EdgeListDataModule(KARATE)
     register(book, "people", data)
-    for method in (BlockSampler(sweeps=2, guard_epsilon=1.0), ChungLu()):
-        quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(method, data)
+    for _ in range(2):
+        quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(ChungLu(), data)
     proved = summary(book, "people")
     assert 1.9 < proved["spent"] <= 2.0 and "in_any_case" not in proved
-    quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(BlockSampler(sweeps=2), data)
+    quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(Conditional(), data)
     found = summary(book, "people")
     conditions = [each["condition"] for each in found["releases"]]
-    assert "stationary law" in conditions[2] and conditions[:2] == [None, None]
+    assert conditions == [None, None, "the moon is full"]
     assert 2.9 < found["spent"] <= 3.0
     assert found["in_any_case"] == pytest.approx(proved["spent"] + 8.0)
 

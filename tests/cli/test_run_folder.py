@@ -12,7 +12,7 @@ from lightning_dpg.cli.run_folder import folder_name
         (methods.BTER, "bter"),
         (methods.PrivCom, "privcom"),
         (methods.PrivComAsPublished, "privcom_as_published"),
-        (methods.NodePrivCom, "node_privcom"),
+        (methods.KatzPrivCom, "katz_privcom"),
         (methods.RandomizedResponse, "randomized_response"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_card_that_was_edited_or_lost_is_written_again(release):
     rewritten(release)
 
 
-@pytest.mark.parametrize("name", ["bter", "dpgvae", "ldp_gw", "cell", "privcom_node"])
+@pytest.mark.parametrize("name", ["bter", "dpgvae", "ldp_gw", "cell"])
 def test_releases_of_an_earlier_version_get_a_card(tmp_path, name):
     release = shutil.copytree(OLD / name, tmp_path / name)
     tensors = {path.name: path.read_bytes() for path in release.glob("*.safetensors")}

@@ -13,7 +13,6 @@ TIERS = {
     "the recommended methods": "recommended",
     "baselines and alternatives": "baselines",
     "papers, corrected and as published": "papers",
-    "research": "research",
     "without privacy": "without privacy",
 }
 

@@ -16,7 +16,7 @@ import lightning_dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
-from lightning_dpg.methods import BlockSampler, ChungLu, DPNetGAN
+from lightning_dpg.methods import HRG, ChungLu, DPNetGAN
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.second_opinion import second_opinion
 from lightning_dpg.release import verify as verification
@@ -61,7 +61,7 @@ def releases(tmp_path_factory):
         "pure": fitted(folder / "pure", ChungLu(34), 1.0, 0.0),
         "trained": fitted(folder / "trained", trained, 4.0, 1e-4),
         "open": fitted(folder / "open", ChungLu(34), "inf"),
-        "conditional": fitted(folder / "conditional", BlockSampler(34, sweeps=5), 1.0, 0.0),
+        "conditional": fitted(folder / "conditional", HRG(34, steps_per_node=100), 1.0, 0.0),
         "own": fitted(folder / "own", MyDegrees(34), 1.0, 0.0),
         # Its counts took shares of a budget that the statement no longer names.
         "stopped": fitted(
@@ -330,8 +330,8 @@ def with_more_steps(content):
 @pytest.mark.parametrize(
     ("name", "edit", "said"),
     [
-        ("conditional", without_condition, "it lacks the condition of BlockSampler"),
-        ("conditional", with_another_condition, "its condition is not that of BlockSampler"),
+        ("conditional", without_condition, "it lacks the condition of HRG"),
+        ("conditional", with_another_condition, "its condition is not that of HRG"),
         ("pure", with_another_relation, "its relation is node, and that of ChungLu with these"),
         ("pure", without_a_read, "it lacks the read 'degrees' that ChungLu with these settings"),
         ("pure", with_a_cheaper_read, "its read 'degrees' costs less than ChungLu plans"),

@@ -1,7 +1,6 @@
 """PrivCom books its events, finds communities, and a resumed run pays nothing twice."""
 
 import math
-import re
 
 import networkx as nx
 import numpy as np
@@ -18,7 +17,6 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.methods import (
     KatzPrivCom,
-    NodePrivCom,
     PrivCom,
     PrivComAsPublished,
     RandomizedResponsePrivCom,
@@ -167,11 +165,11 @@ class Stop(pl.Callback):
                 raise InterruptedError
 
 
-NODE = {"make": NodePrivCom, "max_degree": 20, "hops": 1}
+KATZ = {"make": KatzPrivCom, "max_degree": 20}
 PUBLISHED = {"make": PrivComAsPublished}
 
 
-@pytest.mark.parametrize("options", [{}, NODE, PUBLISHED])
+@pytest.mark.parametrize("options", [{}, KATZ, PUBLISHED])
 def test_a_resumed_run_goes_on_and_pays_nothing_twice(tmp_path, options):
     stopped = fit(KARATE, run=(tmp_path, None, Stop(16, False)), **options)
     assert (int(stopped.steps_made), bool(stopped.is_released)) == (16, False)
@@ -213,34 +211,18 @@ def test_a_trainer_that_ends_before_the_last_step_is_refused_before_anything_is_
     assert not method.ledger.entries
 
 
-def test_node_relation_is_restricted_and_says_so():
-    with pytest.warns(UserWarning, match="signal-to-noise ratio of a step: at most"):
-        method = fit(KARATE, 4.0, make=NodePrivCom, max_degree=17)
-    assert booked(method) == [
-        ("number of edges", "pure", "node_edge_count_sensitivity", 1),
-        ("products", "gaussian", "node_product_sensitivity", 24),
-        ("eigenvalues", "gaussian", "node_rayleigh_sensitivity", 1),
-    ]
-    assert {e.relation for e in method.ledger.entries} == {"node"}
-    assert {e.record for e in method.ledger.entries} == {"edges of a node"}
-    statement = privacy_statement(method)
-    assert "restricted" in " ".join(statement["assumptions"])
+def test_the_bound_on_degrees_is_stated_as_a_condition():
+    method = fit(KARATE, 4.0, make=KatzPrivCom, max_degree=17)
     method._noise = NoiseSource()
     statement = privacy_statement(method)
+    assert "restricted" in " ".join(statement["assumptions"])
     condition = "no node has more than 17 edges, in this graph and its neighbors"
     assert (statement["conditional"], statement["condition"]) == (True, condition)
-    assert f"-DP if {condition} (remove all edges of one node; " in statement["guarantee"]
-    epsilon = statement["epsilon"]
-    # From a graph to one without the edges of a node, and on to one with all but one of them.
-    stated = re.search(r"two such changes: \((\S+), (\S+)\)-DP\)", statement["guarantee"])
-    assert float(stated[1]) == pytest.approx(2 * epsilon, abs=2e-4)  # each rounded up by itself
-    assert float(stated[2]) == pytest.approx(1e-5 * (1 + math.exp(epsilon)), rel=1e-2)
-    sample = method.sample(torch.Generator().manual_seed(0))
-    assert sample.num_edges == 2 * int(method.num_edges)
+    assert f"-DP if {condition} (add/remove one" in statement["guarantee"]
 
 
 def test_a_node_of_more_than_max_degree_is_refused_before_anything_is_spent():
-    method = NodePrivCom(num_nodes=34, max_degree=16)
+    method = KatzPrivCom(num_nodes=34, max_degree=16)
     data = EdgeListDataModule(KARATE)
     trainer = quiet_trainer(PrivacyAccountant(1.0, 1e-5))
     with pytest.raises(MisconfigurationException, match="max_degree 16") as error:
@@ -298,7 +280,7 @@ def test_its_signal_to_noise_ratio_is_that_of_the_complete_graph():
         (PrivCom, {"num_nodes": None}, "num_nodes is needed"),
         (PrivCom, {"iterations": 0}, "iterations must be"),
         (PrivCom, {"clip": 0.0}, "clip must be positive"),
-        (NodePrivCom, {"max_degree": 0}, "max_degree"),
+        (KatzPrivCom, {"max_degree": 0}, "max_degree"),
         (KatzPrivCom, {"max_degree": 5, "hops": 0}, "PrivCom has none"),
         (RandomizedResponsePrivCom, {"num_nodes": 100_001}, "at most 100000"),
     ],

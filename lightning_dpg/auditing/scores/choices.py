@@ -1,4 +1,4 @@
-"""Scores of private selections: communities, labels, a dendrogram and the edges of its branches."""
+"""Scores of private selections: communities, a dendrogram and the edges of its branches."""
 
 import math
 from itertools import pairwise
@@ -24,7 +24,6 @@ from lightning_dpg.graph.dendrogram import (
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH, PrivGraph
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
-from lightning_dpg.research.label_groups import LabelSampler, label_law
 
 
 def communities_score(
@@ -56,30 +55,6 @@ def communities_score(
         growth = torch.log1p(law[later[read] - start, communities] * torch.tensor(rate).expm1())
         scores[read] = rate * (chosen[later[read]] == communities) - growth
     return scores
-
-
-def labels_score(
-    method: LabelSampler, entry: LedgerEntry, chosen: Tensor, pairs: Tensor, known_graph: Data
-) -> Tensor:
-    """Score each edge by the log-likelihood ratio of the label of one end, given all others.
-
-    The attacker knows all other edges, and takes the chain for stationary.
-
-    Args:
-        method: The method with the released degrees.
-        entry: Ledger entry of the labels.
-        chosen: Labels of all nodes, shape ``(N,)``.
-        pairs: Canaries of shape ``(P, 2)``.
-        known_graph: Graph of all other edges.
-    """
-    labels, (first, second) = chosen.cpu(), pairs.cpu().T
-    edges = undirected_edges(known_graph).cpu().numpy()
-    rate = weight(entry.event.pure_epsilon / entry.sensitivity)
-    model = label_law(edges, method.degrees.cpu(), int(labels.max()) + 1, len(edges), rate)
-    model.reset(labels.numpy())
-    probabilities = torch.from_numpy(model.laws())[first, labels[second]]
-    growth = torch.log1p(probabilities * torch.tensor(rate).expm1())
-    return rate * (labels[first] == labels[second]) - growth
 
 
 def dendrogram_score(

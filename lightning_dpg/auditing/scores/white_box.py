@@ -15,7 +15,6 @@ from lightning_dpg.auditing.scores.choices import (
     branches_score,
     communities_score,
     dendrogram_score,
-    labels_score,
 )
 from lightning_dpg.auditing.scores.counts import (
     counts_score,
@@ -173,16 +172,6 @@ def _joint_degrees(observation: Observation) -> Tensor:
 
 def _communities(observation: Observation) -> Tensor:
     return communities_score(
-        observation.method,
-        observation.entry,
-        observation.noisy,
-        observation.pairs,
-        observation.known_graph,
-    )
-
-
-def _block_labels(observation: Observation) -> Tensor:
-    return labels_score(
         observation.method,
         observation.entry,
         observation.noisy,
@@ -393,7 +382,6 @@ _SCORES = {
     "community_links": _community_links,
     "community_wedges": _community_wedges,
     "class_links": _class_links,
-    "block_labels": _block_labels,
     "dendrogram": _dendrogram,
     "branch_edges": _branch_edges,
     "edge_reports": _edge_reports,

@@ -49,8 +49,3 @@ class KatzMatrix(NamedTuple):
 
 ADJACENCY = KatzMatrix(decay=1.0, hops=0)
 """The adjacency matrix itself."""
-
-
-def bounded_katz(hops: int, max_degree: int) -> KatzMatrix:
-    r"""The Katz matrix at :math:`\beta = 1 / 2D` for degrees up to D; the adjacency matrix for h = 0."""
-    return KatzMatrix(0.5 / max_degree, hops) if hops else ADJACENCY

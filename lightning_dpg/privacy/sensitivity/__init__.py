@@ -52,12 +52,6 @@ from lightning_dpg.privacy.sensitivity.neighbor_votes import (
     vote_moment_sensitivity,
     vote_sensitivity,
 )
-from lightning_dpg.privacy.sensitivity.node_groups import (
-    node_label_utility_sensitivity,
-    node_pair_bit_sensitivity,
-    node_partition_sensitivity,
-)
-from lightning_dpg.privacy.sensitivity.node_labels import label_utility_sensitivity
 from lightning_dpg.privacy.sensitivity.normalized_mixing import (
     mixing_edge_sensitivity,
     mixing_row_sensitivity,
@@ -95,17 +89,13 @@ __all__ = [
     "edges_per_graph_sensitivity",
     "event_count_sensitivity",
     "joint_degree_sensitivity",
-    "label_utility_sensitivity",
     "label_wedge_sensitivity",
     "largest_degrees_sensitivity",
     "log_likelihood_sensitivity",
     "mixing_edge_sensitivity",
     "mixing_row_sensitivity",
     "node_edge_count_sensitivity",
-    "node_label_utility_sensitivity",
     "node_moment_sensitivity",
-    "node_pair_bit_sensitivity",
-    "node_partition_sensitivity",
     "node_vote_moment_sensitivity",
     "pair_bit_sensitivity",
     "pair_number_sensitivity",

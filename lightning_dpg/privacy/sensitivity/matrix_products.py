@@ -24,22 +24,6 @@ def edge_product_sensitivity(basis: Tensor) -> float:
     return math.hypot(*_largest(basis, 2).tolist())
 
 
-def node_product_sensitivity(basis: Tensor, max_degree: int) -> float:
-    r"""Largest change of AV in the Frobenius norm, by a node: :math:`\sqrt{B^2 + D r_1^2}`.
-
-    Let the edges from u to S, at most D of them, come or go. The row of u changes by
-    :math:`w = \sum_{j \in S} v_j`, and that of each j in S by :math:`v_u`, in all by
-    :math:`|w|^2 + |S| |v_u|^2`. Here :math:`|w| = |V^T 1_S| \le \sqrt D`, as V has no singular value
-    above 1, and :math:`|w|` is at most the sum of the D largest row norms; B is the smaller one.
-
-    Args:
-        basis: V, orthonormal or with some rows of an orthonormal one shortened.
-        max_degree: Public bound D.
-    """
-    longest = float(_largest(basis, 1))
-    return math.sqrt(_neighbors_bound(basis, max_degree) ** 2 + max_degree * longest**2)
-
-
 def edge_rayleigh_sensitivity(basis: Tensor) -> float:
     r"""Largest change of :math:`V^T A V` in the Frobenius norm, by an edge: :math:`2 r_1 r_2`.
 
@@ -52,36 +36,22 @@ def edge_rayleigh_sensitivity(basis: Tensor) -> float:
     return 2 * math.prod(_largest(basis, 2).tolist())
 
 
-def node_rayleigh_sensitivity(basis: Tensor, max_degree: int) -> float:
-    r"""Largest change of :math:`V^T A V` in the Frobenius norm, by a node: :math:`2 r_1 B`.
+def katz_sensitivity(decay: float, terms: int, max_degree: int) -> float:
+    r"""Bound on the change of HV and of :math:`V^T H V`: :math:`\sqrt 2 \sum_l l \beta^l D^{l-1}`.
 
-    It changes by :math:`v_u w^T + w v_u^T` with w and its bound B as in
-    :func:`node_product_sensitivity`.
-
-    Args:
-        basis: V, orthonormal.
-        max_degree: Public bound D.
-    """
-    return 2 * float(_largest(basis, 1)) * _neighbors_bound(basis, max_degree)
-
-
-def katz_sensitivity(decay: float, terms: int, max_degree: int, changed_edges: int) -> float:
-    r"""Bound on the change of HV and of :math:`V^T H V`: :math:`\sqrt{2c} \sum_l l \beta^l D^{l-1}`.
-
-    H is the Katz matrix :math:`\sum_{l=1}^L \beta^l A^l`, c edges change, and both graphs have
-    degrees of at most D, which bounds the spectral norms of A and A'. In
+    H is the Katz matrix :math:`\sum_{l=1}^L \beta^l A^l`, an edge changes, and both graphs
+    have degrees of at most D, which bounds the spectral norms of A and A'. In
     :math:`A^l - A'^l = \sum_{i<l} A^i (A - A') A'^{l-1-i}` each of the l summands has a Frobenius
-    norm of at most :math:`D^{l-1} \|A - A'\|_F`, where :math:`\|A - A'\|_F = \sqrt{2c}`. Factors V
+    norm of at most :math:`D^{l-1} \|A - A'\|_F`, where :math:`\|A - A'\|_F = \sqrt 2`. Factors V
     with no singular value above 1 do not raise it.
 
     Args:
         decay: Decay :math:`\beta`.
         terms: Number of terms L.
         max_degree: Public bound D.
-        changed_edges: 1 for an edge, D for a node.
     """
     slope = sum(k * decay**k * max_degree ** (k - 1) for k in range(1, terms + 1))
-    return math.sqrt(2 * changed_edges) * slope
+    return math.sqrt(2) * slope
 
 
 def paper_sensitivity() -> float:
@@ -113,8 +83,3 @@ def _largest(basis: Tensor, count: int) -> Tensor:
     """The largest row norms in descending order, shape ``(count,)`` or fewer."""
     norms = basis.norm(dim=1)
     return norms.topk(min(count, len(norms))).values
-
-
-def _neighbors_bound(basis: Tensor, max_degree: int) -> float:
-    """Bound B on the norm of the sum of at most ``max_degree`` rows."""
-    return min(math.sqrt(max_degree), float(_largest(basis, max_degree).sum()))

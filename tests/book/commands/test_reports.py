@@ -50,7 +50,7 @@ def test_without_a_method_a_plan_is_for_those_that_were_used(place, capsys):
     ("args", "message"),
     [
         (["plan", "crm", "--method", "none_such"], "none_such"),
-        (["plan", "crm", "--method", "NodePrivCom"], "protects the relation node"),
+        (["plan", "crm", "--method", "NodeDegrees"], "protects the relation node"),
         (["plan", "crm", "--method", "NetGAN"], "protects the relation of none"),
         (["plan", "crm", "--releases", "0"], "--releases must be 1 or more"),
         (["plan", "crm", "--delta", "2"], "--delta must lie in (0, 1)"),

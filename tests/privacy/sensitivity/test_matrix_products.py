@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -15,8 +14,6 @@ from lightning_dpg.privacy.sensitivity.matrix_products import (
     edge_rayleigh_sensitivity,
     katz_sensitivity,
     node_edge_count_sensitivity,
-    node_product_sensitivity,
-    node_rayleigh_sensitivity,
     paper_sensitivity,
     rounded_up,
 )
@@ -74,27 +71,12 @@ def test_rayleigh_matrix_moves_by_its_bound_at_most(n, rank, clip, random):
 
 
 @settings(max_examples=25, deadline=None)
-@graphs
-def test_a_node_moves_products_and_counts_by_their_bounds_at_most(n, rank, clip, random):
-    rng = np.random.default_rng(random.getrandbits(32))
-    matrix, basis = random_adjacency(rng, n), random_basis(rng, n, rank, clip)
+@given(st.integers(4, 8), st.randoms())
+def test_a_node_moves_the_number_of_edges_by_its_bound_at_most(n, random):
+    matrix = random_adjacency(np.random.default_rng(random.getrandbits(32)), n)
     degree = max(1, int(matrix.sum(0).max()))
-    tensor = torch.from_numpy(basis)
-    for other in node_removals(matrix):
-        change = (matrix - other) @ basis
-        assert np.linalg.norm(change) <= node_product_sensitivity(tensor, degree) * (1 + 1e-12)
-        rayleigh = node_rayleigh_sensitivity(tensor, degree)
-        assert np.linalg.norm(basis.T @ change) <= rayleigh * (1 + 1e-12)
-        assert (matrix - other).sum() / 2 <= node_edge_count_sensitivity(degree)
-
-
-def test_a_star_with_flat_rows_attains_the_bound_of_a_node():
-    """The hub's row changes by sqrt(D) where the leaves' rows are equal and all of the basis."""
-    leaves = 4
-    basis = torch.tensor([[0.0]] + [[1 / math.sqrt(leaves)]] * leaves).double()
-    star = torch.from_numpy(nx.to_numpy_array(nx.star_graph(leaves)))
-    assert float((star @ basis).norm()) == pytest.approx(math.sqrt(leaves))
-    assert node_product_sensitivity(basis, leaves) == pytest.approx(math.sqrt(leaves + 1))
+    moved = [(matrix - other).sum() / 2 for other in node_removals(matrix)]
+    assert max(moved) == int(matrix.sum(0).max()) <= node_edge_count_sensitivity(degree)
 
 
 def katz_matrix(matrix, decay, terms):
@@ -107,21 +89,18 @@ def katz_matrix(matrix, decay, terms):
 def test_katz_matrices_move_by_their_bound_at_most(n, terms, strength, random):
     rng = np.random.default_rng(random.getrandbits(32))
     matrix, basis = random_adjacency(rng, n), random_basis(rng, n, 2, 1.0)
-    for others, is_node in ((edge_flips(matrix), False), (node_removals(matrix), True)):
-        for other in others:
-            degree = max(1, int(max(matrix.sum(0).max(), other.sum(0).max())))
-            decay = strength / degree
-            change = katz_matrix(matrix, decay, terms) - katz_matrix(other, decay, terms)
-            changed = degree if is_node else 1
-            bound = katz_sensitivity(decay, terms, degree, changed) * (1 + 1e-9)
-            assert np.linalg.norm(change) <= bound
-            assert np.linalg.norm(change @ basis) <= bound
-            assert np.linalg.norm(basis.T @ change @ basis) <= bound
+    for other in edge_flips(matrix):
+        degree = max(1, int(max(matrix.sum(0).max(), other.sum(0).max())))
+        decay = strength / degree
+        change = katz_matrix(matrix, decay, terms) - katz_matrix(other, decay, terms)
+        bound = katz_sensitivity(decay, terms, degree) * (1 + 1e-9)
+        assert np.linalg.norm(change) <= bound
+        assert np.linalg.norm(change @ basis) <= bound
+        assert np.linalg.norm(basis.T @ change @ basis) <= bound
 
 
 def test_katz_of_one_term_moves_as_the_adjacency_matrix_does():
-    assert katz_sensitivity(1.0, 1, 50, 1) == pytest.approx(math.sqrt(2))
-    assert katz_sensitivity(1.0, 1, 50, 50) == pytest.approx(10)
+    assert katz_sensitivity(1.0, 1, 50) == pytest.approx(math.sqrt(2))
 
 
 @settings(max_examples=15, deadline=None)

@@ -15,7 +15,7 @@ from lightning_dpg.methods.single_graph.max_degree import (
     degree_assumption,
     degree_condition,
 )
-from lightning_dpg.papers.zhang2020.matrix import bounded_katz
+from lightning_dpg.papers.zhang2020.matrix import KatzMatrix
 from lightning_dpg.papers.zhang2020.power_method import (
     DEGREE_SHARES,
     NoisyPowerMethod,
@@ -26,7 +26,7 @@ from lightning_dpg.privacy.sensitivity.matrix_products import katz_sensitivity
 
 
 class KatzPrivCom(NoisyPowerMethod):
-    r"""Graphs with private communities, from noisy eigenvectors of a Katz matrix of walks.
+    r"""Graphs with communities, from a noisy Katz matrix of walks.
 
     The matrix is :math:`\sum_{l \le 2h+1} \beta^l A^l` at :math:`\beta = 1 / 2D`, with the public
     bound D on degrees: a provable version of the paper's idea, which also counts walks of 2h + 1
@@ -88,7 +88,7 @@ class KatzPrivCom(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-        self.matrix = bounded_katz(hops, max_degree)
+        self.matrix = KatzMatrix(0.5 / max_degree, hops)
 
     def condition(self) -> str:
         """Condition of the guarantee: the bound on the degrees."""
@@ -110,7 +110,7 @@ class KatzPrivCom(NoisyPowerMethod):
     def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the change of the product by an edge, for any block."""
         decay, terms, most = self.matrix.decay, self.matrix.terms, self.hparams["max_degree"]
-        return partial(katz_sensitivity, decay, terms, most, changed_edges=1)
+        return partial(katz_sensitivity, decay, terms, most)
 
     def value_bound(self, basis: Tensor) -> "partial[float]":
         """Bound on the change of the two-sided product by an edge."""

@@ -1,1 +1,0 @@
-"""Methods that are not recommended: studies and negative results."""

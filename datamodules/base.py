@@ -92,7 +92,10 @@ class GraphDataModule(pl.LightningDataModule):
         transfers: Transfers between the nodes, if their amounts or times are read, likewise.
         summary: One line on what was read, with exact counts and names: for the owner's terminal,
             never for a log, a tracker or a release (private); None before the graph is read.
+        times_read: Number of times that ``records`` was read.
     """
+
+    times_read = 0
 
     def __init__(
         self,

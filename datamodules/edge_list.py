@@ -169,6 +169,7 @@ class EdgeListDataModule(GraphDataModule):
     @property
     def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``."""
+        self.times_read += 1
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
         private = self.private_columns, self.private_labels

@@ -284,6 +284,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         They are the graph in memory as soon as there is one: an audit puts edges into it.
         """
         if "edges" not in vars(self):
+            self.times_read += 1
             return self._table_graph
         if self._stays_there():
             self.transfers = self.transfers or self._read_transfers()

@@ -69,6 +69,8 @@ class GraphSetDataModule(pl.LightningDataModule):
         preparation: The assumptions because of the preparation of the data.
     """
 
+    times_read = 0  # number of times that `records` was read
+
     graphs: list[Data]
     edges: Tensor
     sizes: Tensor
@@ -146,6 +148,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     @property
     def records(self) -> GraphSet:
         """Return the training records (private), after ``setup``."""
+        self.times_read += 1
         return GraphSet(
             self.graphs,
             self.edges,

@@ -225,6 +225,13 @@ class Assets(HTMLParser):
             self.loaded.append(given.get("href") or "")
 
 
+def test_the_overview_loads_nothing_from_the_network():
+    text = (DOCS / "pictures" / "overview.svg").read_text(encoding="utf-8")
+    rest = text.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert "//" not in rest
+    assert all(word not in rest for word in ("href", "<script", "@import", "<image"))
+
+
 @pytest.mark.slow
 def test_the_site_builds_strictly_and_loads_nothing_from_the_network(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)

@@ -174,7 +174,6 @@ def page(one: Method) -> str:
         summary,
         _facts(one),
         *own,
-        _picture(one),
         f"## How it works\n\n{description}" if description else "",
         _differences(titled),
         _papers(one.docstring, titled),
@@ -204,17 +203,6 @@ def _facts(one: Method) -> str:
         "Configuration": ", ".join(f"`{name}`" for name in _short(one.configurations)) or "none",
     }
     return "\n".join(f"- **{key}:** {text}" for key, text in rows.items())
-
-
-def _picture(one: Method) -> str:
-    file = source.ROOT / "docs" / "pictures" / f"{one.name}.png"
-    if not file.is_file():
-        return ""
-    kind = "graph" if one.info.task == "one graph" else "set"
-    text = (
-        f"A built-in {kind}, and what {one.name} makes of it with the budget of its configuration."
-    )
-    return f"## Picture\n\n![{text}](../pictures/{one.name}.png){{ .picture }}\n\n{text}"
 
 
 def _differences(titled: dict[str, str]) -> str:

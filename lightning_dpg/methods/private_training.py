@@ -15,6 +15,7 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.dry_run import Examples, ExampleSum, dry_run
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.preflight.trainer import check_sampler
+from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.dpsgd import DPSGD, Parameters
@@ -90,8 +91,9 @@ class PrivateTraining(nn.Module):
         self._tried: set[tuple[str, ...]] = set()
         # Noise and expected size of the current run, once they are chosen.
         self._terms: dict[str, float] = {}
-        # Number of records of the draw that no step has read yet; None without one.
-        self._unread: int | None = None
+        # Number of records of the draw that no step has read yet, and of earlier readings of the data
+        # module's records; None without a draw.
+        self._unread: tuple[int, int] | None = None
         self.noise_multiplier: Tensor
         self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
 
@@ -216,7 +218,7 @@ class PrivateTraining(nn.Module):
                     "the data set returns more examples than records were drawn: each edge is one "
                     "record, in one direction\nreturn one row for each number in __getitem__"
                 )
-            self._unread = len(records)
+            self._unread = len(records), _times_read(method)
             return records
         raise Refusal(
             "a batch is not what its sampler drew: it was read before, or a hook, callback or data set "
@@ -274,8 +276,8 @@ class PrivateTraining(nn.Module):
 
         Raises:
             PrivacyBudgetExceeded: If the step does not fit the budget; no state has changed then.
-            Refusal: If the examples are more than the records of the draw, or the draw was read
-                before; if noise or expected size have changed; or if the first step of a run finds
+            Refusal: If the examples are more than the records of the draw, if the draw was read
+                before, or the records of the data module since; if noise or expected size have changed; or if the first step of a run finds
                 that the sum cannot be computed. Nothing has been booked for the step then.
         """
         self._read(examples)
@@ -295,14 +297,22 @@ class PrivateTraining(nn.Module):
 
     def _read(self, examples: Tensor | tuple[Tensor, ...]) -> None:
         """Take the draw for a step of a run; refuse more examples than it has records."""
-        if self.adds_none or not isinstance(self._method[0], PrivateModule):
+        method, drawn = self._method[0], self._unread
+        self._unread = None
+        if self.adds_none or not isinstance(method, PrivateModule):
             return
-        records, self._unread = self._unread, None
-        if records is None:
+        if drawn is None:
             raise Refusal(
                 "a private step without a draw: take drawn(batch) once in each training_step, and call "
                 "backward once\na gradient that is used again costs nothing; a second one on the same "
                 "records is not paid for"
+            )
+        records, times_read = drawn
+        if _times_read(method) != times_read:
+            raise Refusal(
+                "a private step reads the records of the data module beside its draw: a loss that reads "
+                "other records than its example voids the guarantee\n"
+                "read released values in their place, such as noisy sums of neighbors"
             )
         count = len(examples if isinstance(examples, Tensor) else examples[0])
         if count > records:
@@ -362,6 +372,12 @@ class PrivateTraining(nn.Module):
 
 
 _FIXED = frozenset({"setting", "max_grad_norm", "sample_rate"})
+
+
+def _times_read(method: PrivateModule) -> int:
+    """Return how often the records of a method's data module were read, as far as it counts."""
+    count: int = getattr(typed(method.trainer).datamodule, "times_read", 0)
+    return count
 
 
 def _planned_steps(method: PrivateModule) -> int:

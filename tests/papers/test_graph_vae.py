@@ -23,6 +23,7 @@ from lightning_dpg.methods import (
     DPGGANAsPublished,
     DPGVAEAsPublished,
 )
+from lightning_dpg.methods.private_training import _times_read
 from lightning_dpg.metrics.functional import triangles
 from lightning_dpg.papers.yang2021 import dp_graph_vae
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -85,7 +86,7 @@ def halves(module, edges):
     module._noise = NoiseSource(unsafe_seed=1)
     torch.manual_seed(3)
     module.zero_grad()
-    module.dpsgd._unread = len(edges)  # as if they were drawn
+    module.dpsgd._unread = len(edges), _times_read(module)  # as if they were drawn
     with patch.object(dp_graph_vae, "secret_generator", lambda: torch.Generator().manual_seed(2)):
         module._private_term(edges)
     private = gradient(module)
@@ -140,7 +141,7 @@ def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
     states = []
     for count in (0, 3, 40):
         torch.manual_seed(0)
-        module.dpsgd._unread = count  # as if they were drawn
+        module.dpsgd._unread = count, _times_read(module)  # as if they were drawn
         module._private_term(edges[:count])
         module._public_terms()
         states.append(torch.get_rng_state())

@@ -603,11 +603,7 @@ class Transcript:
     def _paid(self, original):
         def pay(read, value, ledger, noise, law=None, *, also=()):
             self.calls += 1
-<<<<<<< HEAD
             given, law = law, paying.noise_of(read) if law is None else law
-=======
-            law = paying.noise_of(read) if law is None else law
->>>>>>> w-research
             kind = getattr(law, "kind", None)
             public = {"sensitivity": read.sensitivity, "read": read.to_dict()}
             public["by_relation"] = {each.relation: each.sensitivity for each in (read, *also)}

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,10 +31,19 @@ def owner_only() -> Iterator[None]:
     release is opened to all when it is complete. On Windows nothing changes.
     """
     before = os.umask(0o077)
+    _forget_umask()
     try:
         yield
     finally:
         os.umask(before)
+        _forget_umask()
+
+
+def _forget_umask() -> None:
+    """Let fsspec, which writes checkpoints, ask for the umask again: it keeps its first answer."""
+    local = sys.modules.get("fsspec.implementations.local")
+    if hasattr(getattr(local, "get_umask", None), "cache_clear"):
+        local.get_umask.cache_clear()  # type: ignore[union-attr]
 
 
 def release_in(folder: Path) -> Path:

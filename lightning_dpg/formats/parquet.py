@@ -145,33 +145,67 @@ def read_parquet(
             places = value_columns(str(path), every, asked, chosen)
             table = opened.read([every[place] for place in (*chosen, *places)])
     except (ArrowException, OSError) as error:
-        problem = str(error).partition("\n")[0][:150]
         raise GraphFormatError(
-            f"{path}: not a whole Parquet file ({problem})\n"
+            f"{path}: not a whole Parquet file\n"
             "get the file again, or write it again: it is damaged or cut short"
         ) from error
-    first, second = (every[place] for place in chosen)
-    ends, there = _without_nulls(path, [table.column(first), table.column(second)], drop_missing)
-    names, pairs = _numbered(path, ends)
+    read = {*chosen, *places}
+    return read_arrow(
+        table,
+        path,
+        "Parquet",
+        undirected=undirected,
+        columns=(every[chosen[0]], every[chosen[1]]),
+        drop_missing=drop_missing,
+        transfers=transfers,
+        others=[name for place, name in enumerate(every) if place not in read],
+    )
+
+
+def read_arrow(
+    table: Any,
+    origin: str | Path,
+    form: str,
+    *,
+    undirected: bool = False,
+    columns: tuple[str, str],
+    drop_missing: bool = False,
+    transfers: TransferColumns | None = None,
+    others: Sequence[str] = (),
+) -> GraphReading:
+    """Read a table of Arrow with an edge per row, whatever it was read from.
+
+    Args:
+        table: The table (private), with the columns of ids and those of ``transfers``.
+        origin: Place that an error names.
+        form: What the table was read from, for the owner.
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        columns: Names of the two columns of ids.
+        drop_missing: Whether to drop rows without an id instead of refusing them.
+        transfers: Columns of amounts and times, if they are read.
+        others: Columns that are not read.
+    """
+    first, second = columns
+    ends, there = _without_nulls(origin, [table.column(first), table.column(second)], drop_missing)
+    names, pairs = _numbered(origin, ends)
     values = None
     if transfers is not None:
         rows = np.flatnonzero(there)
         cells = {
-            name: _cells(table.column(every[column]), there)
-            for name, column in zip(asked, places, strict=True)
+            name: _cells(table.column(place), there)
+            for name, place in zip(transfers.names, table.column_names[2:], strict=True)
         }
         values, keep = read_values(
-            transfers, cells, lambda row: f"{path}, row {rows[row]} (from 0)", str(path)
+            transfers, cells, lambda row: f"{origin}, row {rows[row]} (from 0)", str(origin)
         )
         names, kept = kept_rows(names, pairs.numpy(), keep)
         pairs = torch.from_numpy(kept)
+    width = len(table.column_names) + len(others)
     form = without_missing(
-        f"Parquet; columns {first!r} and {second!r} of {len(every)}", int((~there).sum())
+        f"{form}; columns {first!r} and {second!r} of {width}", int((~there).sum())
     )
-    reading = read_edges(pairs, names, path, form, undirected=undirected)
+    reading = read_edges(pairs, names, origin, form, undirected=undirected)
     reading = reading._replace(header=(first, second))
-    read = {*chosen, *places}
-    others = [name for place, name in enumerate(every) if place not in read]
     return with_transfers(without_values(reading, others), values)
 
 
@@ -190,7 +224,9 @@ def _cells(column: Any, there: NDArray[np.bool_]) -> Cells:
     return Cells(["" if cells[row] is None else str(cells[row]) for row in np.flatnonzero(there)])
 
 
-def _without_nulls(path: Path, ends: list[Any], drop: bool) -> tuple[list[Any], NDArray[np.bool_]]:
+def _without_nulls(
+    origin: str | Path, ends: list[Any], drop: bool
+) -> tuple[list[Any], NDArray[np.bool_]]:
     """Return the rows with both ids, and which rows these are; text may be empty or NaN."""
     from pyarrow import compute  # optional
 
@@ -199,7 +235,7 @@ def _without_nulls(path: Path, ends: list[Any], drop: bool) -> tuple[list[Any], 
     if not num_missing:
         return ends, np.ones(len(there), dtype=bool)
     place = f"row {compute.index(there, False).as_py()} (from 0)"
-    refuse_missing(path, num_missing, len(there), place, drop=drop)
+    refuse_missing(origin, num_missing, len(there), place, drop=drop)
     return [end.filter(there) for end in ends], np.asarray(there).astype(bool)
 
 
@@ -216,25 +252,25 @@ def _is_there(end: Any) -> Any:
     return compute.and_(there, compute.invert(is_word))
 
 
-def _numbered(path: Path, ends: list[Any]) -> tuple[list[str], Tensor]:
+def _numbered(origin: str | Path, ends: list[Any]) -> tuple[list[str], Tensor]:
     """Return the ids that occur, and both ends of each row as positions among them."""
     import pyarrow  # optional
     from pyarrow import compute
 
     if not len(ends[0]):
-        raise GraphFormatError(f"{path}: no rows\nexpected two node ids per row")
+        raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
     kinds = {str(end.type) for end in ends}
     if all(pyarrow.types.is_integer(end.type) for end in ends):
         values = np.stack([end.to_numpy().astype(np.int64) for end in ends], axis=1)
         if values.min() < 0:  # also what 64 bits with a sign cannot hold
             raise GraphFormatError(
-                f"{path}: an id below 0, or of 2^63 or more\nexpected ids of 0 or more, or text"
+                f"{origin}: an id below 0, or of 2^63 or more\nexpected ids of 0 or more, or text"
             )
         distinct, positions = _positions(values)
         return [str(i) for i in distinct.tolist()], torch.from_numpy(positions)
     if any(not _is_text(end.type) for end in ends):
         raise GraphFormatError(
-            f"{path}: columns of type {' and '.join(sorted(kinds))}\n"
+            f"{origin}: columns of type {' and '.join(sorted(kinds))}\n"
             "expected ids that are text or whole numbers, of one type at both ends"
         )
     texts = [compute.utf8_trim_whitespace(compute.cast(end, pyarrow.string())) for end in ends]

@@ -16,7 +16,6 @@ from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.callbacks.progress_bar import announce
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import check_edge_list_names
-from lightning_dpg.formats.parquet import check_parquet
 from lightning_dpg.interfaces import (
     GraphRecords,
     GraphSetRecords,
@@ -88,8 +87,6 @@ class ReleaseWriter(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Refuse a run whose release could not be written, before anything is spent."""
         check_settings(pl_module)
-        if "parquet" in (self.formats or ()):
-            check_parquet()
         if trainer.log_dir is None and not typed(trainer).fast_dev_run:
             raise MisconfigurationException(
                 f"{type(trainer.logger).__name__} has no folder for the release\n"

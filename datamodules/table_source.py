@@ -15,7 +15,7 @@ from lightning_dpg.datamodules.server_engines import (
     open_spark,
 )
 from lightning_dpg.datamodules.table_engine import TableEngine
-from lightning_dpg.formats.edge_columns import check_lines, csv_head
+from lightning_dpg.formats.text_rows import check_lines, csv_head
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
 _FILES = (".parquet", ".csv", ".tsv")

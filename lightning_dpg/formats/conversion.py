@@ -65,6 +65,8 @@ class GraphReading(NamedTuple):
     """Amounts and times of the rows in ``links``, if they are read."""
     header: tuple[str, str] | None = None
     """Names of the two columns of ids, if they have any."""
+    place: Callable[[int], str] | None = None
+    """Say where a row of ``links`` is, such as ``, line 3``."""
 
 
 def holds_attributes(reading: GraphReading) -> bool:
@@ -79,9 +81,15 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
     numbers = torch.tensor([number.get(name.strip(), -1) for name in graph.node_names])
     edges = numbers[undirected_edges(graph)]
     if outside := int((edges < 0).any(dim=1).sum()):
+        first = ""
+        if reading.place is not None:
+            row = int((numbers[reading.links] < 0).any(dim=1).nonzero()[0])
+            first = f", the first in{reading.place(row).removeprefix(',')}"
         raise GraphFormatError(
             f"{origin}: edges with an id that is not among the {len(nodes):,} ids of nodes: "
-            f"{outside:,}\nexpected edges between ids of the node list only"
+            f"{outside:,}{first}\nexpected edges between ids of the node list only\n"
+            "add the id to the list, or leave the row out; the rows of nodes.attributes are the\n"
+            "list unless nodes.ids (--nodes FILE) is set, which may hold ids without a row"
         )
     whole = make_graph(edges, len(nodes), nodes)
     sides = None

@@ -1,18 +1,23 @@
-"""The two id columns of an edge list, and errors that name one of its lines."""
+"""The columns of an edge list or a table that hold the relation: recognized, named or numbered."""
 
-import gzip
-import itertools
 import re
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from lightning_dpg.graph.node_names import CLOSED, WAY_TO_CLOSE, GraphFormatError, line_cells
+from lightning_dpg.formats.text_rows import (
+    COMMENTS,
+    SEPARATORS,
+    TextForm,
+    agreed_separator,
+    first_row,
+    head_of,
+    line_separators,
+    refuse_line,
+    split_line,
+)
+from lightning_dpg.graph.node_names import CLOSED, WAY_TO_CLOSE, GraphFormatError
 
-EXPECTED = "two node ids per line, separated by space, tab or comma"
-SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
-"""Separators by precedence: the first one that the first line holds, else spaces."""
 HEADERS = [
     ("source", "target"),
     ("src", "dst"),
@@ -21,25 +26,104 @@ HEADERS = [
     ("sender", "receiver"),
     ("payer", "payee"),
     ("caller", "callee"),
+    ("orig", "dest"),
+    ("start", "end"),
 ]
 """Words of a header for the two ends of an edge."""
+_OF_IDS = frozenset(
+    [
+        "id",
+        "ids",
+        "node",
+        "nodes",
+        "nodeid",
+        "account",
+        "acct",
+        "accountid",
+        "name",
+        "user",
+        "username",
+        "userid",
+        "customer",
+        "client",
+        "person",
+        "number",
+        "nr",
+        "no",
+        "key",
+        "address",
+        "addr",
+        "iban",
+        "email",
+        "mail",
+        "phone",
+        "member",
+        "employee",
+        "wallet",
+        "ip",
+        "code",
+        "vertex",
+        "entity",
+        "actor",
+        "uid",
+        "uuid",
+        "guid",
+        "company",
+        "agent",
+        "author",
+        "paper",
+        "page",
+        "host",
+        "index",
+        "idx",
+        "label",
+        "hash",
+        "party",
+        "station",
+        "airport",
+    ]
+)
+"""Words beside them in the names of columns of ids."""
+_OF_OTHERS = frozenset(
+    [
+        "date",
+        "time",
+        "day",
+        "month",
+        "year",
+        "hour",
+        "timestamp",
+        "currency",
+        "country",
+        "city",
+        "place",
+        "location",
+        "bank",
+        "port",
+        "lat",
+        "lon",
+        "zone",
+        "status",
+        "type",
+        "version",
+        "balance",
+        "amount",
+        "price",
+        "age",
+    ]
+)
+"""Words in the names of columns of other facts: ``from_date`` and ``to_date`` are no persons."""
 NAME_COLUMNS = (
     "name the columns, or give their numbers: columns.source and columns.target\n"
     "(--source NAME --target NAME)"
 )
 HEADER_OR_EDGE = (
     "if it is a header, name the columns: columns.source and columns.target\n"
-    "(--source NAME --target NAME); if it is an edge, put a line with names of all columns above it"
+    "(--source NAME --target NAME), or say it: columns.header (--header)\n"
+    "if it is an edge: --no-header"
 )
 # An amount or a date: no node id, unless the user names the column.
-VALUE = re.compile(r"[-+]?\d*[.]\d+([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([T ].*)?|\d+:\d\d(:\d\d.*)?")
-
-
-_HEAD_LINES = 100
-"""Lines of a file among which the first row is looked for before the file is read."""
-
-
-TEXT_SUFFIXES = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".dat")
+VALUE = r"^([-+]?[0-9]*[.][0-9]+([eE][-+]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]+:[0-9]{2}(:[0-9]{2}.*)?)$"
 
 
 class Columns(NamedTuple):
@@ -56,125 +140,12 @@ class Columns(NamedTuple):
     values: tuple[int, ...] = ()
     """Columns of amounts and times that are read, in the order in which they were asked for."""
 
-    @property
-    def other_separators(self) -> str:
-        """Marks that no line may hold where a row, and no header, says what separates cells."""
-        # Tabs among spaces are spaces.
-        return (
-            ""
-            if self.header
-            else {",": "\t;|", "|": "\t;", ";": "\t", " ": ";|,"}.get(self.separator, "")
-        )
-
     def __str__(self) -> str:
         """Summarize for the owner how the file was read."""
         header = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
         return (
             f"{SEPARATORS[self.separator]}; columns {self.first + 1} and {self.second + 1} "
             f"of {self.width}{header}"
-        )
-
-
-def is_edge_list(name: str) -> bool:
-    """Return whether a file name is that of an edge list; KONECT uses ``out.NAME``."""
-    name = name.lower().removesuffix(".gz")
-    return name.endswith(TEXT_SUFFIXES) or name.startswith("out.")
-
-
-def read_text(path: Path, expected: str = EXPECTED) -> bytes:
-    """Read a text file, compressed or not, with uniform line ends."""
-    content = path.read_bytes()
-    if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise GraphFormatError(f"{path}: damaged gzip file ({error})") from error
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    if b"\0" in content:
-        raise GraphFormatError(f"{path}: not a text file\nexpected {expected}")
-    return _uniform(content)
-
-
-def _uniform(content: bytes) -> bytes:
-    if b"\r" in content:
-        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return content
-
-
-def text_rows(
-    path: Path, content: bytes, separator: str, comments: str = "#%", others: str = ""
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and cells of each line that is neither blank nor a comment.
-
-    Each line is split by itself: a cell that goes on in the next line would take other rows away.
-
-    Args:
-        path: The file, which an error names.
-        content: Its content with uniform line ends.
-        separator: Mark between cells; a space stands for spaces and tabs.
-        comments: Marks, of which one begins a comment.
-        others: Marks that would have been the separator if a line that holds them were the first.
-
-    Raises:
-        GraphFormatError: If a quote does not close on its line, if a line has another separator, or if
-            the text is not in UTF-8.
-    """
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        odd = content.count(b"\n", 0, error.start)
-        refuse_line(path, odd, "text in UTF-8", "save the file as UTF-8")
-    for number, line in enumerate(text.split("\n")):
-        if not (start := line.lstrip()) or start[0] in comments:
-            continue
-        row = split_line(line, separator)
-        if not row:
-            refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
-        if others and any(mark in line and len(split_line(line, mark)) > 1 for mark in others):
-            expected = f"no other separator than a {SEPARATORS[separator]}, as in the first line"
-            refuse_line(path, number, expected, "put the cell in quotes, or names of columns first")
-        yield number, row
-
-
-def csv_head(path: Path) -> tuple[int, str, list[str]]:
-    """Return the number of the first row of a table in CSV, from 0 on, its separator and cells.
-
-    Args:
-        path: The file, of which the first lines are read.
-
-    Raises:
-        GraphFormatError: If there is no such row, or if a quote in it does not close.
-    """
-    line, text = first_row(path, _head(path))
-    mark = _separator(text)
-    separator = "," if mark == " " else mark
-    if not (cells := split_line(text, separator)):
-        refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
-    return line, separator, cells
-
-
-def check_lines(path: Path, separator: str) -> None:
-    """Refuse a table in CSV with a cell that goes on in the next line, also in a column nobody reads.
-
-    Args:
-        path: The file, compressed if its name ends with ``.gz``; it is read line by line.
-        separator: Mark between cells.
-
-    Raises:
-        GraphFormatError: If a quote does not close on its line, or if lines end in several ways.
-    """
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8", errors="replace") as file:
-            for number, line in enumerate(file):
-                if '"' in line and not split_line(line.rstrip("\n"), separator):
-                    refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
-            ends = file.newlines
-    except (OSError, EOFError, zlib.error) as error:
-        raise GraphFormatError(f"{path}: damaged file ({error})") from error
-    if isinstance(ends, tuple):
-        raise GraphFormatError(
-            f"{path}: line ends of several kinds\nexpected one of them, and no bare CR in a cell"
         )
 
 
@@ -210,72 +181,26 @@ def directed(origin: str | Path) -> GraphFormatError:
     )
 
 
-def refuse_line(
+def check_header(
     path: Path,
-    line: int,
-    expected: str,
-    way_out: str = "correct the line, or begin it with # to skip it",
-) -> NoReturn:
-    """Refuse a file for one of its lines, counted from 0, whose content is private."""
-    raise GraphFormatError(f"{path}, line {line + 1}: expected {expected}\n{way_out}")
-
-
-def refuse_missing(
-    origin: str | Path, num_missing: int, rows: int, first: str, *, drop: bool
+    columns: tuple[str, str] | None,
+    values: Sequence[str] = (),
+    form: TextForm = TextForm(),
 ) -> None:
-    """Refuse rows without an id, unless they are to be dropped and leave others.
-
-    Args:
-        origin: Place that the error names.
-        num_missing: Number of rows without an id.
-        rows: Number of all rows.
-        first: Where the first one is, such as ``line 3, column 2``.
-        drop: Whether the rows are dropped.
-    """
-    if num_missing and num_missing == rows:
-        raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
-    if num_missing and not drop:
-        raise GraphFormatError(
-            f"{origin}: {num_missing:,} of {rows:,} rows lack an id, the first is {first}\n"
-            "expected two node ids per row\n"
-            "set columns.missing_ids to drop (--missing-ids drop) to leave these rows "
-            "out"
-        )
-
-
-def without_missing(form: str, num_missing: int) -> str:
-    """Add the number of rows that were dropped to a summary for the owner (private)."""
-    return f"{form}; {num_missing:,} rows without an id" if num_missing else form
-
-
-def first_row(path: Path, content: bytes) -> tuple[int, str]:
-    """Find the first line that is neither blank nor a comment; return its number and text."""
-    match = re.search(rb"^[^\S\n]*[^\s#%].*$", content, re.MULTILINE)
-    if match is None:
-        raise GraphFormatError(f"{path}: empty\nexpected {EXPECTED}")
-    line = content.count(b"\n", 0, match.start())
-    text = match.group().decode(errors="replace").strip()
-    if text[0] in "[{<":
-        kind = "XML" if text[0] == "<" else "JSON"
-        way_out = "convert it to an edge list, GraphML or npz; quote names that begin so"
-        refuse_line(path, line, f"{EXPECTED}, not {kind}", way_out)
-    return line, text
-
-
-def check_header(path: Path, columns: tuple[str, str] | None, values: Sequence[str] = ()) -> None:
     """Refuse columns that are not in the first line of an edge list, which is all that is read.
 
     Args:
         path: The file.
         columns: Names or numbers of the two columns, or None to recognize them.
         values: Names or numbers of the columns of amounts and times that are asked for.
+        form: What the user says of the file.
 
     Raises:
         GraphFormatError: If they are not there; the message is that of the reader.
     """
-    content = _head(path)
+    content = head_of(path)
     if re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
-        find_columns(path, content, *first_row(path, content), columns, values)
+        find_columns(path, content, columns, values, form)
 
 
 def column_names(path: Path) -> list[str]:
@@ -284,83 +209,73 @@ def column_names(path: Path) -> list[str]:
     Args:
         path: The file, of which the first lines are read.
     """
-    content = _head(path)
+    content = head_of(path)
     if not re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
         return []
-    _, text = first_row(path, content)
-    return split_line(text, _separator(text))
-
-
-def _head(path: Path) -> bytes:
-    """Return the first lines of a file; nothing of one that only its reader can refuse."""
-    try:
-        with (gzip.open if path.name.endswith(".gz") else open)(path, "rb") as file:
-            head = b"".join(itertools.islice(file, _HEAD_LINES))
-    except (OSError, EOFError, zlib.error):
-        return b""
-    return _uniform(head.removeprefix(b"\xef\xbb\xbf"))
-
-
-def _separator(text: str) -> str:
-    """Return the separator of a row."""
-    return next((mark for mark in "\t;|," if len(split_line(text, mark)) > 1), " ")
-
-
-def without_line(content: bytes, line: int) -> bytes:
-    """Turn a line of the content into a comment: the other lines keep their numbers."""
-    start = 0
-    for _ in range(line):
-        start = content.index(b"\n", start) + 1
-    return content[:start] + b"#" + content[start:]
-
-
-def split_line(text: str, separator: str) -> list[str]:
-    """Split a line into cells; return none if its quotes do not match."""
-    if separator == " ":
-        text = text.replace("\t", " ")
-    return line_cells(text.strip(" "), separator)  # spaces around a line would be empty cells
+    _, text, named = first_row(path, content)
+    return split_line(text, named or (line_separators(text) or ["\t"])[0])
 
 
 def find_columns(
     path: Path,
     content: bytes,
-    line: int,
-    text: str,
     columns: tuple[str, str] | None,
     values: Sequence[str] = (),
-) -> Columns:
-    """Find separator and columns, from the first row and from the user's columns.
+    form: TextForm = TextForm(),
+) -> tuple[Columns, int]:
+    """Find separator and columns from the first row and from the settings, else by agreement.
+
+    A header decides what separates the cells below it. Without one, all rows have to agree.
 
     Args:
         path: The file.
         content: Its content.
-        line: Number of the first row, from 0 on.
-        text: The first row.
         columns: Names or numbers of the columns of ids, or None to recognize them.
         values: Names or numbers of the columns of amounts and times that are asked for.
+        form: What the user says of the file.
+
+    Returns:
+        The columns, and the number of the first line behind the header.
     """
-    separator = _separator(text)
+    line, text, named = first_row(path, content, form)
+    separator = form.separator or named or (line_separators(text) or ["\t"])[0]
     cells = split_line(text, separator)
-    width = len(cells)
-    if columns is None:
-        header = recognized_header(cells) or (0, 1)
-        is_header = recognized_header(cells) is not None
-        pair = header
-    elif all(re.fullmatch(r"[0-9]+", column) for column in columns):
-        pair = (int(columns[0]) - 1, int(columns[1]) - 1)
-        is_header = recognized_header(cells) is not None
-    else:
-        pair, is_header = named_columns(f"{path}, line {line + 1}", cells, columns), True
-    check_columns(path, pair, max(width, 2))
+    are_numbers = columns is not None and all(column.isdecimal() for column in columns)
     are_names = any(not value.isdecimal() for value in values)
-    is_header = is_header or are_names
-    values_at = value_columns(f"{path}, line {line + 1}", cells, values, pair)
+    is_header = form.header is True or (
+        form.header is None
+        and (
+            are_names
+            or recognized_header(cells) is not None
+            or (columns is not None and not are_numbers)
+        )
+    )
+    if not is_header and form.separator is None and named is None:
+        comments = COMMENTS if form.comments is None else form.comments
+        separator = agreed_separator(path, content, comments, line)
+        cells = split_line(text, separator)
+    if not cells:
+        refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
+    place, width = f"{path}, line {line + 1}", len(cells)
+    if are_numbers and columns is not None:
+        pair = int(columns[0]) - 1, int(columns[1]) - 1
+        check_columns(path, pair, max(width, 2))
+    elif is_header:
+        pair = chosen_columns(place, cells, columns)
+    elif columns is not None:
+        raise GraphFormatError(
+            f"{path}: columns {' and '.join(columns)}, and columns.header says that there are no names\n"
+            "expected their numbers, from 1 on"
+        )
+    else:
+        pair = (0, 1)
+    values_at = value_columns(place, cells, values, pair)
     header_cells = (cells[pair[0]], cells[pair[1]]) if is_header else None
     names = cells if is_header else [f"column {number + 1}" for number in range(width)]
-    read = {*pair, *values_at}
-    others = tuple(name for number, name in enumerate(names) if number not in read)
+    others = tuple(name for number, name in enumerate(names) if number not in {*pair, *values_at})
     are_given = columns is not None or are_names
-    return Columns(separator, *pair, width, header_cells, are_given, others, values_at)
+    found = Columns(separator, *pair, width, header_cells, are_given, others, values_at)
+    return found, line + is_header
 
 
 def value_columns(
@@ -454,7 +369,7 @@ def shown(names: Sequence[str]) -> str:
 
 def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
     """Find the columns of a header such as ``from_account, to_account``."""
-    words = [[w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", cell)] for cell in cells]
+    words = [{w.lower() for w in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", cell)} for cell in cells]
     pairs = [
         (i, j)
         for i, one in enumerate(words)
@@ -462,6 +377,15 @@ def recognized_header(cells: Sequence[str]) -> tuple[int, int] | None:
         for source, target in HEADERS
         if source in one
         and target in other
-        and sorted({*one} - {source}) == sorted({*other} - {target})
+        and one - {source} == other - {target}
+        and _are_of_ids(one - {source}, alone=source != "start")
     ]
     return pairs[0] if len(pairs) == 1 else None
+
+
+def _are_of_ids(words: set[str], *, alone: bool) -> bool:
+    """Return whether the words beside those of the ends are those of ids, or may be none."""
+    beside = {word for word in words if not word.isdecimal()}
+    if not beside:
+        return alone
+    return not beside.isdisjoint(_OF_IDS) and beside.isdisjoint(_OF_OTHERS)

@@ -1,81 +1,46 @@
 """Edge lists: text files with one edge per line, from plain numbers to tables in CSV."""
 
+import itertools
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+from pyarrow import compute, csv
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.arrow_edges import edges_of
+from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_columns import (
-    EXPECTED,
     HEADER_OR_EDGE,
+    HEADERS,
     NAME_COLUMNS,
-    SEPARATORS,
     VALUE,
     Columns,
     check_konect_header,
     find_columns,
-    first_row,
-    read_text,
     recognized_header,
+)
+from lightning_dpg.formats.text_rows import (
+    COMMENTS,
+    TextForm,
+    agreed_separator,
+    read_text,
     refuse_line,
-    refuse_missing,
+    row_lines,
     split_line,
     text_rows,
-    without_line,
-    without_missing,
 )
-from lightning_dpg.formats.integer_lists import read_integers
-from lightning_dpg.formats.transfer_columns import (
-    Cells,
-    EdgeValues,
-    TransferColumns,
-    kept_rows,
-    read_values,
-)
-from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
+from lightning_dpg.formats.transfer_columns import TransferColumns
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 from lightning_dpg.graph.pair_space import space_of
 
-
-class EdgeLines(NamedTuple):
-    """Names and edges of an edge list (private)."""
-
-    names: list[str]
-    """Names in natural order."""
-    pairs: NDArray[np.int64]
-    """Both ends of the edge of each line, as positions in ``names``, shape ``(L, 2)``."""
-    form: str
-    """Summary of the separator and the columns."""
-    is_symmetric: bool
-    """Whether the file itself says that its links have no direction."""
-    is_bipartite: bool = False
-    """Whether the file itself says that its two columns have a numbering each."""
-    others: tuple[str, ...] = ()
-    """Columns that were not read."""
-    values: EdgeValues | None = None
-    """Amounts and times of the lines, if they are read."""
-    header: tuple[str, str] | None = None
-    """Names of the two columns of ids, if the file has a header."""
+_WORD = r"^[^\W\d][^\d]*$"
 
 
-class _Lines(NamedTuple):
-    """Names in natural order, and the lines that hold edges."""
-
-    names: list[str]
-    pairs: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    """Number of each line, from 0 on."""
-    num_missing: int
-    """Number of lines without an id, which are left out."""
-    values: EdgeValues | None
-
-
-def read_edge_lines(
+def read_edge_list(
     path: Path,
     *,
     undirected: bool = False,
@@ -84,166 +49,258 @@ def read_edge_lines(
     columns: tuple[str, str] | None = None,
     drop_missing: bool = False,
     transfers: TransferColumns | None = None,
-) -> EdgeLines:
+    form: TextForm = TextForm(),
+) -> GraphReading:
     """Read an edge list.
 
     Args:
         path: The file, compressed by gzip or not.
         undirected: Whether to accept a KONECT header that calls the links directed, or the graph
             bipartite.
-        keep_gaps: Whether the names are all numbers from 0 to the largest one.
-        nodes: Names of all nodes in natural order; ids that are not among them are refused.
+        keep_gaps: Whether the nodes are all numbers from 0 to the largest one.
+        nodes: Names of all nodes (public), which tell whether the first row is a header.
         columns: Names or numbers, from 1 on, of the columns that hold the two ids of an edge.
         drop_missing: Whether to drop lines without an id instead of refusing them.
         transfers: Columns of amounts and times, if they are read. Lines that are no transfer then
             are left out.
+        form: What the user says of the file.
     """
     content = read_text(path)
     konect = check_konect_header(path, content, undirected)
-    line, first = first_row(path, content)
     asked = [] if transfers is None else transfers.names
-    where = find_columns(path, content, line, first, columns, asked)
-    if where.header is None and (where.are_given or nodes is not None):
-        where = _with_header(path, line, split_line(first, where.separator), where, nodes)
-    read = partial(
-        EdgeLines,
-        form=str(where),
-        is_symmetric=konect == "sym",
-        is_bipartite=konect == "bip",
-        others=where.others,
+    where, start = find_columns(path, content, columns, asked, form)
+    comments = COMMENTS if form.comments is None else form.comments
+    if where.header is None and form.header is None and nodes is not None:
+        where, start = _by_nodes(content, comments, start, where, nodes)
+    may_ask = where.header is None and not where.are_given
+    read = [where.first, where.second, *where.values]
+    if may_ask and where.width > 2:
+        read.append(2)
+    cells = _quick(content, comments, start, where, read) or _by_line(
+        path, content, comments, start, where, read
     )
-    if where.header is not None:
-        content = without_line(content, line)
-    numbers = None
-    if transfers is None and (where.first, where.second) == (0, 1) and where.separator in " \t,":
-        numbers = read_integers(path, content, where, keep_gaps)
-    if numbers is None:
-        may_be_header = where.header is None and not where.are_given and nodes is None
-        found = _read_cells(path, content, where, drop_missing, transfers, may_be_header)
-        ids, pairs, lines = found.names, found.pairs, found.numbers
-        read = partial(read, form=without_missing(str(where), found.num_missing))
-        read = partial(read, values=found.values, header=where.header)
-    else:
-        values, lines = numbers
-        if keep_gaps:
-            names = [str(i) for i in range(int(values.max()) + 1)]
-            return read(names, values.astype(np.int64))
-        distinct, inverse = np.unique(values.ravel(), return_inverse=True)
-        ids, pairs = [str(i) for i in distinct.tolist()], inverse.reshape(-1, 2)
-    if nodes is None:
-        return read(ids, pairs)
-    number = {name: i for i, name in enumerate(nodes)}
-    numbered = np.array([number.get(name, -1) for name in ids])[pairs]
-    outside = np.argwhere(numbered < 0)
-    if len(outside):
-        row, end = outside[0]
-        place = f"line {lines[row] + 1}, column {(where.first, where.second)[end] + 1}"
-        raise GraphFormatError(
-            f"{path}: ids of edges that are not among the {len(nodes):,} ids of nodes: "
-            f"{len(outside):,}, the first in {place}\nexpected ids of the node list only\n"
-            "add the id to the list, or leave the line out; the rows of nodes.attributes are the\n"
-            "list unless nodes.ids (--nodes FILE) is set, which may hold ids without a row"
-        )
-    return read(list(nodes), numbered)
+
+    def line_of(row: int) -> tuple[int, str]:
+        return next(itertools.islice(row_lines(content, comments, start), row, None))
+
+    skipped = _check_comments(path, content, comments, start, where, form, cells[:2])
+    if may_ask:
+        third = cells.pop() if where.width > 2 else None
+        _check_columns(path, content, comments, start, where, cells[:2], third, line_of)
+    if where.header is None and form.header is None and nodes is None:
+        _check_first_row(path, start, cells[:2], line_of)
+    summary = str(where) + (f"; {skipped:,} comments below the first row" if skipped else "")
+    reading = edges_of(
+        cells,
+        path,
+        summary,
+        undirected=undirected,
+        header=where.header,
+        drop_missing=drop_missing,
+        transfers=transfers,
+        others=where.others,
+        keep_gaps=keep_gaps,
+        is_symmetric=konect == "sym",
+        place=lambda row: f", line {line_of(row)[0] + 1}",
+        is_quoted=lambda row: '"' in line_of(row)[1],
+    )
+    return reading._replace(numbers_sides=konect == "bip")
 
 
-def _with_header(
-    path: Path, line: int, cells: Sequence[str], where: Columns, nodes: Sequence[str] | None
-) -> Columns:
+def _by_nodes(
+    content: bytes, comments: str, start: int, where: Columns, nodes: Sequence[str]
+) -> tuple[Columns, int]:
     """Decide by the first row and the public nodes alone whether the row is a header."""
+    line, text = next(row_lines(content, comments, start))
+    cells = split_line(text, where.separator)
     if len(cells) <= max(where.first, where.second):
-        return where
+        return where, start
     pair = cells[where.first], cells[where.second]
-    if any(is_missing(cell) or re.search(r"[0-9]", cell) for cell in pair):
-        return where
-    if nodes is None:
-        refuse_line(path, line, "a header that is known, or ids with digits", HEADER_OR_EDGE)
-    return where if {*pair} & {*nodes} else where._replace(header=pair)
+    if any(is_missing(cell) or re.search(r"[0-9]", cell) for cell in pair) or {*pair} & {*nodes}:
+        return where, start
+    return where._replace(header=pair), line + 1
 
 
-def _read_cells(
+def _quick(
+    content: bytes, comments: str, start: int, where: Columns, read: Sequence[int]
+) -> list[Any] | None:
+    """Return some columns as texts if each line is a row without quotes; None for any other file."""
+    at = 0
+    for _ in range(start):
+        at = content.find(b"\n", at) + 1
+        if not at:
+            return None
+    body = content[at:]
+    marks = re.escape(comments.encode())
+    if b'"' in body or (marks and re.search(rb"^\s*[" + marks + rb"]", body, re.MULTILINE)):
+        return None
+    if where.separator == " ":
+        body = re.sub(rb"[ \t]+", b" ", body)
+        body = re.sub(rb"^ | $", b"", body, flags=re.MULTILINE)
+    names = [str(number) for number in range(where.width)]
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(body),
+            csv.ReadOptions(column_names=names),
+            csv.ParseOptions(delimiter=where.separator, quote_char=False),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=[str(place) for place in dict.fromkeys(read)],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowException:  # lines of unlike length, or none
+        return None
+    return [table.column(str(place)) for place in read]
+
+
+def _by_line(
+    path: Path, content: bytes, comments: str, start: int, where: Columns, read: Sequence[int]
+) -> list[Any]:
+    """Return some columns as texts; refuse lines that do not agree."""
+    columns: list[list[str]] = [[] for _ in read]
+    for number, row in text_rows(path, content, where.separator, comments, start):
+        if len(row) != where.width or len(row) < 2:
+            refuse_line(
+                path,
+                number,
+                f"{max(where.width, 2)} cells, as in the first row",
+                'correct the line, or put names with separators into "quotes"',
+            )
+        for column, place in zip(columns, read, strict=True):
+            column.append(row[place])
+    if not columns[0]:
+        raise GraphFormatError(f"{path}: no line behind the header\nexpected two node ids per line")
+    return [pa.chunked_array([pa.array(column, pa.string())]) for column in columns]
+
+
+def _check_comments(
     path: Path,
     content: bytes,
+    comments: str,
+    start: int,
     where: Columns,
-    drop_missing: bool,
-    transfers: TransferColumns | None,
-    may_be_header: bool,
-) -> _Lines:
-    """Read the lines of a file that holds names, or amounts and times that are read."""
-    positions: dict[str, int] = {}
-    pairs, lines, missing_cells = [], [], []
-    cells: list[list[str]] = []  # of amounts and times
-    for line, row in text_rows(path, content, where.separator, others=where.other_separators):
-        pair = _names_of(path, line, row, where)
-        if any(map(is_missing, pair)):
-            missing_cells.append((line, where.second if is_missing(pair[1]) else where.first))
-            continue
-        pairs.append([positions.setdefault(name, len(positions)) for name in pair])
-        lines.append(line)
-        if where.values:
-            cells.append([row[place] for place in where.values])
-    if missing_cells:
-        line, column = missing_cells[0]
-        first, rows = f"in line {line + 1}, column {column + 1}", len(pairs) + len(missing_cells)
-        refuse_missing(path, len(missing_cells), rows, first, drop=drop_missing)
-    if may_be_header and _begins_like_header(list(positions), pairs):
-        expected = "ids with numbers, as on all other lines, or a header"
-        refuse_line(path, lines[0], expected, HEADER_OR_EDGE)
-    if not pairs:
-        raise GraphFormatError(f"{path}: no line behind the header\nexpected {EXPECTED}")
-    first_seen = list(positions)
-    names = sorted(first_seen, key=natural_key)
-    position = {name: i for i, name in enumerate(names)}
-    numbers = np.array([position[name] for name in first_seen])
-    ends = numbers[np.array(pairs, dtype=np.int64)]
-    whole = _Lines(names, ends, np.array(lines), len(missing_cells), None)
-    return whole if transfers is None else _with_values(path, whole, cells, transfers)
+    form: TextForm,
+    ends: Sequence[Any],
+) -> int:
+    """Return the number of comments below the first row; ask about those that may be rows."""
+    if form.comments == "":
+        return 0
+    number = 0
+    inside = re.compile(rb"^[ \t]*[" + re.escape(comments.encode()) + rb"].*$", re.MULTILINE)
+    first = next(row_lines(content, comments, start), (0, ""))[0]
+    for found in inside.finditer(content, _offset(content, first)):
+        line, number = found.group().decode().strip(), number + 1
+        is_row = line[1:2].strip() and len(split_line(line, where.separator)) == where.width
+        if form.comments is None and (is_row or len(line) == 1):
+            _ask_about_comments(path, content.count(b"\n", 0, found.start()))
+    if form.comments is None:
+        marks = compute.starts_with
+        for end in ends:
+            for mark in COMMENTS:
+                if compute.any(marks(end, mark)).as_py():
+                    row = compute.index(marks(end, mark), True).as_py()
+                    lines = row_lines(content, comments, start)
+                    _ask_about_comments(path, next(itertools.islice(lines, row, None))[0])
+    return number
 
 
-def _with_values(
-    path: Path, lines: _Lines, cells: Sequence[Sequence[str]], transfers: TransferColumns
-) -> _Lines:
-    """Read amounts and times, and leave out lines that are no transfer."""
-    columns = zip(transfers.names, zip(*cells, strict=True), strict=True)
-    values, keep = read_values(
-        transfers,
-        {name: Cells(column) for name, column in columns},
-        lambda row: f"{path}, line {lines.numbers[row] + 1}",
-        str(path),
-    )
-    names, pairs = kept_rows(lines.names, lines.pairs, keep)
-    return lines._replace(names=names, pairs=pairs, numbers=lines.numbers[keep], values=values)
+def _offset(content: bytes, line: int) -> int:
+    """Return where a line begins."""
+    at = 0
+    for _ in range(line):
+        at = content.index(b"\n", at) + 1
+    return at
 
 
-def _begins_like_header(names: Sequence[str], pairs: Sequence[Sequence[int]]) -> bool:
-    """Return whether the first line holds words and all others numbers or names with digits."""
-    if len(pairs) < 3 or list(pairs[0]) != [0, 1] or any(min(pair) < 2 for pair in pairs[1:]):
-        return False  # a header's words occur nowhere else
-    return any(
-        all(re.search(kind, name) for name in names[2:])
-        and not any(re.search(kind, name) for name in names[:2])
-        for kind in (r"[0-9]", r"^[0-9]+$")
+def _ask_about_comments(path: Path, line: int) -> None:
+    refuse_line(
+        path,
+        line,
+        "ids that do not begin with # or %, which begin comments",
+        "say it: columns.comments, none if such lines are rows (--comments none), or the marks of\n"
+        "comments (--comments '#')",
     )
 
 
-def _names_of(path: Path, line: int, row: Sequence[str], where: Columns) -> tuple[str, str]:
-    """Return the two node ids of a line."""
-    separator = SEPARATORS[where.separator]
-    is_ragged = len(row) != where.width if where.separator != " " else len(row) < 2
-    if is_ragged or len(row) <= max(where.first, where.second, *where.values):
-        some = "spaces" if where.separator == " " else f"a {separator}"
-        expected = f"two node ids, separated by {some}"
-        if where.width > 2:
-            expected = f"{where.width} columns, separated by {some}, as in the first line"
-        way_out = 'correct the line, put names with separators into "quotes", or begin it with #'
-        refuse_line(path, line, expected, way_out)
-    pair = row[where.first], row[where.second]
-    if where.width > 2 and not where.are_given and where.header is None:
-        column = next((k for k, name in enumerate(pair, 1) if VALUE.fullmatch(name)), None)
-        if column is not None:
-            expected = f"node ids in the first two columns; column {column} is an amount or a date"
-            refuse_line(path, line, expected, NAME_COLUMNS)
-    return pair
+def _check_columns(
+    path: Path,
+    content: bytes,
+    comments: str,
+    start: int,
+    where: Columns,
+    ends: Sequence[Any],
+    third: Any,
+    line_of: Any,
+) -> None:
+    """Refuse rows without a header whose first two columns are not the ends of edges."""
+    count = len(ends[0])
+    if third is not None:
+        for number, end in enumerate(ends, 1):
+            values = compute.match_substring_regex(end, VALUE)
+            if compute.any(values).as_py():
+                line = line_of(compute.index(values, True).as_py())[0]
+                expected = "node ids in the first two columns; column {} is an amount or a date"
+                refuse_line(path, line, expected.format(number), NAME_COLUMNS)
+        is_node = compute.is_in(third, value_set=compute.unique(_joined(ends)))
+        are_words = compute.invert(compute.match_substring_regex(third, "[0-9]"))
+        if count > 1 and compute.all(compute.and_(is_node, are_words)).as_py():
+            _refuse_shape(path, "lists of neighbors", "networkx.read_adjlist")
+        if count > 2 and any(len(compute.unique(end)) == 1 for end in ends):
+            raise GraphFormatError(
+                f"{path}: a column holds the same on all lines, so it may be no node\n"
+                f"expected two node ids per line\n{NAME_COLUMNS}"
+            )
+    if count > 2 and (count <= where.width + 1 or ends[0][0].as_py() == str(count - 1)):
+        lines = row_lines(content, comments, start)
+        _check_square(path, [split_line(line, where.separator) for _, line in lines])
+
+
+def _joined(ends: Sequence[Any]) -> Any:
+    return pa.chunked_array([chunk for end in ends for chunk in end.chunks], pa.string())
+
+
+def _check_square(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    """Refuse a square table: an adjacency matrix, with names of its rows and columns or without."""
+    named = [row[1:] for row in rows[1:]]
+    for body in (rows, named):
+        if len(body) > 1 and all(len(row) == len(body) for row in body):
+            is_matrix = all(cell in ("0", "1") for row in body for cell in row)
+            if body is named:
+                is_matrix |= [row[0] for row in rows[1:]] == list(rows[0][1:])
+            elif not is_matrix:
+                is_matrix = [list(row) for row in zip(*body, strict=True)] == [
+                    *map(list, body)
+                ] and all(row[k] in ("0", "0.0") for k, row in enumerate(body))
+            if is_matrix:
+                _refuse_shape(path, "a square table, as of an adjacency matrix", "numpy.loadtxt")
+    numbers = [[int(cell) for cell in row if cell.isdecimal()] for row in rows]
+    if (
+        numbers[0][:1] == [len(rows) - 1]
+        and sum(map(len, numbers[1:])) == 2 * (numbers[0][1:] or [0])[0]
+    ):
+        _refuse_shape(path, "lists of neighbors as of METIS", "a reader of METIS")
+
+
+def _refuse_shape(path: Path, shape: str, reader: str) -> None:
+    raise GraphFormatError(
+        f"{path}: its lines are {shape}\nexpected an edge per line\n"
+        f"read it with {reader} and pass the object in Python (dpg.fit), or convert it\n"
+        "if they are edges, name the columns: columns.source and columns.target (--source 1 --target 2)"
+    )
+
+
+def _check_first_row(path: Path, start: int, ends: Sequence[Any], line_of: Any) -> None:
+    """Ask about a first row of two words, neither of which comes again: a header or an edge."""
+    first = [end[0].as_py().strip() for end in ends]
+    if len(ends[0]) < 2 or not all(re.match(_WORD, word) for word in first):
+        return
+    others = compute.utf8_trim_whitespace(_joined([end.slice(1) for end in ends]))
+    again = compute.is_in(others, value_set=pa.array(first))
+    if not compute.any(again).as_py():
+        refuse_line(
+            path, line_of(0)[0], "a header that is known, or ids that come again", HEADER_OR_EDGE
+        )
 
 
 def check_edge_list_names(names: Sequence[str]) -> None:
@@ -260,32 +317,41 @@ def check_edge_list_names(names: Sequence[str]) -> None:
 
 
 def write_edges(graph: Data, file: BinaryIO) -> None:
-    """Write one line per edge, separated by a tab; names are quoted where a reader needs it."""
+    """Write one line per edge, separated by a tab.
+
+    Names are quoted, and a header stands above them, where our own reader needs it.
+    """
     names = graph.node_names
     check_edge_list_names(names)
     # A reader takes a file in which all ids but one are numbers for one with a slip.
     are_numbers = all(re.fullmatch(r"[0-9]{1,19}", name) for name in names)
     cells = [name if are_numbers or _is_plain(name) else _quoted(name) for name in names]
     edges = space_of(graph).edges(graph).tolist()
-    if _needs_header([(names[i], names[j]) for i, j in edges]):
-        file.write(b"source\ttarget\n")
-    file.writelines(f"{cells[i]}\t{cells[j]}\n".encode() for i, j in edges)
+    content = "".join(f"{cells[i]}\t{cells[j]}\n" for i, j in edges).encode()
+    pairs = [(names[i], names[j]) for i, j in edges]
+    if edges and _needs_header(pairs, content):
+        header = next(words for words in HEADERS if words not in pairs)
+        file.write("{}\t{}\n".format(*header).encode())
+    file.write(content)
 
 
 def _is_plain(name: str) -> bool:
     """Return whether a name reads the same without quotes and is no number."""
-    is_text = re.fullmatch(r"""[^\[{<#%"\s][^"\s]*( [^"\s]+)*""", name) is not None
-    return is_text and re.match(r"-?[0-9]+([ ,]|$)", name) is None
+    is_text = re.fullmatch(r"""[^\[{(<#%"\s][^"\s]*( [^"\s\[{(]+)*""", name) is not None
+    return is_text and re.match(r"-?[0-9]+([ ,.]|$)", name) is None
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _needs_header(pairs: Sequence[tuple[str, str]]) -> bool:
-    """Return whether a reader would take the first edge for a header."""
-    if not pairs:
-        return False
-    positions: dict[str, int] = {}
-    numbers = [[positions.setdefault(name, len(positions)) for name in pair] for pair in pairs]
-    return recognized_header(pairs[0]) is not None or _begins_like_header(list(positions), numbers)
+def _needs_header(pairs: Sequence[tuple[str, str]], content: bytes) -> bool:
+    """Return whether a reader would take the first edge for a header, or cut a line elsewhere."""
+    later = {name for pair in pairs[1:] for name in pair}
+    are_words = len(pairs) > 1 and all(re.match(_WORD, name) for name in pairs[0])
+    if recognized_header(pairs[0]) is not None or (are_words and later.isdisjoint(pairs[0])):
+        return True
+    try:
+        return agreed_separator(Path(), content, COMMENTS, 0) != "\t"
+    except GraphFormatError:
+        return True

@@ -15,7 +15,6 @@ from xml.sax.saxutils import quoteattr
 
 import networkx as nx
 import numpy as np
-import torch
 from scipy.sparse import csr_array, load_npz
 from torch import Tensor
 from torch_geometric.data import Data
@@ -24,21 +23,16 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.attribute_sources import numbers_of_nodes
 from lightning_dpg.formats.conversion import (
     GraphReading,
-    NodeSet,
     from_networkx,
     from_pyg,
     on_nodes,
-    read_edges,
     read_matrix,
     read_networkx,
     with_sides,
-    with_transfers,
-    without_values,
 )
-from lightning_dpg.formats.edge_columns import TEXT_SUFFIXES, is_edge_list
 from lightning_dpg.formats.edge_lists import (
     check_edge_list_names,
-    read_edge_lines,
+    read_edge_list,
     write_edges,
 )
 from lightning_dpg.formats.graph_places import check_file
@@ -49,6 +43,7 @@ from lightning_dpg.formats.graphml_attributes import (
     graphml_nodes,
 )
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
+from lightning_dpg.formats.text_rows import TEXT_SUFFIXES, TextForm, is_edge_list
 from lightning_dpg.formats.transfer_columns import TransferColumns, no_transfers
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.attribute_arrays import ATTRIBUTE_KEYS, read_stored, stored
@@ -104,6 +99,7 @@ def read(
     columns: tuple[str, str] | None = None,
     drop_missing: bool = False,
     transfers: TransferColumns | None = None,
+    form: TextForm = TextForm(),
 ) -> GraphReading:
     """Read a graph from a file in the format of its suffix.
 
@@ -121,6 +117,7 @@ def read(
         drop_missing: Whether to drop rows of an edge list or Parquet file without an id instead of
             refusing them.
         transfers: Columns of amounts and times of an edge list or Parquet file, if they are read.
+        form: What the user says of an edge list in text.
     """
     path = Path(path)
     check_file(path)
@@ -143,7 +140,17 @@ def read(
     elif suffix is not None:
         reading = _read_markup(path, *_READERS[suffix], undirected)
     elif is_edge_list(path.name):
-        return _read_edge_list(path, undirected, keep_gaps, nodes, columns, drop_missing, transfers)
+        reading = read_edge_list(
+            path,
+            undirected=undirected,
+            # Numbers up to the largest one would include those of lines that are no transfer.
+            keep_gaps=keep_gaps and nodes is None and transfers is None,
+            nodes=nodes,
+            columns=columns,
+            drop_missing=drop_missing,
+            transfers=transfers,
+            form=form,
+        )
     else:
         raise GraphFormatError(
             f"{path}: {path.suffix or 'no suffix'} is no known format\n"
@@ -194,40 +201,6 @@ def write_blocks(blocks: Iterable[Tensor], names: Sequence[str], path: str | Pat
     """
     with whole_file(Path(path)) as scratch, scratch.open("wb") as file:
         write_edge_table(blocks, names, file)
-
-
-def _read_edge_list(
-    path: Path,
-    undirected: bool,
-    keep_gaps: bool,
-    nodes: Sequence[str] | None,
-    columns: tuple[str, str] | None,
-    drop_missing: bool,
-    transfers: TransferColumns | None,
-) -> GraphReading:
-    # Numbers up to the largest one would include those of lines that are no transfer.
-    keep_gaps = keep_gaps and nodes is None and transfers is None
-    node_set = NodeSet.LARGEST if keep_gaps else NodeSet.LINES
-    lines = read_edge_lines(
-        path,
-        undirected=undirected,
-        keep_gaps=keep_gaps,
-        nodes=nodes,
-        columns=columns,
-        drop_missing=drop_missing,
-        transfers=transfers,
-    )
-    reading = read_edges(
-        torch.from_numpy(lines.pairs),
-        lines.names,
-        path,
-        lines.form,
-        undirected=undirected,
-        node_set=node_set if nodes is None else NodeSet.LIST,
-        is_symmetric=lines.is_symmetric,
-    )
-    reading = reading._replace(numbers_sides=lines.is_bipartite, header=lines.header)
-    return with_transfers(without_values(reading, lines.others), lines.values)
 
 
 def _read_npz(path: Path, undirected: bool) -> GraphReading:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
-from lightning_dpg.formats.edge_columns import HEADERS, SEPARATORS, recognized_header
+from lightning_dpg.formats.edge_columns import HEADERS, recognized_header
+from lightning_dpg.formats.text_rows import SEPARATORS
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _MARKS = re.compile(r'[\s,;|:(){}\[\]">→]')

@@ -6,7 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import torch
+from pyarrow import parquet
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import whole_file
@@ -31,9 +33,6 @@ def write_transfers(transfers: DrawnTransfers, nodes: Sequence[str], path: Path)
     columns = {"source": source, "target": target, **transfers.columns()}
     with whole_file(path) as scratch:
         if path.suffix == ".parquet":
-            import pyarrow  # optional
-            from pyarrow import parquet
-
             typed = {"amount": pyarrow.float64(), "time": pyarrow.timestamp("s")}
             arrays = {
                 name: pyarrow.array(cells, type=typed.get(name, pyarrow.string()))
@@ -82,8 +81,6 @@ def read_transfers(path: Path, nodes: Sequence[str], first_day: datetime | None)
 def _rows(path: Path) -> list[dict[str, str]]:
     """Return the cells of each row as texts, by the names of the columns."""
     if path.suffix == ".parquet":
-        from pyarrow import parquet  # optional
-
         return [
             {name: _text(cell) for name, cell in row.items()}
             for row in parquet.read_table(path).to_pylist()

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.formats.io import write_blocks, write_graph
-from lightning_dpg.formats.parquet import INSTALL, has_parquet
 from lightning_dpg.formats.row_tables import write_rows
 from lightning_dpg.formats.transfer_tables import write_transfers
 from lightning_dpg.graph.drawn_rows import rows_of
@@ -117,9 +116,7 @@ def transfers_beside(path: Path) -> Path:
 
 def formats_of_size(count: int) -> tuple[Format, ...]:
     """Return the default formats of a graph with a number of edges."""
-    if count < MANY_EDGES:
-        return FORMATS
-    return ("parquet",) if has_parquet() else ("npz",)
+    return FORMATS if count < MANY_EDGES else ("parquet",)
 
 
 def num_edges(graph: Data) -> int:
@@ -142,9 +139,7 @@ def _begun(blocks: Iterator[Tensor]) -> Iterator[Tensor]:
 
 def _large_formats_line() -> str:
     """Say in a line why there are no text formats."""
-    parquet = has_parquet()
-    way = "synthetic-*.parquet" if parquet else f"synthetic-*.npz ({INSTALL} for Parquet)"
     return (
-        f"graphs of {MANY_EDGES:,} edges or more: {way}, and no text files "
+        f"graphs of {MANY_EDGES:,} edges or more: synthetic-*.parquet, and no text files "
         "(the setting formats of ReleaseWriter asks for others)"
     )

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from lightning_dpg.cli.checkpoint_files import check_checkpoint_file
 from lightning_dpg.cli.written_settings import Setting
-from lightning_dpg.formats.edge_columns import check_header, is_edge_list
+from lightning_dpg.formats.edge_columns import check_header
 from lightning_dpg.formats.graph_places import graph_file
+from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.graph.node_names import check_node_file, given_names, user_path
 from lightning_dpg.run_folder import release_folder
 from lightning_dpg.running.run_config import check_run

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lightning_dpg.formats.edge_columns import is_edge_list
+from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, STATEMENT
 
 STUDIO = Path(".studio")

@@ -20,7 +20,8 @@ from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, Goal, Kind, 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.formats.attribute_tables import read_attributes
-from lightning_dpg.formats.edge_columns import column_names, is_edge_list
+from lightning_dpg.formats.edge_columns import column_names
+from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.preflight import check_data
 from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings
 from lightning_dpg.privacy.budget import Budget

@@ -130,7 +130,7 @@ WIDE = {"id": [1], "who": ["A"], "when": ["B"]}
         (pd.DataFrame(), None, ["table: 0 columns"]),
         (pd.DataFrame({"from": [], "to": []}), None, ["table: no rows"]),
         # A header that was the first edge: pandas.read_csv of a file without one.
-        (pd.DataFrame({"C-1": ["C-2"], "C-3": ["C-1"]}), None, ["'C-1'", "header=None"]),
+        (pd.DataFrame({"C-1": ["C-2"], "C-3": ["C-1"]}), None, ["read as a header", "header=None"]),
         (as_table([(1, 2), (2, None)]), None, ["1 of 2 rows", "row 1", "missing_ids"]),
         (as_table([("a", "b"), ("b", "NaN")]), None, ["row 1 (from 0)", "missing"]),
         (as_table([("a", "b"), ("b", pd.NA)]).astype("string"), None, ["row 1", "missing"]),

@@ -1,20 +1,14 @@
 """Parquet files of a release: equal to its other files, and refused before anything is spent."""
 
-import importlib.util
-
 import numpy as np
 import pandas as pd
-import pytest
 import torch
 from pytorch_lightning.loggers import CSVLogger
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import ChungLu
 from tests.training import quiet_trainer
-
-HAS_PYARROW = importlib.util.find_spec("pyarrow") is not None
 
 
 def fit(folder):
@@ -30,19 +24,6 @@ def fit(folder):
     return method, trainer, data
 
 
-def test_parquet_is_refused_without_pyarrow_before_anything_is_spent(tmp_path, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "pyarrow" else found(name)
-    )
-    method, trainer, data = fit(tmp_path)
-    with pytest.raises(MisconfigurationException, match=r"pip install 'lightning_dpg\[tables\]'"):
-        trainer.fit(method, data)
-    assert not method.ledger.entries
-    assert not list(tmp_path.rglob("release"))
-
-
-@pytest.mark.skipif(not HAS_PYARROW, reason="pyarrow is optional")
 def test_parquet_holds_the_edges_and_attributes_of_the_release(tmp_path):
     method, trainer, data = fit(tmp_path)
     trainer.fit(method, data)

@@ -37,21 +37,12 @@ def fit(folder, method=ChungLu, **options):
     return Path(trainer.log_dir) / "release"
 
 
-def test_text_formats_are_for_graphs_below_a_million_edges(monkeypatch):
-    assert formats_of_size(999_999) == FORMATS == ("edges", "graphml", "npz")
-    for found, formats in ((True, ("parquet",)), (False, ("npz",))):
-        monkeypatch.setattr(graph_files, "has_parquet", lambda found=found: found)
-        assert formats_of_size(1_000_000) == formats
-
-
-def test_without_pyarrow_a_large_graph_is_an_archive_and_a_line_says_so(
-    many, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(graph_files, "has_parquet", lambda: False)
+def test_text_formats_are_for_graphs_below_a_million_edges(many, tmp_path, capsys):
+    assert formats_of_size(49) == FORMATS == ("edges", "graphml", "npz")
+    assert formats_of_size(50) == ("parquet",)
     release = fit(tmp_path)
-    assert [path.name for path in release.glob("synthetic-*")] == ["synthetic-0.npz"]
-    said = "graphs of 50 edges or more: synthetic-*.npz (pip install 'lightning_dpg[tables]'"
-    assert said in capsys.readouterr().err
+    assert [path.name for path in release.glob("synthetic-*")] == ["synthetic-0.parquet"]
+    assert "graphs of 50 edges or more: synthetic-*.parquet" in capsys.readouterr().err
     release = fit(tmp_path, formats=["edges"])
     assert [path.name for path in release.glob("synthetic-*")] == ["synthetic-0.edges"]
     assert "graphs of 50 edges" not in capsys.readouterr().out

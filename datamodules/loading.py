@@ -132,6 +132,7 @@ def load_reading(
             columns=columns.pair,
             drop_missing=columns.drops_missing,
             transfers=columns.transfers,
+            form=columns.text,
         )
     elif isinstance(source, str):
         reading = _read_named(source, undirected, nodes, names, columns)
@@ -255,6 +256,7 @@ def _read_named(
         columns=columns.pair,
         drop_missing=columns.drops_missing,
         transfers=columns.transfers,
+        form=columns.text,
     )
 
 

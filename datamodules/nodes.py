@@ -14,9 +14,10 @@ from lightning_dpg.datamodules.node_attributes import AttributeSource
 from lightning_dpg.datamodules.private_columns import Domain, read_domains
 from lightning_dpg.datamodules.private_labels import domain
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.text_rows import TextForm
 from lightning_dpg.formats.transfer_columns import UNIX, TransferColumns
 from lightning_dpg.graph.attributes import PRIVATE, PRIVATE_LABEL, Policy
-from lightning_dpg.interfaces import AMOUNT_UNIT
+from lightning_dpg.graph.drawn_transfers import CENTS
 
 if TYPE_CHECKING:
     Classes: TypeAlias = str | Sequence[object]
@@ -165,6 +166,14 @@ class Columns:
             ISO 8601, such as ``2026-01-31 14:05``.
         time_zone: Zone of the clock, such as ``Europe/Berlin``, for times with a zone and for seconds
             since 1970. Other times are taken as they are written.
+        separator: Mark between the cells of an edge list: ``comma``, ``semicolon``, ``tab``, ``bar`` or
+            ``space``. By default that of the header or, without one, that by which all rows agree.
+        header: Whether the first row of an edge list holds the names of the columns. By default it
+            does if they are known or named.
+        comments: Marks that begin a line of an edge list that is no row, or ``none``. By default
+            ``#`` and ``%`` do, and ids that begin so are refused.
+        decimal: Decimal sign of amounts in text.
+        thousands: Sign between thousands of amounts in text. By default none is read.
     """
 
     source: str | int | None = None
@@ -176,9 +185,15 @@ class Columns:
     time_window: Days | None = None
     time_format: str | None = None
     time_zone: str | None = None
+    separator: str | None = None
+    header: bool | None = None
+    comments: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse another word for missing ids, and bounds that are none or belong to no column."""
+        _ = self.text
         if self.missing_ids not in ("refuse", "drop"):
             raise Refusal(f"missing_ids must be 'refuse' or 'drop', got {self.missing_ids!r}")
         for column, settings in _SETTINGS_OF.items():
@@ -208,6 +223,11 @@ class Columns:
             )
         return str(self.source), str(self.target)
 
+    @cached_property
+    def text(self) -> TextForm:
+        """What is said of the form of an edge list in text."""
+        return TextForm.of(self.separator, self.header, self.comments)
+
     @property
     def drops_missing(self) -> bool:
         """Whether rows without an id are dropped."""
@@ -229,6 +249,7 @@ class Columns:
             None if self.time is None else _window(self.time_window),
             self.time_format if self.time_format is None else _format(self.time_format),
             None if self.time_zone is None else _zone(self.time_zone),
+            *_signs(self.decimal, self.thousands),
         )
 
     def completed(self, facts: Mapping[str, Any]) -> "Columns":
@@ -265,7 +286,7 @@ def _bound(bound: float | None) -> float:
             "salary. A number that was looked up in the data would be a read that nobody pays.\n"
             "Totals lose what is clipped, and the noise of totals grows with the bound"
         )
-    cents = bound * AMOUNT_UNIT if 0 < bound <= _MOST else 0.0
+    cents = bound * CENTS if 0 < bound <= _MOST else 0.0
     if cents < 1 or abs(cents - round(cents)) > 1e-6:
         raise Refusal(
             f"columns.weight_max must be a positive number with at most two decimals, up to {_MOST:,.0f}, "
@@ -345,8 +366,35 @@ def _zone(name: str) -> ZoneInfo:
         ) from None
 
 
+def _sign(sign: str) -> str:
+    """Return a sign within numbers.
+
+    Raises:
+        Refusal: If it is none.
+    """
+    if sign not in (".", ",", "'", " ", "_"):
+        raise Refusal(
+            f"columns.decimal and columns.thousands must be signs such as , and . got {sign[:9]!r}"
+        )
+    return sign
+
+
+def _signs(decimal: str | None, thousands: str | None) -> tuple[str, str]:
+    """Return the decimal sign and the sign between thousands.
+
+    Raises:
+        Refusal: If they are the same.
+    """
+    if (decimal or ".") == thousands:
+        raise Refusal(
+            f"columns.thousands is {thousands!r}, and so is the decimal sign\nset columns.decimal "
+            "(--decimal ,)"
+        )
+    return decimal or ".", thousands or ""
+
+
 _SETTINGS_OF: dict[str, dict[str, Callable[[Any], object]]] = {
-    "weight": {"weight_max": _bound},
+    "weight": {"weight_max": _bound, "decimal": _sign, "thousands": _sign},
     "time": {"time_window": _window, "time_format": _format, "time_zone": _zone},
 }
 """Settings of each column of values, with the function that reads and checks them."""

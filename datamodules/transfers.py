@@ -7,7 +7,8 @@ from torch import Tensor
 
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.transfer_columns import TransferColumns
-from lightning_dpg.interfaces import AMOUNT_UNIT, TransferBounds, Transfers
+from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.interfaces import TransferBounds, Transfers
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -25,7 +26,7 @@ def transfers_of(reading: GraphReading, columns: TransferColumns | None) -> Tran
     amounts, times = values.amounts, values.times
     is_loop = reading.links[:, 0] == reading.links[:, 1]
     if amounts is not None and columns.weight_max is not None:
-        amounts = amounts.clamp(max=round(columns.weight_max * AMOUNT_UNIT))[~is_loop]
+        amounts = amounts.clamp(max=round(columns.weight_max * CENTS))[~is_loop]
     if times is not None and columns.window is not None:
         times = (times - int((columns.window[0] - _EPOCH).total_seconds()))[~is_loop]
     bounds = TransferBounds(columns.weight_max, columns.window)

@@ -143,10 +143,6 @@ class HoldsPrivateLabels(Protocol):
     private_labels: PrivateLabels | None
 
 
-AMOUNT_UNIT = 100
-"""Units of an amount of 1: amounts are whole numbers of cents."""
-
-
 class TransferBounds(NamedTuple):
     """What is public of amounts and times of transfers.
 
@@ -169,7 +165,7 @@ class Transfers(NamedTuple):
     Attributes:
         pairs: Payer and payee of each transfer (private), numbers of nodes, shape ``(T, 2)``; in a
             bipartite graph the left and the right node. Those of a node to itself are left out.
-        amounts: Amount of each transfer in units of 1 / :data:`AMOUNT_UNIT`, from 0 to C (private),
+        amounts: Amount of each transfer in hundredths, from 0 to C (private),
             shape ``(T,)``: larger ones are clipped. None without amounts.
         times: Seconds of each transfer since the beginning of the window (private), shape ``(T,)``:
             a row outside of the window is no transfer. None without times.

@@ -289,6 +289,8 @@ def _plain(text: str) -> str:
 
 def _settings(annotation: Any) -> dict[str, Any]:
     """Return the settings of ``add_argument`` for a type of Python."""
+    if annotation == bool | None:
+        return {"action": argparse.BooleanOptionalAction}
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (each for each in get_args(annotation) if each is not NoneType)
     if annotation is bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.drawn_transfers import CENTS
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import (
     Counted,
@@ -18,7 +19,6 @@ from lightning_dpg.graph.transfer_counts import (
     counted_transfers,
     node_sums,
 )
-from lightning_dpg.interfaces import AMOUNT_UNIT
 from lightning_dpg.metrics.queries import Answer
 from lightning_dpg.metrics.transfers import (
     curve_distance,
@@ -127,7 +127,7 @@ def _of_amounts(three: _Three, num_nodes: int, *, has_names: bool) -> Iterator[T
     sums = [
         node_sums(each.pairs, each.amounts, num_nodes) for each in three if each.amounts is not None
     ]
-    yield _relative("money", [float(each.sum()) / 2 / AMOUNT_UNIT for each in sums])
+    yield _relative("money", [float(each.sum()) / 2 / CENTS for each in sums])
     errors = [strength_distance(sums[0], each) for each in sums[1:]]
     yield TransferFigure("strengths", math.nan, math.nan, *errors)
     values = [top_share(each) for each in sums]

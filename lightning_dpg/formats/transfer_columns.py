@@ -52,6 +52,8 @@ class TransferColumns(NamedTuple):
         time_format: Format of the times: directives of ``strptime``, or a key of :data:`UNIX`; by
             default that of ISO 8601.
         zone: Zone of the clock, for stamps with a zone and for seconds since 1970.
+        decimal: Decimal sign of amounts in text.
+        thousands: Sign between thousands of amounts in text; empty for none.
     """
 
     weight: str | None
@@ -60,6 +62,8 @@ class TransferColumns(NamedTuple):
     window: tuple[datetime, datetime] | None
     time_format: str | None = None
     zone: ZoneInfo | None = None
+    decimal: str = "."
+    thousands: str = ""
 
     @property
     def largest(self) -> int:
@@ -127,7 +131,7 @@ def read_values(
     Raises:
         GraphFormatError: If a cell is neither empty nor an amount or a time, or if no row is a transfer.
     """
-    amounts = None if given.weight is None else _amounts(columns[given.weight], given.weight, place)
+    amounts = None if given.weight is None else _amounts(columns[given.weight], given, place)
     times = None if given.time is None else _times(columns[given.time], given, place)
     read = [part for part in (amounts, times) if part is not None]
     has_values = ~np.logical_or.reduce([part.is_absent for part in read])
@@ -210,17 +214,24 @@ def kept_rows(
     return [names[node] for node in used.tolist()], positions.reshape(-1, 2).astype(np.int64)
 
 
-def _amounts(column: Cells, name: str, place: Place) -> _Numbers:
-    numbers, is_absent = _numbers(column, name, place, "an amount", "numbers such as 1234.56")
+def _amounts(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
+    name, expected = given.weight or "", f"numbers such as 1234{given.decimal}56"
+    signs = given.decimal, given.thousands
+    numbers, is_absent = _numbers(column, name, place, "an amount", expected, *signs)
     negative = np.flatnonzero(numbers < 0)
     if len(negative):
-        row = int(negative[0])
-        raise negative_amount(place(row), f"{numbers[row]:g}", name)
+        raise negative_amount(place(int(negative[0])), name)
     return _Numbers(np.rint(np.minimum(numbers, LARGEST) * CENTS).astype(np.int64), is_absent)
 
 
 def _numbers(
-    column: Cells, name: str, place: Place, what: str, expected: str
+    column: Cells,
+    name: str,
+    place: Place,
+    what: str,
+    expected: str,
+    decimal: str = ".",
+    thousands: str = "",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the numbers of a column, 0 where there is none."""
     cells = column.values
@@ -231,30 +242,35 @@ def _numbers(
         # A number in single precision has the digits that it has as a column of numbers.
         texts = [str(float(c) if isinstance(c, np.floating) else c).strip() for c in cells]
         is_absent = np.array([is_missing(text) for text in texts], dtype=bool)
-        is_number = np.array([bool(_NUMBER.fullmatch(text)) for text in texts], dtype=bool)
+        point, mark = re.escape(decimal), re.escape(thousands)
+        whole = rf"(?:[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|[0-9]+)" if thousands else "[0-9]+"
+        form = re.compile(rf"[-+]?({whole}({point}[0-9]*)?|{point}[0-9]+)([eE][-+]?[0-9]+)?")
+        is_number = np.array([bool(form.fullmatch(text)) for text in texts], dtype=bool)
+        plain = (text.replace(thousands, "").replace(decimal, ".") for text in texts)
         numbers = np.array(
-            [float(text) if is_one else 0.0 for text, is_one in zip(texts, is_number, strict=True)]
+            [float(text) if is_one else 0.0 for text, is_one in zip(plain, is_number, strict=True)]
         )
         is_bad = ~is_absent & (~is_number | np.isinf(numbers))
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])
-        raise no_number(place(row), cells[row], name, what, expected)
+        raise no_number(place(row), name, what, expected)
     return np.where(is_absent, 0.0, numbers), is_absent
 
 
-def negative_amount(where: str, amount: str, name: str) -> GraphFormatError:
+def negative_amount(where: str, name: str) -> GraphFormatError:
     """Build the error that refuses an amount below 0."""
     return GraphFormatError(
-        f"{where}: {amount} in column {name!r} is a negative amount\nexpected amounts of 0 or more\n"
+        f"{where}: a negative amount in column {name!r}\nexpected amounts of 0 or more\n"
         "write it as a transfer in the other direction, or leave the line out"
     )
 
 
-def no_number(where: str, cell: object, name: str, what: str, expected: str) -> GraphFormatError:
+def no_number(where: str, name: str, what: str, expected: str) -> GraphFormatError:
     """Build the error that refuses a cell which is no number."""
     return GraphFormatError(
-        f"{where}: {_shown(cell)} in column {name!r} is not {what}\n"
-        f"expected {expected}, without a sign of a currency and without separators of thousands\n"
+        f"{where}: a cell in column {name!r} is not {what}\n"
+        f"expected {expected}, without a sign of a currency\n"
+        "name other signs: columns.decimal and columns.thousands (--decimal , --thousands .)\n"
         "correct the line, or leave the cell empty: such a row is no transfer"
     )
 
@@ -270,7 +286,7 @@ def already_dates(where: str, name: str, form: str) -> GraphFormatError:
 def zone_missing(cell: str) -> GraphFormatError:
     """Build the error that asks for the zone of the clock."""
     return GraphFormatError(
-        f"{cell} is a moment with a zone, or counted in UTC\n"
+        f"{cell}: a moment with a zone, or counted in UTC\n"
         "expected columns.time_zone: the days and hours of a release are those of one clock\n"
         "name its zone (--time-zone Europe/Berlin, or UTC)"
     )
@@ -279,7 +295,7 @@ def zone_missing(cell: str) -> GraphFormatError:
 def zone_unneeded(cell: str, zone: ZoneInfo) -> GraphFormatError:
     """Build the error that refuses a zone of times that have none."""
     return GraphFormatError(
-        f"{cell} has no zone, and columns.time_zone is {zone.key}\n"
+        f"{cell}: a time without a zone, and columns.time_zone is {zone.key}\n"
         "leave it out: times without a zone are taken as they are written"
     )
 
@@ -303,7 +319,7 @@ def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
         texts = [str(cell).strip() for cell in cells]
         is_absent = np.array([is_missing(text) for text in texts], dtype=bool)
         seconds, is_zoned = _of_texts(texts, is_absent, given, place)
-    return _Numbers(_on_the_wall(cells, seconds, is_zoned, is_absent, given, place), is_absent)
+    return _Numbers(_on_the_wall(seconds, is_zoned, is_absent, given, place), is_absent)
 
 
 def _of_texts(
@@ -330,8 +346,7 @@ def _of_texts(
         if has_clock != (found[2] is not None):
             one, other = ("a time of day", "none") if has_clock else ("no time of day", "one")
             raise GraphFormatError(
-                f"{place(row)}: {text!r} in column {given.time!r}, where rows before have {one}, has "
-                f"{other}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
+                f"{place(row)}: column {given.time!r} has {other}, and rows before have {one}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
                 "rows without it"
             )
     return seconds, is_zoned
@@ -365,8 +380,8 @@ def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -
         stamp = datetime.strptime(text, form)
     except ValueError:
         raise GraphFormatError(
-            f"{place(row)}: {_shown(text)} in column {name!r} is not written as columns.time_format "
-            f"says, {form!r}\nexpected this format in all rows\ncorrect the line, leave the cell "
+            f"{place(row)}: a time in column {name!r} is not written as columns.time_format says, "
+            f"{form!r}\nexpected this format in all rows\ncorrect the line, leave the cell "
             "empty (such a row is no transfer), or write all rows as 2026-01-31 14:05"
         ) from None
     if stamp.tzinfo is None:
@@ -381,7 +396,7 @@ def no_time(where: str, text: str, name: str | None) -> GraphFormatError:
     if _NUMBER.fullmatch(text):
         ways = "unix for seconds since 1970, unix_ms for milliseconds, or '%Y%m%d'"
     return GraphFormatError(
-        f"{where}: {_shown(text)} in column {name!r} is no day and time that is read unasked\n"
+        f"{where}: a cell in column {name!r} is no day and time that is read unasked\n"
         "expected 2026-01-31 or 2026-01-31 14:05:00 in all rows, with or without a zone such as +01:00\n"
         f"or say how all rows are written, by columns.time_format (--time-format):\n{ways}\n"
         "an empty cell makes its row no transfer"
@@ -389,7 +404,6 @@ def no_time(where: str, text: str, name: str | None) -> GraphFormatError:
 
 
 def _on_the_wall(
-    cells: NDArray[Any] | Sequence[str],
     seconds: NDArray[np.int64],
     is_zoned: NDArray[np.bool_],
     is_absent: NDArray[np.bool_],
@@ -408,12 +422,12 @@ def _on_the_wall(
 
     def first_cell(found: NDArray[np.int64]) -> str:
         row = int(found[0])
-        return f"{place(row)}: {_shown(cells[row])} in column {given.time!r}"
+        return f"{place(row)}, column {given.time!r}"
 
     zoned, odd = bool(is_zoned[rows[0]]), rows[is_zoned[rows] != is_zoned[rows[0]]]
     if len(odd):
         raise GraphFormatError(
-            f"{first_cell(odd)} has {'no' if zoned else 'a'} zone, and rows before it "
+            f"{first_cell(odd)}: a time with{'out' if zoned else ''} a zone, and rows before it "
             f"{'have one' if zoned else 'have none'}\n"
             "expected a zone in all rows, or in none\nwrite the zone of each stamp, such as "
             "2026-01-31 14:05+01:00, or write all of them by one clock"
@@ -443,7 +457,3 @@ def _offset(moment: int, zone: ZoneInfo) -> int:
 def _seconds(stamp: datetime) -> int:
     """Return the seconds of a clock since the beginning of 1970, rounded down."""
     return (stamp - _EPOCH) // timedelta(seconds=1)
-
-
-def _shown(cell: object) -> str:
-    return repr(str(cell)[:40])

@@ -30,6 +30,11 @@ def read(
     time_window: str | Sequence[str | date] | None = None,
     time_format: str | None = None,
     time_zone: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    comments: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
     attributes: Any = None,
     table: str | None = None,
     where: str | None = None,
@@ -52,6 +57,11 @@ def read(
         time_format: Format of the times in directives of ``strptime``, ``unix`` or ``unix_ms``; by
             default that of ISO 8601.
         time_zone: Zone of the clock, for times with a zone and for seconds since 1970.
+        separator: Mark between the cells of an edge list: comma, semicolon, tab, bar or space.
+        header: Whether the first row of an edge list holds the names of the columns.
+        comments: Marks that begin a line of an edge list that is no row, such as ``#``, or ``none``.
+        decimal: Decimal sign of amounts in text.
+        thousands: Sign between thousands of amounts in text.
         attributes: Public attributes of the nodes: a file or a table with a row per node, of a
             database also TABLE(COLUMN), or ``from_graph``.
         table: Table of a database.
@@ -84,6 +94,11 @@ def read(
         "time_window": time_window,
         "time_format": time_format,
         "time_zone": time_zone,
+        "separator": separator,
+        "header": header,
+        "comments": comments,
+        "decimal": decimal,
+        "thousands": thousands,
         "attributes": attributes,
         "table": table,
         "where": where,

@@ -44,6 +44,11 @@ class Reading:
         time_window: First and last day of the data (public), such as 2026-01-01,2026-06-30.
         time_format: Format of the times, such as %d/%m/%Y, unix or unix_ms; by default ISO 8601.
         time_zone: Zone of the clock, for times with a zone and for seconds since 1970.
+        separator: Mark between the cells of an edge list: comma, semicolon, tab, bar or space.
+        header: Whether the first row of an edge list holds the names of the columns.
+        comments: Marks that begin a line of an edge list that is no row, such as #, or none.
+        decimal: Decimal sign of amounts in text: . or ,
+        thousands: Sign between thousands of amounts in text.
         attributes: Public attributes of the nodes: a file with a row per node, TABLE(COLUMN) of the
             same database with its column of ids, or ``from_graph``.
         table: Table of a database, NAME or SCHEMA.NAME.
@@ -62,20 +67,26 @@ class Reading:
     time_window: str | None = None
     time_format: str | None = None
     time_zone: str | None = None
+    separator: str | None = None
+    header: bool | None = None
+    comments: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
     attributes: str | None = None
     table: str | None = None
     where: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Return the settings that differ from their defaults, by name."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: value for name, value in fields.items() if value not in (None, False)}
+        fields = {field: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {field.name: value for field, value in fields.items() if value != field.default}
 
 
 _VALUES: Mapping[str, str] = {
     name: f"columns.{name}"
     for name in ("weight", "weight_max", "time", "time_window", "time_format", "time_zone")
 }
+_TEXT = ("separator", "header", "comments", "decimal", "thousands")
 _OPTIONS: Mapping[Form, Mapping[str, str]] = {
     "graph": {
         "nodes": "nodes.ids",
@@ -84,6 +95,7 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
         "target": "columns.target",
         "missing_ids": "columns.missing_ids",
         **_VALUES,
+        **{name: f"columns.{name}" for name in _TEXT},
         "kind": "kind",
         "undirected": "undirected",
     },

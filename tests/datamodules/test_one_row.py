@@ -149,7 +149,7 @@ def test_a_header_is_one_by_the_first_row_and_the_public_nodes_alone(tmp_path):
         for options in ({"nodes": IDS}, NUMBERS):
             assert len(by_text(path, **options)) == size
         with pytest.raises(
-            GraphFormatError, match=r"line 1: expected a header(.*\n)+.*names of all"
+            GraphFormatError, match=r"line 1: expected a header(.*\n)+.*--no-header"
         ):
             by_text(path, columns=("1", "2"))
         path.write_text("payer id,shop\n" + lines + more)  # neither is a node
@@ -416,11 +416,15 @@ def test_ids_are_trimmed_by_every_reader(tmp_path):
     for nodes in (None, list("abcd")):
         assert by_text(tmp_path / "e.parquet", nodes=nodes) == expected
     assert edges_of(read_table(pd.DataFrame(ends), undirected=True)) == expected
-    for bad in (pa.array([2**63, 1], pa.uint64()), pa.array([-1, 2], pa.int32())):
-        parquet.write_table(pa.table({"source": bad, "target": bad}), tmp_path / "e.parquet")
-        for reader in (by_text, by_duckdb):
-            with pytest.raises(GraphFormatError, match=r"below 0|2\^63"):
-                reader(tmp_path / "e.parquet")
+    ends = {"source": pa.array([2**63, 1], pa.uint64()), "target": pa.array([1, 2], pa.int32())}
+    parquet.write_table(pa.table(ends), tmp_path / "e.parquet")
+    assert by_text(tmp_path / "e.parquet") == {frozenset("12"), frozenset(("1", str(2**63)))}
+    parquet.write_table(
+        pa.table({"source": ends["target"], "target": pa.array([-1, 2])}), tmp_path / "e.parquet"
+    )
+    for reader in (by_text, by_duckdb):
+        with pytest.raises(GraphFormatError, match="below 0"):
+            reader(tmp_path / "e.parquet")
 
 
 def test_a_gap_takes_no_digits_from_ids():

@@ -13,8 +13,7 @@ import torch
 import lightning_dpg as dpg
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.drawn_transfers import CENTS
-from lightning_dpg.interfaces import AMOUNT_UNIT, HoldsTransfers, TransferBounds
+from lightning_dpg.interfaces import HoldsTransfers, TransferBounds
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER
 from lightning_dpg.preflight.data import check_data
@@ -207,7 +206,6 @@ def test_the_content_without_amounts_and_times_is_as_before():
 
 def test_records_hold_none_unless_columns_are_named():
     assert read(table_of(), {}).records.transfers is None
-    assert CENTS == AMOUNT_UNIT
 
 
 def test_a_method_that_does_not_protect_them_refuses_them():

@@ -46,7 +46,7 @@ PAIRS = {frozenset("ab"), frozenset("bc")}
         "a b\nb c\n",
         "a,b\nc , b",
         "a\tb\r\nb\tc\r\n",
-        "# x y z\n\n  a  b 0.5 17\n% text\n   \nc b 1 3\na b\t2 5\nb a 2 3",
+        "# x y z\n\n  a  b 0.5 17\n% text\n   \nc b 1 3\na b\t2 5\nc c 2 3",
         "\ufeffa b\nb c\nc c\na b\n",
         gzip.compress(b"a b\nb c\n", mtime=0),
     ],

@@ -27,6 +27,7 @@ from lightning_dpg.formats.text_rows import (
     COMMENTS,
     TextForm,
     agreed_separator,
+    first_row,
     read_text,
     refuse_line,
     row_lines,
@@ -194,14 +195,13 @@ def _check_comments(
         is_row = line[1:2].strip() and len(split_line(line, where.separator)) == where.width
         if form.comments is None and (is_row or len(line) == 1):
             _ask_about_comments(path, content.count(b"\n", 0, found.start()))
-    if form.comments is None:
-        marks = compute.starts_with
-        for end in ends:
-            for mark in COMMENTS:
-                if compute.any(marks(end, mark)).as_py():
-                    row = compute.index(marks(end, mark), True).as_py()
-                    lines = row_lines(content, comments, start)
-                    _ask_about_comments(path, next(itertools.islice(lines, row, None))[0])
+    are_marked = [compute.match_substring_regex(end, r"^\s*[#%]") for end in ends]
+    if form.comments is None and any(compute.any(each).as_py() for each in are_marked):
+        is_marked = compute.or_(*are_marked).to_pylist()
+        rows = zip(row_lines(content, comments, start), is_marked, strict=True)
+        for (at, text), may_be_comment in rows:
+            if may_be_comment and '"' not in text:
+                _ask_about_comments(path, at)
     return number
 
 
@@ -327,12 +327,20 @@ def write_edges(graph: Data, file: BinaryIO) -> None:
     are_numbers = all(re.fullmatch(r"[0-9]{1,19}", name) for name in names)
     cells = [name if are_numbers or _is_plain(name) else _quoted(name) for name in names]
     edges = space_of(graph).edges(graph).tolist()
-    content = "".join(f"{cells[i]}\t{cells[j]}\n" for i, j in edges).encode()
+    content = _lines(cells, edges)
+    try:
+        first_row(Path(), content + b"-")
+    except GraphFormatError:  # names that look like another format
+        content = _lines([_quoted(name) for name in names], edges)
     pairs = [(names[i], names[j]) for i, j in edges]
     if edges and _needs_header(pairs, content):
         header = next(words for words in HEADERS if words not in pairs)
         file.write("{}\t{}\n".format(*header).encode())
     file.write(content)
+
+
+def _lines(cells: Sequence[str], edges: Sequence[Sequence[int]]) -> bytes:
+    return "".join(f"{cells[i]}\t{cells[j]}\n" for i, j in edges).encode()
 
 
 def _is_plain(name: str) -> bool:

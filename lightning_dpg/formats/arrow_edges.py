@@ -217,11 +217,11 @@ def _whole_floats(column: Any, origin: str | Path, place: Place) -> Any:
 def _texts(column: Any, origin: str | Path, place: Place) -> Any:
     """Return texts without spaces around them; a whole number written as a float is that number."""
     texts = compute.utf8_trim_whitespace(column)
-    if compute.any(compute.match_substring_regex(texts, r"^[0-9]+\.[0-9]*$")).as_py():
+    if compute.any(compute.match_substring_regex(texts, r"^[0-9]+\.[0-9]+$")).as_py():
         odd = compute.match_substring_regex(
             texts, r"^[0-9]+\.[0-9]*[1-9][0-9]*$|^[0-9]{16,}\.[0-9]*$"
         )
-        is_float = compute.match_substring_regex(texts, r"^[0-9]+\.0*$")
+        is_float = compute.match_substring_regex(texts, r"^[0-9]+\.0+$")
         if compute.any(odd).as_py() and compute.any(is_float).as_py():
             row = compute.index(odd, True).as_py()
             raise GraphFormatError(
@@ -229,7 +229,7 @@ def _texts(column: Any, origin: str | Path, place: Place) -> Any:
                 "written with them\nexpected ids that are text or whole numbers: write them without "
                 "a point"
             )
-        texts = compute.replace_substring_regex(texts, r"^([0-9]+)\.0*$", r"\1")
+        texts = compute.replace_substring_regex(texts, r"^([0-9]+)\.0+$", r"\1")
     missing = pa.array(sorted(MISSING_NAMES))
     is_missing = compute.is_in(compute.utf8_lower(texts), value_set=missing)
     if not compute.any(is_missing).as_py():

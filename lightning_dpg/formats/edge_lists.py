@@ -274,12 +274,10 @@ def _check_square(path: Path, rows: Sequence[Sequence[str]]) -> None:
                 ] and all(row[k] in ("0", "0.0") for k, row in enumerate(body))
             if is_matrix:
                 _refuse_shape(path, "a square table, as of an adjacency matrix", "numpy.loadtxt")
-    numbers = [[int(cell) for cell in row if cell.isdecimal()] for row in rows]
-    if (
-        numbers[0][:1] == [len(rows) - 1]
-        and sum(map(len, numbers[1:])) == 2 * (numbers[0][1:] or [0])[0]
-    ):
-        _refuse_shape(path, "lists of neighbors as of METIS", "a reader of METIS")
+    if all(cell.isdecimal() for row in rows for cell in row):
+        sizes = [int(cell) for cell in rows[0]]
+        if sizes[:2] == [len(rows) - 1, sum(map(len, rows[1:])) // 2]:
+            _refuse_shape(path, "lists of neighbors as of METIS", "a reader of METIS")
 
 
 def _refuse_shape(path: Path, shape: str, reader: str) -> None:
@@ -309,9 +307,10 @@ def check_edge_list_names(names: Sequence[str]) -> None:
     Raises:
         Refusal: Naming the first of them.
     """
-    bad = next(
-        (name for name in names if is_missing(name) or re.search(r"^\s|[\t\r\n\0]|\s$", name)), None
-    )
+    odd = re.compile(
+        r"^\s|[\t\r\n\0]|\s$|^[0-9]+[.]0+$"
+    )  # a whole number as a float is read as that
+    bad = next((name for name in names if is_missing(name) or odd.search(name)), None)
     if bad is not None:
         raise Refusal(f"an edge list cannot hold the node name {bad!r}; write .graphml or .npz")
 

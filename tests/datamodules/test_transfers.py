@@ -235,9 +235,21 @@ OPTIONS = ["--weight", "amount", "--weight-max", "50", "--time", "at",
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        ("a,b,1,2026-01-01 10:00\nb,c,x,2026-01-01 10:00", OPTIONS, "line 3: a cell in column 'amount' is not"),
-        ("a,b,1,2026-01-01 10:00\nb,c,-3,2026-01-01 10:00", OPTIONS, "line 3: a negative amount in column"),
-        ("a,b,1,2026-01-01 10:00\nb,c,3,01/02/2026", OPTIONS, "line 3: a cell in column 'at' is no day"),
+        (
+            "a,b,1,2026-01-01 10:00\nb,c,x,2026-01-01 10:00",
+            OPTIONS,
+            "line 3: a cell in column 'amount' is not",
+        ),
+        (
+            "a,b,1,2026-01-01 10:00\nb,c,-3,2026-01-01 10:00",
+            OPTIONS,
+            "line 3: a negative amount in column",
+        ),
+        (
+            "a,b,1,2026-01-01 10:00\nb,c,3,01/02/2026",
+            OPTIONS,
+            "line 3: a cell in column 'at' is no day",
+        ),
         ("a,b,1,2026-01-01 10:00", OPTIONS[:2], "columns.weight_max is missing"),
         ("a,b,1,2026-01-01 10:00\nb,c,2,2026-01-02 10:00", OPTIONS, "does not protect them"),
     ],

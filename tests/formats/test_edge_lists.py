@@ -208,6 +208,7 @@ NAMES = st.text(
         name.strip() == name
         and not {*name} & {*"\t\r\n\0"}
         and name.casefold() not in MISSING
+        and not re.fullmatch(r"[0-9]+[.]0+", name)
         and name.isprintable()
     )
 )

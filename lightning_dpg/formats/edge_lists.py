@@ -160,7 +160,7 @@ def _by_line(
 ) -> list[Any]:
     """Return some columns as texts; refuse lines that do not agree."""
     columns: list[list[str]] = [[] for _ in read]
-    for number, row in text_rows(path, content, where.separator, comments, start):
+    for number, row in text_rows(path, content, where.separator, comments, start, split_line):
         if len(row) != where.width or len(row) < 2:
             refuse_line(
                 path,

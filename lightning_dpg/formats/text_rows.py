@@ -125,7 +125,12 @@ def row_lines(
 
 
 def text_rows(
-    path: Path, content: bytes, separator: str, comments: str = COMMENTS, start: int = 0
+    path: Path,
+    content: bytes,
+    separator: str,
+    comments: str = COMMENTS,
+    start: int = 0,
+    split: Callable[[str, str], list[str]] = line_cells,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield number and cells of each line that is neither blank nor a comment.
 
@@ -137,13 +142,14 @@ def text_rows(
         separator: Mark between cells.
         comments: Marks, of which one begins a comment.
         start: Number of the first line, from 0 on.
+        split: Splits a line into cells, see :func:`split_line`.
 
     Raises:
         GraphFormatError: If a quote does not close on its line, or if lines have unlike numbers of cells.
     """
     first: tuple[int, int] | None = None
     for number, line in row_lines(content, comments, start):
-        row = split_line(line, separator)
+        row = split(line, separator)
         if not row:
             refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
         first = first or (number, len(row))

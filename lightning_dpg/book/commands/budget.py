@@ -188,6 +188,10 @@ _FORMER = {
     "--columns.time_window": "--time-window",
     "--columns.time_format": "--time-format",
     "--columns.time_zone": "--time-zone",
+    **{
+        f"--columns.{name}": f"--{name}"
+        for name in ("separator", "header", "comments", "decimal", "thousands")
+    },
     "--nodes.ids": "--nodes",
     "--nodes.attributes": "--attributes",
 }

@@ -216,6 +216,8 @@ def _whole_floats(column: Any, origin: str | Path, place: Place) -> Any:
 
 def _texts(column: Any, origin: str | Path, place: Place) -> Any:
     """Return texts without spaces around them; a whole number written as a float is that number."""
+    if (numbers := _plain_numbers(column)) is not None:
+        return numbers
     texts = compute.utf8_trim_whitespace(column)
     if compute.any(compute.match_substring_regex(texts, r"^[0-9]+\.[0-9]+$")).as_py():
         odd = compute.match_substring_regex(
@@ -235,6 +237,19 @@ def _texts(column: Any, origin: str | Path, place: Place) -> Any:
     if not compute.any(is_missing).as_py():
         return texts
     return compute.if_else(is_missing, pa.scalar(None, pa.string()), texts)
+
+
+def _plain_numbers(texts: Any) -> Any:
+    """Return texts as whole numbers if each is one as Python writes it; None for all others."""
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    begins = texts.filter(compute.starts_with(texts, "0"))
+    is_plain = not compute.any(compute.less(numbers, 0)).as_py() and not (
+        compute.any(compute.starts_with(texts, "-")).as_py()
+    )
+    return numbers if is_plain and compute.all(compute.equal(begins, "0")).as_py() else None
 
 
 def _with_both(

@@ -132,12 +132,11 @@ def _quick(
         if not at:
             return None
     body = content[at:]
-    marks = re.escape(comments.encode())
-    if b'"' in body or (marks and re.search(rb"^\s*[" + marks + rb"]", body, re.MULTILINE)):
+    if any(mark in body for mark in (b'"', *(comment.encode() for comment in comments))):
         return None
-    if where.separator == " ":
-        body = re.sub(rb"[ \t]+", b" ", body)
-        body = re.sub(rb"^ | $", b"", body, flags=re.MULTILINE)
+    odd = (b"\t", b"  ", b"\n ", b" \n")
+    if where.separator == " " and (body[:1] == b" " or any(each in body for each in odd)):
+        body = re.sub(rb"^ | $", b"", re.sub(rb"[ \t]+", b" ", body), flags=re.MULTILINE)
     names = [str(number) for number in range(where.width)]
     try:
         table = csv.read_csv(
@@ -185,7 +184,7 @@ def _check_comments(
     ends: Sequence[Any],
 ) -> int:
     """Return the number of comments below the first row; ask about those that may be rows."""
-    if form.comments == "":
+    if not any(mark.encode() in content for mark in comments):
         return 0
     number = 0
     inside = re.compile(rb"^[ \t]*[" + re.escape(comments.encode()) + rb"].*$", re.MULTILINE)

@@ -5,6 +5,7 @@ another to change the decision: one private row never changes how others are rea
 """
 
 import gzip
+import io
 import itertools
 import re
 import zlib
@@ -118,8 +119,8 @@ def row_lines(
     content: bytes, comments: str = COMMENTS, start: int = 0
 ) -> Iterator[tuple[int, str]]:
     """Yield number and text of each line from ``start`` on that is neither blank nor a comment."""
-    for number, line in enumerate(content.split(b"\n")):
-        text = line.decode(errors="replace").strip(" ")
+    for number, line in enumerate(io.BytesIO(content)):
+        text = line.decode(errors="replace").strip(" \n")
         if number >= start and text.strip() and text.lstrip()[0] not in comments:
             yield number, text
 

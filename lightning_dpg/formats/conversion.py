@@ -132,9 +132,9 @@ def read_networkx(
     if form != "built in":
         values = {str(key) for *_, data in graph.edges(data=True) for key in data}
         reading = without_values(reading, sorted(values - {"id"}))  # GraphML numbers its edges
-    if not any(attributes for _, attributes in graph.nodes(data=True)):
+    if not any(graph.nodes.values()) and not graph.graph.get("node_default"):
         return reading
-    return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin, form))
+    return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin))
 
 
 def from_pyg(data: Data, *, undirected: bool = False) -> Data:

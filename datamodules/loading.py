@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
 from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from lightning_dpg.datamodules import small_bank
 from lightning_dpg.datamodules.nodes import Columns
+from lightning_dpg.errors import Refusal
 from lightning_dpg.formats import graph_places
 from lightning_dpg.formats.conversion import (
     GraphReading,
@@ -29,6 +31,8 @@ from lightning_dpg.formats.transfer_columns import no_transfers
 from lightning_dpg.graph.node_names import given_names, user_path
 
 FROM_EDGES = "from_edges"
+ODD_INSIDE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+"""What objects raise whose parts are not those that their type has."""
 
 
 def _planted_words() -> nx.Graph:
@@ -148,7 +152,30 @@ def load_reading(
 
 
 def _converted(source: object, undirected: bool, columns: Columns) -> GraphReading:
-    """Convert a graph object of another library."""
+    """Convert a graph object of another library.
+
+    Raises:
+        GraphFormatError: If it is none, whatever it raises when it is looked at.
+    """
+    try:
+        reading = _read_object(source, undirected, columns)
+    except Refusal:
+        raise
+    except ODD_INSIDE:  # their text may quote rows
+        reading = None
+    if reading is not None:
+        return reading
+    raise GraphFormatError(
+        f"name: an object of type {type(source).__name__} is no graph, or holds none\n"
+        "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
+        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs\n"
+        "of igraph graph.to_networkx(), of rustworkx list(graph.edge_list()), of HeteroData\n"
+        "data.to_homogeneous()"
+    )
+
+
+def _read_object(source: object, undirected: bool, columns: Columns) -> GraphReading | None:
+    """Read an object by its type; None for an object of any other type."""
     pair, drop_missing = columns.pair, columns.drops_missing
     if isinstance(source, Table):
         return read_table(
@@ -170,24 +197,30 @@ def _converted(source: object, undirected: bool, columns: Columns) -> GraphReadi
         return read_pyg(source, undirected=undirected)
     if isinstance(source, nx.Graph):
         return read_networkx(source, undirected=undirected)
+    if isinstance(source, Tensor):
+        source = _of_tensor(source)
     if issparse(source):
         return read_matrix(source, undirected=undirected)
-    if isinstance(source, Tensor):
-        source = source.numpy(force=True)
-    if isinstance(source, np.ndarray):
-        return _read_array(source, undirected, drop_missing)
-    if isinstance(source, (list, tuple)) and not _holds_graphs(source):
-        return read_pairs(source, undirected=undirected, drop_missing=drop_missing)
+    if isinstance(source, np.ndarray) and not isinstance(source, np.ma.MaskedArray):
+        return _read_array(np.asarray(source), undirected, drop_missing)
     if _holds_graphs(source):
         raise GraphFormatError(
             "name: a list of graphs is a set, expected one graph\n"
             "a set is for methods of sets, such as ErdosRenyiSet, and for GraphSetDataModule"
         )
-    raise GraphFormatError(
-        f"name: an object of type {type(source).__name__} is no graph\n"
-        "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
-        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs"
-    )
+    if isinstance(source, Sequence) and not isinstance(source, (bytes, memoryview, range)):
+        return read_pairs(source, undirected=undirected, drop_missing=drop_missing)
+    return None
+
+
+def _of_tensor(tensor: Tensor) -> csr_array | NDArray[Any]:
+    """Return a tensor as an array; a sparse one, of any layout, as a sparse matrix."""
+    if tensor.is_floating_point():
+        tensor = tensor.double()  # NumPy has no bfloat16
+    if tensor.layout == torch.strided:
+        return tensor.numpy(force=True)
+    tensor = tensor.detach().cpu().to_sparse_coo().coalesce()
+    return coo_array((tensor.values().numpy(), tuple(tensor.indices().numpy())), tensor.shape)
 
 
 def _only_graph(data_set: Dataset) -> Data:
@@ -219,7 +252,8 @@ def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> Gr
         return read_edge_array(array, undirected=undirected, drop_missing=drop_missing)
     if array.ndim == 2 and array.shape[0] == array.shape[1]:
         return read_matrix(array, undirected=undirected)
-    hint = "\nof an edge_index: edge_index.T" if array.shape[:1] == (2,) else ""
+    is_index = array.ndim == 2 and len(array) == 2
+    hint = "\nof an edge_index: edge_index.T" if is_index else ""
     raise GraphFormatError(
         f"array: an array of shape {array.shape}\n"
         f"expected edges, of shape (M, 2), or a square adjacency matrix{hint}"

@@ -10,7 +10,13 @@ import numpy as np
 from lightning_dpg.formats.edge_columns import read_text, text_rows
 from lightning_dpg.formats.edge_tables import LARGEST_WHOLE, Table, column_cells
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.node_names import ID_HEADERS, GraphFormatError, is_missing, user_path
+from lightning_dpg.graph.node_names import (
+    ID_HEADERS,
+    GraphFormatError,
+    is_missing,
+    name_of,
+    user_path,
+)
 
 _NAMES = {"name", "label"}
 """Headers of ids that are those of an attribute where there is another one."""
@@ -166,7 +172,7 @@ def _table(
                 f"{origin}, {place_of(row)}: an id that is a float above {LARGEST_WHOLE:,.0f}\n"
                 "expected ids that are text or whole numbers: floats have lost digits"
             )
-        name = _id(cell)
+        name = name_of(cell).strip()
         if is_missing(name) or name in first_row:
             first = f"id {name!r} was on {place_of(first_row[name])}" if name in first_row else ""
             raise GraphFormatError(
@@ -175,10 +181,3 @@ def _table(
         first_row[name] = row
     others = {name: columns[i] for i, name in enumerate(header) if i != place}
     return AttributeTable(origin, list(first_row), others)
-
-
-def _id(cell: Any) -> str:
-    """Return an id as text; columns of numbers with a gap hold whole ones as floats."""
-    if isinstance(cell, float | np.floating) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()

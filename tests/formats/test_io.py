@@ -176,7 +176,7 @@ def test_symmetric_pyg_graph_with_repeats():
 def test_multigraph_and_equal_names():
     multi = nx.MultiGraph([(5, 3), (5, 3), (3, 4)])
     assert from_networkx(multi).node_names == ["3", "4", "5"]
-    with pytest.raises(GraphFormatError, match="'1' occurs twice"):
+    with pytest.raises(GraphFormatError, match="name of another one: 1"):
         from_networkx(nx.Graph([(1, "1"), (1, 2)]))
 
 

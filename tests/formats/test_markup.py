@@ -188,7 +188,7 @@ MIXED_GEXF = """<gexf><graph><nodes><node id="a"/><node id="b"/><node id="c"/></
 
 @pytest.mark.parametrize(("name", "text"), [("g.graphml", graphml(MIXED)), ("g.gexf", MIXED_GEXF)])
 def test_directions_of_some_edges_are_dropped_if_asked(found, name, text):
-    with pytest.raises(GraphFormatError, match="direction: 1 of 2(.*\n)+.*undirected=True"):
+    with pytest.raises(GraphFormatError, match=r"direction: 1 of 2(.*\n)+.*undirected=True"):
         found(name, text)
     *_, reading = found(name, text, undirected=True)
     assert len(undirected_edges(reading.graph)) == 2

@@ -90,10 +90,12 @@ class GraphSetDataModule(pl.LightningDataModule):
 
         Args:
             name: Built-in set, a list of graphs of PyTorch Geometric or networkx, or a data set
-                of PyTorch Geometric.
+                of PyTorch Geometric. For :class:`TUGraphDataModule` also a set under
+                ``$LIGHTNING_DPG_DATA/tu``, or the path of a folder.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
-            undirected: Drop the directions of directed graphs instead of refusing them.
+            undirected: Drop the directions of directed graphs, and read links that are listed in one
+                direction only as undirected edges, instead of refusing them.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
         """
         super().__init__()

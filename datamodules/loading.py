@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         | Table
         | Sequence[Sequence[Any]]
     )
-    GraphSetSource: TypeAlias = str | Sequence[Data] | Sequence[nx.Graph] | Dataset
+    GraphSetSource: TypeAlias = str | Path | Sequence[Data] | Sequence[nx.Graph] | Dataset
 else:
     # Options of the command line are names and paths; its help would list each subclass of the rest.
     GraphSource = str | Data | nx.Graph
@@ -128,16 +128,7 @@ def load_reading(
         columns: Columns of an edge list or a table that hold the relation.
     """
     names = None if nodes is None or nodes == FROM_EDGES else given_names(nodes, node_column)
-    if isinstance(source, Path):
-        reading = read(
-            user_path(source),
-            undirected=undirected,
-            nodes=names,
-            columns=columns.pair,
-            drop_missing=columns.drops_missing,
-            transfers=columns.transfers,
-        )
-    elif isinstance(source, str):
+    if isinstance(source, (str, Path)):
         reading = _read_named(source, undirected, nodes, names, columns)
     else:
         reading = _converted(source, undirected, columns)
@@ -158,13 +149,12 @@ def _converted(source: object, undirected: bool, columns: Columns) -> GraphReadi
         GraphFormatError: If it is none, whatever it raises when it is looked at.
     """
     try:
-        reading = _read_object(source, undirected, columns)
+        if (reading := _read_object(source, undirected, columns)) is not None:
+            return reading
     except Refusal:
         raise
-    except ODD_INSIDE:  # their text may quote rows
-        reading = None
-    if reading is not None:
-        return reading
+    except ODD_INSIDE:
+        pass  # its text may quote rows
     raise GraphFormatError(
         f"name: an object of type {type(source).__name__} is no graph, or holds none\n"
         "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
@@ -261,30 +251,22 @@ def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> Gr
 
 
 def _read_named(
-    source: str,
+    source: str | Path,
     undirected: bool,
     nodes: str | Sequence[str] | None,
     names: Sequence[str] | None,
     columns: Columns,
 ) -> GraphReading:
     """Read a graph by its name, or from a file."""
-    file = graph_file(source, BUILT_IN)
+    file = user_path(source) if isinstance(source, Path) else graph_file(source, BUILT_IN)
     if file is None:
-        return _read_built_in(source, columns)
-    if file == data_set_file(source):
-        # The ids of these edge lists are 0 to n - 1, including nodes without an edge.
-        keep_gaps = nodes is None and file.suffix == ".gz"
-        return read(
-            file,
-            undirected=undirected,
-            keep_gaps=keep_gaps,
-            nodes=names,
-            columns=columns.pair,
-            transfers=columns.transfers,
-        )
+        return _read_built_in(str(source), columns)
+    # The ids of edge lists of data sets are 0 to n - 1, including nodes without an edge.
+    is_data_set = isinstance(source, str) and file == data_set_file(source)
     return read(
         file,
         undirected=undirected,
+        keep_gaps=is_data_set and nodes is None and file.suffix == ".gz",
         nodes=names,
         columns=columns.pair,
         drop_missing=columns.drops_missing,

@@ -149,16 +149,11 @@ def read_networkx(
     return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin))
 
 
-def from_pyg(data: Data, *, undirected: bool = False) -> Data:
+def read_pyg(data: Data, *, undirected: bool = False, of_set: bool = False) -> GraphReading:
     """Convert a PyTorch Geometric graph, which must hold both orientations of each edge.
 
-    Features ``x`` and classes ``y`` of its nodes are kept.
+    Features ``x`` and classes ``y`` of its nodes are kept. One of a set may have no edge.
     """
-    return read_pyg(data, undirected=undirected).graph
-
-
-def read_pyg(data: Data, *, undirected: bool = False, of_set: bool = False) -> GraphReading:
-    """Convert a PyTorch Geometric graph and summarize it; one of a set may have no edge."""
     pairs, names, sides = _parts(data)
     reading = checked(pairs, names, "Data", "PyTorch Geometric", both=True, of_set=of_set)
     check_mutual(pairs, reading.graph, "Data", undirected)
@@ -334,12 +329,11 @@ def with_sides(
         sides: Side of each node; anything else says that the source has none.
         names: Names of the nodes in the same order.
     """
-    by_name = dict(zip(names, (str(side) for side in sides), strict=True))
-    if not {*by_name.values()} <= {"0", "1"}:
+    side_of = dict(zip(names, map(str, sides), strict=True))
+    if not {*side_of.values()} <= {"0", "1"}:
         return reading
-    return reading._replace(
-        sides=torch.tensor([int(by_name[name]) for name in reading.graph.node_names])
-    )
+    ordered = [int(side_of[name]) for name in reading.graph.node_names]
+    return reading._replace(sides=torch.tensor(ordered))
 
 
 def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:

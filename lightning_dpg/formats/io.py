@@ -22,7 +22,6 @@ from lightning_dpg.formats.conversion import (
     GraphReading,
     NodeSet,
     from_networkx,
-    from_pyg,
     on_nodes,
     read_edges,
     read_matrix,
@@ -31,11 +30,7 @@ from lightning_dpg.formats.conversion import (
     without_values,
 )
 from lightning_dpg.formats.edge_columns import TEXT_SUFFIXES, is_edge_list
-from lightning_dpg.formats.edge_lists import (
-    check_edge_list_names,
-    read_edge_lines,
-    write_edges,
-)
+from lightning_dpg.formats.edge_lists import check_edge_list_names, read_edge_lines, write_edges
 from lightning_dpg.formats.graph_places import check_file
 from lightning_dpg.formats.markup import MARKUP, read_markup, write_graphml
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
@@ -50,7 +45,6 @@ __all__ = [
     "GraphFormatError",
     "check_edge_list_names",
     "from_networkx",
-    "from_pyg",
     "read",
     "read_graph",
     "write_blocks",

@@ -63,11 +63,10 @@ class _Found:
 
     def add_node(self, name: str | None, line: int | None = None) -> dict[str, str]:
         """Add a node; return its attributes, which are none yet."""
-        if name is None or name in self.nodes:
-            problem = (
-                "a node without an id" if name is None else "an id of a node for the second time"
-            )
-            self.refuse(problem, "expected one id per node, and one node per id", line)
+        if name is None:
+            self.refuse("a node without an id", "expected an id of each node", line)
+        if name in self.nodes:
+            self.refuse("an id for the second time", "expected one node per id", line)
         return self.nodes.setdefault(name, {})
 
     def add_edge(
@@ -83,26 +82,19 @@ class _Found:
     def reading(self, undirected: bool) -> GraphReading:
         """Build the graph."""
         if self.graphs != 1:
-            self.refuse(
-                f"{self.graphs} graphs in one file",
-                "expected one; write each graph to a file of its own, or merge them",
-            )
+            self.refuse(f"{self.graphs} graphs in one file", "expected one: write a file of each")
         unlisted = {end for edge in self.edges for end in edge[:2]} - self.nodes.keys()
         if unlisted:
-            self.refuse(
-                f"ids of edges that are not in the file's node table: {len(unlisted):,}",
-                "add each to the table: "
-                + ("node [ id ... ]" if self.form == "GML" else '<node id="..."/>'),
-            )
+            problem = f"ids of edges that are not in the file's node table: {len(unlisted):,}"
+            node = "node [ id ... ]" if self.form == "GML" else '<node id="..."/>'
+            self.refuse(problem, f"add each to the table: {node}")
         are_directed = bool(self.directions) and all(self.directions)
         if any(self.directions) and not undirected:
             if are_directed:
                 raise directed(self.path)
-            self.refuse(
-                f"edges with a direction: {sum(self.directions):,} of {len(self.edges):,}",
-                "expected a direction of all edges, or of none\n"
-                "set undirected=True (--undirected) to drop the directions",
-            )
+            problem = f"edges with a direction: {sum(self.directions):,} of {len(self.edges):,}"
+            way = "set undirected=True (--undirected) to drop the directions"
+            self.refuse(problem, f"expected a direction of all edges, or of none\n{way}")
         name_of, form = self._names()
         graph = nx.MultiDiGraph() if are_directed else nx.MultiGraph()
         graph.add_nodes_from((name_of[node], own) for node, own in self.nodes.items())
@@ -137,7 +129,6 @@ class _Xml:
         self.names: dict[tuple[str, str | None], str] = {}  # of attributes by element and key
         self.text = ""
         self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
         self.parser.CharacterDataHandler = self.characters
@@ -164,10 +155,9 @@ class _Xml:
         elif tag == "node":
             own = found.add_node(values.get("id"), line)
         elif tag == "edge":
-            kind = values.get("type" if is_gexf else "directed")
+            usual = "directed" if self.directed and self.directed[-1] else ""
+            kind = values.get("type" if is_gexf else "directed", usual)
             is_directed = kind in ("directed", "true", "1")
-            if kind is None:
-                is_directed = bool(self.directed) and self.directed[-1]
             own = found.add_edge(values.get("source"), values.get("target"), is_directed, line)
             if is_gexf:
                 own.update({key: text for key, text in values.items() if key not in _OWN})

@@ -9,10 +9,10 @@ import torch
 from scipy import sparse
 from torch_geometric.data import Data
 
+from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.formats.io import (
     GraphFormatError,
     from_networkx,
-    from_pyg,
     read_graph,
     write_graph,
 )
@@ -161,7 +161,7 @@ def test_directed_input_is_refused(tmp_path):
             read_graph(path)
         assert undirected_edges(read_graph(path, undirected=True)).tolist() == [[0, 1], [1, 2]]
     data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 1]]), num_nodes=3)
-    for convert, graph in ((from_networkx, digraph), (from_pyg, data)):
+    for convert, graph in ((from_networkx, digraph), (load_graph, data)):
         with pytest.raises(GraphFormatError, match="directed"):
             convert(graph)
         assert undirected_edges(convert(graph, undirected=True)).tolist() == [[0, 1], [1, 2]]
@@ -169,7 +169,7 @@ def test_directed_input_is_refused(tmp_path):
 
 def test_symmetric_pyg_graph_with_repeats():
     data = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 0, 2]]), num_nodes=4)
-    graph = from_pyg(data)
+    graph = load_graph(data)
     assert graph.num_nodes == 4 and undirected_edges(graph).tolist() == [[0, 1]]
 
 

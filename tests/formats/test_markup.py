@@ -149,7 +149,7 @@ def test_all_of_a_file_is_read(found, name, text, nodes, edges, columns, dropped
         ("g.graphml", graphml(ABC + "<hyperedge/>"), "line 3: an edge of more than two ends"),
         ("g.graphml", graphml(ABC + '<edge source="secret"/>'), "line 3: an edge without two ends"),
         ("g.graphml", graphml(ABC + "<node/>"), "line 3: a node without an id"),
-        ("g.graphml", graphml(ABC + ABC), "line 3: an id of a node for the second time"),
+        ("g.graphml", graphml(ABC + ABC), "line 3: an id for the second time"),
         ("g.graphml", graphml(ABC + '<edge source="a" target="secret"/>'), "not in the file's node"),
         (
             "g.graphml",

@@ -117,8 +117,8 @@ def _read_columns(path: Path, dtype: DTypeLike) -> NDArray[Any]:
         raise GraphFormatError(f"{path}: empty\nexpected one line per link, node or graph")
     try:
         return np.loadtxt(path, dtype=dtype, delimiter=",", comments=None, ndmin=2)
-    except ValueError as error:
-        raise _bad_number(path, dtype) from error
+    except ValueError:
+        raise _bad_number(path, dtype) from None
 
 
 def _bad_number(path: Path, dtype: DTypeLike) -> GraphFormatError:

@@ -223,8 +223,8 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
             has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
             sides = archive["sides"].tolist() if "sides" in archive.files else []
-    except _DAMAGES as error:
-        raise GraphFormatError(f"{path}: not a graph, or a damaged archive\n{expected}") from error
+    except _DAMAGES:
+        raise GraphFormatError(f"{path}: not a graph, or a damaged archive\n{expected}") from None
     if stored is not None and len(stored) != matrix.shape[0]:
         raise GraphFormatError(
             f"{path}: {len(stored)} node_names for a matrix of shape {matrix.shape}"
@@ -245,11 +245,11 @@ def _attributes_of_npz(path: Path, ids: Sequence[str]) -> AttributeTable | None:
     try:
         with np.load(path, allow_pickle=False) as archive:
             stored_attributes = read_stored(archive)
-    except _DAMAGES as error:
+    except _DAMAGES:
         raise GraphFormatError(
             f"{path}: attributes that cannot be read\n"
             "expected attr_data, attr_indices, attr_indptr, attr_shape, or a matrix attr_matrix"
-        ) from error
+        ) from None
     return numbers_of_nodes(path, ids, *stored_attributes)
 
 

@@ -59,7 +59,7 @@ class _Found:
     def refuse(self, problem: str, way: str, line: int | None = None) -> NoReturn:
         """Refuse the file, with none of its content, which is private."""
         place = "" if line is None else f", line {line}"
-        raise GraphFormatError(f"{self.path}{place}: {problem}\n{way}")
+        raise GraphFormatError(f"{self.path}{place}: {problem}\n{way}") from None
 
     def add_node(self, name: str | None, line: int | None = None) -> dict[str, str]:
         """Add a node; return its attributes, which are none yet."""

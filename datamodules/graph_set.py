@@ -110,16 +110,16 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     def read_graphs(self) -> list[Data]:
         """Return the graphs of the set (private); subclasses read them from elsewhere."""
-        if not isinstance(self.source, str):
+        if not isinstance(self.source, (str, Path)):
             return _converted(self.source, self.undirected)
-        if self.source not in BUILT_IN_SETS:
+        if (name := str(self.source)) not in BUILT_IN_SETS:
             raise GraphFormatError(
-                f"unknown graph set {self.source!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
+                f"unknown graph set {name!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
                 "sets in files: class_path TUGraphDataModule"
             )
-        if self.source in SET_ASSUMPTIONS:
-            self.assumptions.append(SET_ASSUMPTIONS[self.source])
-        return BUILT_IN_SETS[self.source]()
+        if name in SET_ASSUMPTIONS:
+            self.assumptions.append(SET_ASSUMPTIONS[name])
+        return BUILT_IN_SETS[name]()
 
     def setup(self, stage: str) -> None:
         """Read the graphs and number their nodes in one sequence; generation needs neither."""

@@ -209,7 +209,7 @@ def _of_tensor(tensor: Tensor) -> csr_array | NDArray[Any]:
         tensor = tensor.double()  # NumPy has no bfloat16
     if tensor.layout == torch.strided:
         return tensor.numpy(force=True)
-    tensor = tensor.detach().cpu().to_sparse_coo().coalesce()
+    tensor = tensor.detach().cpu().to_sparse().coalesce()
     return coo_array((tensor.values().numpy(), tuple(tensor.indices().numpy())), tensor.shape)
 
 

@@ -311,11 +311,11 @@ def write_graphml(graph: Data, file: BinaryIO) -> None:
     file.write(f'<graph edgedefault="{default}">\n'.encode())
     names = [quoteattr(name) for name in graph.node_names]
     sides = None if space.num_left is None else graph.sides.tolist()
-    for name, data in zip(names, _data_of_nodes(len(names), attributes, sides), strict=True):
-        file.write(_element("node", f"id={name}", data))
+    for name, own in zip(names, _data_of_nodes(len(names), attributes, sides), strict=True):
+        file.write(_element("node", f"id={name}", own))
     for place, (i, j) in enumerate(space.edges(graph).tolist()):
-        cells = {name: column[place] for name, column in values.items() if column[place] != ""}
-        file.write(_element("edge", f"source={names[i]} target={names[j]}", cells))
+        data = {name: column[place] for name, column in values.items() if column[place] != ""}
+        file.write(_element("edge", f"source={names[i]} target={names[j]}", data))
     file.write(b"</graph>\n</graphml>\n")
 
 

@@ -26,12 +26,12 @@ from lightning_dpg.datamodules.batches import (
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.identity import identity_of
-from lightning_dpg.datamodules.loading import GraphSetSource
+from lightning_dpg.datamodules.loading import ODD_INSIDE, GraphSetSource
 from lightning_dpg.datamodules.records import EdgeRecords, GraphSet
 from lightning_dpg.errors import Refusal
-from lightning_dpg.formats.io import GraphFormatError, from_networkx, from_pyg
-from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import natural_key, natural_order
+from lightning_dpg.formats.conversion import read_networkx, read_pyg
+from lightning_dpg.formats.io import GraphFormatError
+from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_indices import num_pairs
 from lightning_dpg.interfaces import BatchRequest, Identity, PredictsGraphs
 
@@ -90,10 +90,12 @@ class GraphSetDataModule(pl.LightningDataModule):
 
         Args:
             name: Built-in set, a list of graphs of PyTorch Geometric or networkx, or a data set
-                of PyTorch Geometric.
+                of PyTorch Geometric. For :class:`TUGraphDataModule` also a set under
+                ``$LIGHTNING_DPG_DATA/tu``, or the path of a folder.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
-            undirected: Drop the directions of directed graphs instead of refusing them.
+            undirected: Drop the directions of directed graphs, and read links that are listed in one
+                direction only as undirected edges, instead of refusing them.
             num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
         """
         super().__init__()
@@ -108,16 +110,16 @@ class GraphSetDataModule(pl.LightningDataModule):
 
     def read_graphs(self) -> list[Data]:
         """Return the graphs of the set (private); subclasses read them from elsewhere."""
-        if not isinstance(self.source, str):
+        if not isinstance(self.source, (str, Path)):
             return _converted(self.source, self.undirected)
-        if self.source not in BUILT_IN_SETS:
+        if (name := str(self.source)) not in BUILT_IN_SETS:
             raise GraphFormatError(
-                f"unknown graph set {self.source!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
+                f"unknown graph set {name!r}\nbuilt in: {', '.join(BUILT_IN_SETS)}\n"
                 "sets in files: class_path TUGraphDataModule"
             )
-        if self.source in SET_ASSUMPTIONS:
-            self.assumptions.append(SET_ASSUMPTIONS[self.source])
-        return BUILT_IN_SETS[self.source]()
+        if name in SET_ASSUMPTIONS:
+            self.assumptions.append(SET_ASSUMPTIONS[name])
+        return BUILT_IN_SETS[name]()
 
     def setup(self, stage: str) -> None:
         """Read the graphs and number their nodes in one sequence; generation needs neither."""
@@ -259,12 +261,14 @@ def _converted(graphs: Iterable[Data | nx.Graph], undirected: bool) -> list[Data
         raise GraphFormatError(
             f"name: a {kind} is one graph\nexpected a list of graphs; of one graph: EdgeListDataModule"
         )
-    if not isinstance(graphs, Iterable):
+    try:
+        listed = [*graphs]
+    except ODD_INSIDE:
         raise GraphFormatError(
             f"name: a {kind} is no set of graphs\nexpected the name of a built-in set, or a list of "
             "graphs of PyTorch Geometric or networkx"
-        )
-    return [_converted_graph(graph, number, undirected) for number, graph in enumerate(graphs)]
+        ) from None
+    return [_converted_graph(graph, number, undirected) for number, graph in enumerate(listed)]
 
 
 def _converted_graph(graph: Data | nx.Graph, number: int, undirected: bool) -> Data:
@@ -276,33 +280,17 @@ def _converted_graph(graph: Data | nx.Graph, number: int, undirected: bool) -> D
         )
     try:
         if isinstance(graph, nx.Graph):
-            if graph.size() > nx.number_of_selfloops(graph):
-                return from_networkx(graph, undirected=undirected)
-            return _without_edges([*map(str, graph)])
-        has_edges = graph.num_edges and bool((graph.edge_index[0] != graph.edge_index[1]).any())
-        converted = from_pyg(graph, undirected=undirected) if has_edges else _edgeless(graph)
+            return read_networkx(graph, undirected=undirected, of_set=True).graph
+        converted = read_pyg(graph, undirected=undirected, of_set=True).graph
     except GraphFormatError as error:
-        raise GraphFormatError(f"graph {number} of the list: {error}") from error
-    if graph.y is not None:
-        converted.y = graph.y.reshape(-1)
-    return converted
-
-
-def _without_edges(names: Sequence[str]) -> Data:
-    """Convert a graph that may have no edge.
-
-    A graph that has lost its last edge must not be refused: the refusal would reveal it.
-    """
-    no_edges = torch.empty(0, 2, dtype=torch.long)
-    return make_graph(no_edges, len(names), sorted(names, key=natural_key))
-
-
-def _edgeless(graph: Data) -> Data:
-    """Convert a PyTorch Geometric graph without edges, with its features."""
-    names = [str(name) for name in getattr(graph, "node_names", None) or range(graph.num_nodes)]
-    converted = _without_edges(names)
-    if graph.x is not None:
-        converted.x = graph.x[torch.tensor(natural_order(names))]
+        raise GraphFormatError(f"graph {number} of the list: {error}") from None
+    try:
+        converted.y = None if graph.y is None else torch.as_tensor(graph.y).reshape(-1)
+    except ODD_INSIDE:
+        raise GraphFormatError(
+            f"graph {number} of the list: a label y of type {type(graph.y).__name__}\n"
+            "expected one number, the class of the graph"
+        ) from None
     return converted
 
 

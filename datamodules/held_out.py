@@ -81,8 +81,8 @@ def read_split(split: str, nodes: Tensor) -> dict[str, Tensor]:
         in_file = {key: undirected_edges(make_graph(pairs[key], len(nodes))) for key in keys}
     except Refusal:
         raise
-    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
         raise Refusal(
             f"{path}: no split of this graph\nexpected an archive of pairs of node numbers: {keys}"
-        ) from error
+        ) from None
     return {key: undirected_edges(make_graph(nodes[in_file[key]], len(nodes))) for key in keys}

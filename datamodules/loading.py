@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
 from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from lightning_dpg.datamodules import small_bank
 from lightning_dpg.datamodules.nodes import Columns
+from lightning_dpg.errors import Refusal
 from lightning_dpg.formats import graph_places
 from lightning_dpg.formats.conversion import (
     GraphReading,
@@ -22,13 +24,21 @@ from lightning_dpg.formats.conversion import (
     read_networkx,
     read_pyg,
 )
-from lightning_dpg.formats.edge_tables import Table, read_edge_array, read_pairs, read_table
+from lightning_dpg.formats.edge_tables import (
+    ExportsArrow,
+    Table,
+    read_edge_array,
+    read_pairs,
+    read_table,
+)
 from lightning_dpg.formats.graph_places import data_set_file, graph_file
 from lightning_dpg.formats.io import GraphFormatError, read
 from lightning_dpg.formats.transfer_columns import no_transfers
 from lightning_dpg.graph.node_names import given_names, user_path
 
 FROM_EDGES = "from_edges"
+ODD_INSIDE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+"""What objects raise whose parts are not those that their type has."""
 
 
 def _planted_words() -> nx.Graph:
@@ -80,7 +90,7 @@ if TYPE_CHECKING:
         | Table
         | Sequence[Sequence[Any]]
     )
-    GraphSetSource: TypeAlias = str | Sequence[Data] | Sequence[nx.Graph] | Dataset
+    GraphSetSource: TypeAlias = str | Path | Sequence[Data] | Sequence[nx.Graph] | Dataset
 else:
     # Options of the command line are names and paths; its help would list each subclass of the rest.
     GraphSource = str | Data | nx.Graph
@@ -124,17 +134,7 @@ def load_reading(
         columns: Columns of an edge list or a table that hold the relation.
     """
     names = None if nodes is None or nodes == FROM_EDGES else given_names(nodes, node_column)
-    if isinstance(source, Path):
-        reading = read(
-            user_path(source),
-            undirected=undirected,
-            nodes=names,
-            columns=columns.pair,
-            drop_missing=columns.drops_missing,
-            transfers=columns.transfers,
-            form=columns.text,
-        )
-    elif isinstance(source, str):
+    if isinstance(source, (str, Path)):
         reading = _read_named(source, undirected, nodes, names, columns)
     else:
         reading = _converted(source, undirected, columns)
@@ -149,9 +149,31 @@ def load_reading(
 
 
 def _converted(source: object, undirected: bool, columns: Columns) -> GraphReading:
-    """Convert a graph object of another library."""
+    """Convert a graph object of another library.
+
+    Raises:
+        GraphFormatError: If it is none, whatever it raises when it is looked at.
+    """
+    try:
+        if (reading := _read_object(source, undirected, columns)) is not None:
+            return reading
+    except Refusal:
+        raise
+    except ODD_INSIDE:
+        pass  # its text may quote rows
+    raise GraphFormatError(
+        f"name: an object of type {type(source).__name__} is no graph, or holds none\n"
+        "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
+        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs\n"
+        "of igraph graph.to_networkx(), of rustworkx list(graph.edge_list()), of HeteroData\n"
+        "data.to_homogeneous()"
+    )
+
+
+def _read_object(source: object, undirected: bool, columns: Columns) -> GraphReading | None:
+    """Read an object by its type; None for an object of any other type."""
     pair, drop_missing = columns.pair, columns.drops_missing
-    if isinstance(source, Table):
+    if isinstance(source, (Table, ExportsArrow)):
         return read_table(
             source,
             undirected=undirected,
@@ -171,24 +193,30 @@ def _converted(source: object, undirected: bool, columns: Columns) -> GraphReadi
         return read_pyg(source, undirected=undirected)
     if isinstance(source, nx.Graph):
         return read_networkx(source, undirected=undirected)
+    if isinstance(source, Tensor):
+        source = _of_tensor(source)
     if issparse(source):
         return read_matrix(source, undirected=undirected)
-    if isinstance(source, Tensor):
-        source = source.numpy(force=True)
-    if isinstance(source, np.ndarray):
-        return _read_array(source, undirected, drop_missing)
-    if isinstance(source, (list, tuple)) and not _holds_graphs(source):
-        return read_pairs(source, undirected=undirected, drop_missing=drop_missing)
+    if isinstance(source, np.ndarray) and not isinstance(source, np.ma.MaskedArray):
+        return _read_array(np.asarray(source), undirected, drop_missing)
     if _holds_graphs(source):
         raise GraphFormatError(
             "name: a list of graphs is a set, expected one graph\n"
             "a set is for methods of sets, such as ErdosRenyiSet, and for GraphSetDataModule"
         )
-    raise GraphFormatError(
-        f"name: an object of type {type(source).__name__} is no graph\n"
-        "expected a name or path, a graph of networkx or PyTorch Geometric, a square matrix, or\n"
-        "edges: a DataFrame, an array of shape (M, 2) or a list of pairs"
-    )
+    if isinstance(source, Sequence) and not isinstance(source, (bytes, memoryview, range)):
+        return read_pairs(source, undirected=undirected, drop_missing=drop_missing)
+    return None
+
+
+def _of_tensor(tensor: Tensor) -> csr_array | NDArray[Any]:
+    """Return a tensor as an array; a sparse one, of any layout, as a sparse matrix."""
+    if tensor.is_floating_point():
+        tensor = tensor.double()  # NumPy has no bfloat16
+    if tensor.layout == torch.strided:
+        return tensor.numpy(force=True)
+    tensor = tensor.detach().cpu().to_sparse().coalesce()
+    return coo_array((tensor.values().numpy(), tuple(tensor.indices().numpy())), tensor.shape)
 
 
 def _only_graph(data_set: Dataset) -> Data:
@@ -220,7 +248,8 @@ def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> Gr
         return read_edge_array(array, undirected=undirected, drop_missing=drop_missing)
     if array.ndim == 2 and array.shape[0] == array.shape[1]:
         return read_matrix(array, undirected=undirected)
-    hint = "\nof an edge_index: edge_index.T" if array.shape[:1] == (2,) else ""
+    is_index = array.ndim == 2 and len(array) == 2
+    hint = "\nof an edge_index: edge_index.T" if is_index else ""
     raise GraphFormatError(
         f"array: an array of shape {array.shape}\n"
         f"expected edges, of shape (M, 2), or a square adjacency matrix{hint}"
@@ -228,30 +257,22 @@ def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> Gr
 
 
 def _read_named(
-    source: str,
+    source: str | Path,
     undirected: bool,
     nodes: str | Sequence[str] | None,
     names: Sequence[str] | None,
     columns: Columns,
 ) -> GraphReading:
     """Read a graph by its name, or from a file."""
-    file = graph_file(source, BUILT_IN)
+    file = user_path(source) if isinstance(source, Path) else graph_file(source, BUILT_IN)
     if file is None:
-        return _read_built_in(source, columns)
-    if file == data_set_file(source):
-        # The ids of these edge lists are 0 to n - 1, including nodes without an edge.
-        keep_gaps = nodes is None and file.suffix == ".gz"
-        return read(
-            file,
-            undirected=undirected,
-            keep_gaps=keep_gaps,
-            nodes=names,
-            columns=columns.pair,
-            transfers=columns.transfers,
-        )
+        return _read_built_in(str(source), columns)
+    # The ids of edge lists of data sets are 0 to n - 1, including nodes without an edge.
+    is_data_set = isinstance(source, str) and file == data_set_file(source)
     return read(
         file,
         undirected=undirected,
+        keep_gaps=is_data_set and nodes is None and file.suffix == ".gz",
         nodes=names,
         columns=columns.pair,
         drop_missing=columns.drops_missing,

@@ -20,12 +20,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.formats.row_names import refuse_rows
-from lightning_dpg.graph.graph import (
-    adjacency,
-    largest_component,
-    make_graph,
-    undirected_edges,
-)
+from lightning_dpg.graph.graph import adjacency, largest_component, make_graph, undirected_edges
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.sampling import PoissonBatch
 
@@ -85,10 +80,7 @@ class SubgraphDataModule(GraphSetDataModule):
             seed: Seed of the choice of nodes and of the coin (public).
         """
         super().__init__(
-            [],
-            steps_per_epoch=steps_per_epoch,
-            undirected=undirected,
-            num_graphs=num_graphs,
+            [], steps_per_epoch=steps_per_epoch, undirected=undirected, num_graphs=num_graphs
         )
         self.whole = name
         self.kind = kind

@@ -17,7 +17,6 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule, split_graphs
-from lightning_dpg.datamodules.loading import GraphSetSource
 from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
@@ -29,32 +28,6 @@ class TUGraphDataModule(GraphSetDataModule):
     Node features are the attributes, if any, followed by the node labels, one column per label in
     use. Nothing is written into the folder.
     """
-
-    def __init__(
-        self,
-        name: GraphSetSource | Path = "planted_sets",
-        *,
-        steps_per_epoch: int | None = None,
-        undirected: bool = False,
-        num_graphs: int = 1,
-    ) -> None:
-        """Store the arguments; ``setup`` checks them and reads the set.
-
-        Args:
-            name: Built-in set, set under ``$LIGHTNING_DPG_DATA/tu``, path of a folder, a list of
-                graphs of PyTorch Geometric or networkx, or a data set of PyTorch Geometric.
-            steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
-                rounded up by default.
-            undirected: Read links that are listed in one direction only as undirected edges,
-                instead of refusing them.
-            num_graphs: Number of graphs to generate in ``predict``, from the seeds 0, 1, ...
-        """
-        super().__init__(
-            name,
-            steps_per_epoch=steps_per_epoch,
-            undirected=undirected,
-            num_graphs=num_graphs,
-        )
 
     def read_graphs(self) -> list[Data]:
         """Return the graphs of the set (private)."""
@@ -144,8 +117,8 @@ def _read_columns(path: Path, dtype: DTypeLike) -> NDArray[Any]:
         raise GraphFormatError(f"{path}: empty\nexpected one line per link, node or graph")
     try:
         return np.loadtxt(path, dtype=dtype, delimiter=",", comments=None, ndmin=2)
-    except ValueError as error:
-        raise _bad_number(path, dtype) from error
+    except ValueError:
+        raise _bad_number(path, dtype) from None
 
 
 def _bad_number(path: Path, dtype: DTypeLike) -> GraphFormatError:

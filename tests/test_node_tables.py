@@ -302,7 +302,7 @@ def test_matrices_and_data_sets_of_one_graph():
     ("options", "parts"),
     [
         (["--data.name", "e.json"], ["e.json: .json is no known format"]),
-        (["--data.name", "e.npz"], ["e.npz: not a graph", "zip file"]),
+        (["--data.name", "e.npz"], ["e.npz: not a graph, or a damaged archive"]),
         (["--data.name", "null"], ["name"]),
         (["--data.name", "folder"], ["folder: a folder", "a set of graphs"]),
         (["--data.name", "e.csv", "--data.columns.source", "a"], ["both columns.source"]),

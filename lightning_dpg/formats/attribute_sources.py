@@ -15,11 +15,9 @@ from lightning_dpg.graph.attributes import AttributeTable, Matrix
 from lightning_dpg.graph.node_names import GraphFormatError
 
 
-def attributes_of_networkx(
-    graph: nx.Graph, names: list[str], origin: str, form: str
-) -> AttributeTable | None:
+def attributes_of_networkx(graph: nx.Graph, names: list[str], origin: str) -> AttributeTable | None:
     """Collect the attributes of nodes that are single values."""
-    usual = graph.graph.get("node_default", {})  # networkx leaves defaults of GraphML out of nodes
+    usual = graph.graph.get("node_default", {})  # of GraphML and GEXF, also as networkx reads it
     held = [{**usual, **attributes} for _, attributes in graph.nodes(data=True)]
     columns = sorted({str(name) for attributes in held for name in attributes})
     nested = {
@@ -28,11 +26,10 @@ def attributes_of_networkx(
         for name, value in attributes.items()
         if not isinstance(value, str | int | float | np.number | np.bool_ | None)
     }
-    left_out = nested | ({"label"} if form == "GEXF" else set())  # GEXF's own name of a node
     cells = {
         name: [attributes.get(name) for attributes in held]
         for name in columns
-        if name not in left_out
+        if name not in nested
     }
     return AttributeTable(str(origin), names, cells) if cells else None
 

@@ -3,18 +3,39 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from lightning_dpg.formats.edge_tables import LARGEST_WHOLE, Table, column_cells
 from lightning_dpg.formats.text_rows import read_text, text_rows
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.node_names import ID_HEADERS, GraphFormatError, is_missing, user_path
+from lightning_dpg.graph.node_names import (
+    ID_HEADERS,
+    GraphFormatError,
+    is_missing,
+    name_of,
+    user_path,
+)
 
 _NAMES = {"name", "label"}
 """Headers of ids that are those of an attribute where there is another one."""
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+_ORIGIN = "nodes.attributes"
+_NUMBERS = re.compile(r"halffloat$|float$|double$|u?int\d+$")
+"""Types of Arrow that are numbers; a decimal keeps its digits."""
+
+
+@runtime_checkable
+class _ArrowStream(Protocol):
+    """A table of pyarrow, polars or DuckDB; a DataFrame of pandas has no list of columns."""
+
+    @property
+    def columns(self) -> Any:
+        """Columns or their names."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows as Arrow."""
 
 
 def read_attributes(source: str | Path | Table, id_column: str | None = None) -> AttributeTable:
@@ -22,14 +43,18 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
 
     Args:
         source: Path of a file that ends with ``.csv``, ``.tsv`` or ``.txt``, also with ``.gz``, or
-            with ``.parquet``; or a DataFrame.
+            with ``.parquet``; or a DataFrame, or another table with named columns.
         id_column: Column of the node ids; by default the only one with a name such as ``id``.
 
     Raises:
         GraphFormatError: If it cannot be read, or if an id is missing or repeated.
     """
+    if isinstance(source, _ArrowStream) and isinstance(source.columns, list):
+        import pyarrow  # optional, and part of what such an object comes from
+
+        return attributes_of_arrow(pyarrow.table(source), _ORIGIN, id_column)
     if not isinstance(source, (str, Path)):
-        return _of_frame(source, "nodes.attributes", id_column)
+        return _of_frame(source, id_column)
     path = user_path(source)
     if not path.is_file():
         raise GraphFormatError(
@@ -54,8 +79,12 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
     numbered = [(number + 1, row) for number, row in lines if any(row)]
     if len(numbered) < 2:
         raise GraphFormatError(f"{path}: no rows\nexpected names of columns, then a row per node")
-    (_, header), *rows = numbered
-    place = _place_of_ids(str(path), header, id_column)
+    (line, header), *rows = numbered
+    if header[0].startswith("#"):
+        raise GraphFormatError(
+            f"{path}, line {line}: a comment\nexpected names of columns: remove the mark # before them"
+        )
+    place = _place_of_ids(str(path), header, id_column, is_shown=False)
     for line, row in rows:
         if len(row) != len(header):
             raise GraphFormatError(
@@ -77,9 +106,10 @@ def _read_parquet(path: Path) -> Any:
     try:
         with parquet.ParquetFile(path) as opened:
             return opened.read()
-    except (ArrowException, OSError) as error:
-        problem = str(error).partition("\n")[0][:100]
-        raise GraphFormatError(f"{path}: cannot be read ({problem})\nor export as CSV") from error
+    except (ArrowException, OSError):
+        raise GraphFormatError(
+            f"{path}: no whole Parquet file\nwrite it again, or as CSV"
+        ) from None
 
 
 def attributes_of_arrow(rows: Any, origin: str, id_column: str | None) -> AttributeTable:
@@ -90,9 +120,12 @@ def attributes_of_arrow(rows: Any, origin: str, id_column: str | None) -> Attrib
         origin: Place that an error names.
         id_column: Column of the node ids; by default the only one with a name such as ``id``.
     """
-    kept = [name for name in rows.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
-    columns = [_cells_of_arrow(rows.column(rows.column_names.index(name))) for name in kept]
-    return _of_columns(origin, kept, columns, id_column)
+    header = [str(name) for name in rows.column_names]
+    kept = [k for k, name in enumerate(header) if not re.fullmatch(r"__index_level_\d+__", name)]
+    names = [header[k] for k in kept]
+    place = _place_of_ids(origin, names, id_column)
+    columns = [rows.column(k) for k in kept]
+    return _table(origin, names, [_cells_of_arrow(column) for column in columns], place, _row)
 
 
 def _cells_of_arrow(column: Any) -> Sequence[Any]:
@@ -101,17 +134,28 @@ def _cells_of_arrow(column: Any) -> Sequence[Any]:
     A gap is NaN among floats. Whole numbers with gaps are a list, as floats would lose digits; a whole
     number has the same text in both.
     """
-    is_float = re.fullmatch(r"halffloat|float|double", str(column.type)) is not None
-    if is_float or (re.fullmatch(r"u?int\d+", str(column.type)) and not column.null_count):
+    kind = str(column.type)
+    if _NUMBERS.match(kind) and ("int" not in kind or not column.null_count):
         numbers: Sequence[Any] = column.to_numpy()
         return numbers
     return list(column.to_pylist())
 
 
-def _of_frame(frame: Table, origin: str, id_column: str | None) -> AttributeTable:
+def _of_frame(frame: object, id_column: str | None) -> AttributeTable:
+    if not isinstance(frame, Table):
+        raise GraphFormatError(
+            f"{_ORIGIN}: an object of type {type(frame).__name__}\n"
+            "expected the path of a table, or a table with named columns such as a DataFrame"
+        )
     labels = list(frame.columns)
-    columns = [_cells(frame[label]) for label in labels]
-    return _of_columns(origin, [str(label) for label in labels], columns, id_column)
+    header = [str(label) for label in labels]
+    place = _place_of_ids(_ORIGIN, header, id_column)
+    table = _table(_ORIGIN, header, [_cells(frame[label]) for label in labels], place, _row)
+    return table._replace(is_exact=False)
+
+
+def _row(row: int) -> str:
+    return f"row {row} (from 0)"
 
 
 def _cells(column: Any) -> Sequence[Any]:
@@ -122,22 +166,14 @@ def _cells(column: Any) -> Sequence[Any]:
     return list(np.asarray(cells if cells.dtype == object else column, dtype=object).tolist())
 
 
-def _of_columns(
-    origin: str, header: Sequence[str], columns: Sequence[Sequence[Any]], id_column: str | None
-) -> AttributeTable:
-    place = _place_of_ids(origin, header, id_column)
-    return _table(origin, header, columns, place, lambda row: f"row {row} (from 0)")
-
-
-def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None) -> int:
-    """Return the place of the column of ids."""
+def _place_of_ids(
+    origin: str, header: Sequence[str], id_column: str | None, *, is_shown: bool = True
+) -> int:
+    """Return the place of the column of ids; the first row of a text may be one of cells."""
     if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise GraphFormatError(f"{origin}: two columns have the name {twice!r}")
+        raise GraphFormatError(f"{origin}: two columns have one name\nexpected names that differ")
     if len(header) < 2:
-        raise GraphFormatError(
-            f"{origin}: one column ({header[0][:60]!r})\nexpected ids and attributes in columns"
-        )
+        raise GraphFormatError(f"{origin}: one column\nexpected ids and attributes in columns")
     if id_column is not None and id_column in header:
         return header.index(id_column)
     ids = [i for i, name in enumerate(header) if name.casefold() in ID_HEADERS]
@@ -145,9 +181,11 @@ def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None) -> 
     if id_column is None and len(likely) == 1:
         return likely[0]
     problem = "which column holds the ids?" if id_column is None else f"no column {id_column!r}"
+    names = f"the columns are {', '.join(header)[:100]}"
+    if not is_shown:
+        names = f"the first line names {len(header)} columns, or is a row: then put names above it"
     raise GraphFormatError(
-        f"{origin}: {problem}\nthe columns are {', '.join(header)[:100]}\n"
-        "name it: nodes.column (--data.nodes.column NAME)"
+        f"{origin}: {problem}\n{names}\nname it: nodes.column (--data.nodes.column NAME)"
     )
 
 
@@ -166,7 +204,7 @@ def _table(
                 f"{origin}, {place_of(row)}: an id that is a float above {LARGEST_WHOLE:,.0f}\n"
                 "expected ids that are text or whole numbers: floats have lost digits"
             )
-        name = _id(cell)
+        name = name_of(cell).strip()
         if is_missing(name) or name in first_row:
             first = f"id {name!r} was on {place_of(first_row[name])}" if name in first_row else ""
             raise GraphFormatError(
@@ -175,10 +213,3 @@ def _table(
         first_row[name] = row
     others = {name: columns[i] for i, name in enumerate(header) if i != place}
     return AttributeTable(origin, list(first_row), others)
-
-
-def _id(cell: Any) -> str:
-    """Return an id as text; columns of numbers with a gap hold whole ones as floats."""
-    if isinstance(cell, float | np.floating) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()

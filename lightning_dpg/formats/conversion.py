@@ -15,16 +15,20 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import is_sparse, to_edge_index
 
 from lightning_dpg.formats.attribute_sources import attributes_of_networkx, attributes_of_pyg
 from lightning_dpg.formats.edge_columns import directed
 from lightning_dpg.formats.transfer_columns import EdgeValues
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing, name_of, natural_order
 
 _MOST_MUTUAL = 0.05
 """Share of the links that an undirected list may hold in both directions."""
+
+
+_WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
 
 class NodeSet(Enum):
@@ -120,59 +124,81 @@ def with_transfers(reading: GraphReading, values: EdgeValues | None) -> GraphRea
     return reading._replace(values=values, summary=f"{reading.summary}{values.summary}")
 
 
-def from_networkx(graph: nx.Graph, *, undirected: bool = False, origin: str = "graph") -> Data:
+def from_networkx(graph: nx.Graph, *, undirected: bool = False) -> Data:
     """Convert a networkx graph; names are the nodes as text, in natural order."""
-    return read_networkx(graph, undirected=undirected, origin=origin).graph
+    return read_networkx(graph, undirected=undirected).graph
 
 
 def read_networkx(
-    graph: nx.Graph, *, undirected: bool = False, origin: str = "graph", form: str = "networkx"
+    graph: nx.Graph,
+    *,
+    undirected: bool = False,
+    origin: str = "graph",
+    form: str = "networkx",
+    of_set: bool = False,
 ) -> GraphReading:
-    """Convert a networkx graph and summarize it."""
-    if graph.is_directed() and not undirected:
+    """Convert a networkx graph and summarize it; one of a set may have no edge."""
+    is_directed = graph.is_directed()
+    if is_directed and not undirected:
         raise directed(origin)
     number = {node: i for i, node in enumerate(graph)}
     pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges()], dtype=torch.long)
-    names = [str(node) for node in number]
-    reading = checked(pairs.view(-1, 2), names, origin, form, is_directed=graph.is_directed())
+    names = [name_of(node) for node in number]
+    reading = checked(
+        pairs.view(-1, 2), names, origin, form, is_directed=is_directed, of_set=of_set
+    )
     sides = [graph.nodes[node].get("bipartite") for node in number]
-    reading = with_sides(reading._replace(has_direction=graph.is_directed()), sides, names)
+    reading = with_sides(reading._replace(has_direction=is_directed), sides, names)
     if form != "built in":
         values = {str(key) for *_, data in graph.edges(data=True) for key in data}
         reading = without_values(reading, sorted(values - {"id"}))  # GraphML numbers its edges
-    if not any(attributes for _, attributes in graph.nodes(data=True)):
+    if not any(graph.nodes.values()) and not graph.graph.get("node_default"):
         return reading
-    return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin, form))
+    return reading._replace(attributes=lambda: attributes_of_networkx(graph, names, origin))
 
 
-def from_pyg(data: Data, *, undirected: bool = False) -> Data:
+def read_pyg(data: Data, *, undirected: bool = False, of_set: bool = False) -> GraphReading:
     """Convert a PyTorch Geometric graph, which must hold both orientations of each edge.
 
-    Features ``x`` and classes ``y`` of its nodes are kept.
+    Features ``x`` and classes ``y`` of its nodes are kept. One of a set may have no edge.
     """
-    return read_pyg(data, undirected=undirected).graph
-
-
-def read_pyg(data: Data, *, undirected: bool = False) -> GraphReading:
-    """Convert a PyTorch Geometric graph and summarize it."""
-    if data.edge_index is None:
-        raise GraphFormatError("Data: no edge_index\nexpected a long tensor of shape (2, 2M)")
-    num_nodes = int(data.num_nodes or 0)
-    names = [str(name) for name in getattr(data, "node_names", None) or range(num_nodes)]
-    reading = checked(data.edge_index.T.cpu(), names, "Data", "PyTorch Geometric", both=True)
-    check_mutual(data.edge_index.T.cpu(), reading.graph, "Data", undirected)
-    values = sorted(key for key in data.edge_attrs() if key != "edge_index")
+    pairs, names, sides = _parts(data)
+    reading = checked(pairs, names, "Data", "PyTorch Geometric", both=True, of_set=of_set)
+    check_mutual(pairs, reading.graph, "Data", undirected)
+    values = sorted({*data.edge_attrs()} - {"edge_index", "adj_t"})
     reading = without_values(reading, values)
     order = torch.tensor(natural_order(names))
     for key in {"x", "y"} & set(data.keys()):
-        if isinstance(data[key], Tensor) and data[key].shape[:1] == (num_nodes,):
+        if isinstance(data[key], Tensor) and data[key].shape[:1] == (len(names),):
             reading.graph[key] = data[key][order]
-    sides = getattr(data, "sides", None)
-    if sides is not None:
-        reading = with_sides(reading, sides.tolist(), names)
+    reading = with_sides(reading, sides, names)
     if data.x is None and data.y is None:
         return reading
     return reading._replace(attributes=lambda: attributes_of_pyg(data, names))
+
+
+def _parts(data: Data) -> tuple[Tensor, list[str], list[object]]:
+    """Return edges of shape ``(P, 2)``, names and sides of a graph of PyTorch Geometric."""
+    index = data.edge_index
+    if index is None and is_sparse(data.get("adj_t")):
+        index = to_edge_index(data.adj_t)[0].flip(0)  # the transposed matrix
+    try:
+        given = torch.as_tensor(index).cpu()
+        pairs = given.long().T
+        num_nodes = int(data.num_nodes or (given.max() + 1 if given.numel() else 0))
+        names = data.get("node_names") or range(num_nodes)
+        sides = torch.as_tensor(data.get("sides", [-1] * num_nodes)).tolist()
+        is_number = given.is_floating_point() or given.dtype in _WHOLE
+        fits = is_number and bool((pairs.T == given).all()) and pairs.shape[1:] == (2,)
+        if fits and len(names) == len(sides) == num_nodes:
+            return pairs, [name_of(name) for name in names], sides
+    except (TypeError, ValueError, RuntimeError, LookupError):
+        pass  # text, lists of unlike lengths, sparse tensors: nothing of it is an edge
+    raise GraphFormatError(
+        f"Data: edge_index of type {type(index).__name__}, or parts that do not fit it\n"
+        "expected edge_index of shape (2, 2M), of whole numbers from 0 to num_nodes - 1, or a sparse\n"
+        "adj_t; node_names and sides, if they are there, hold one for each of num_nodes"
+    )
 
 
 def read_matrix(
@@ -245,6 +271,7 @@ def checked(
     both: bool = False,
     is_directed: bool = False,
     node_set: NodeSet = NodeSet.TABLE,
+    of_set: bool = False,
 ) -> GraphReading:
     """Build a graph of ``pairs`` in natural order; refuse one without nodes or edges.
 
@@ -256,9 +283,12 @@ def checked(
         both: Whether each edge should be listed in both orientations.
         is_directed: Whether the pairs have a direction, which is dropped.
         node_set: Where the names come from.
+        of_set: Whether it is one of a set, which may have no edge: a refusal would show that it has
+            lost its last one. Nothing is summarized then.
     """
-    if len(names) < 2:
-        raise GraphFormatError(f"{origin}: {len(names)} node(s)\nexpected two nodes or more")
+    if len(names) < 2 - of_set:
+        least = "one node" if of_set else "two nodes"
+        raise GraphFormatError(f"{origin}: {len(names)} node(s)\nexpected {least} or more")
     if odd := next((name for name in names if is_missing(name)), None):
         raise GraphFormatError(f"{origin}: a node named {odd!r}\nexpected names, none missing")
     if outside := int(((pairs < 0) | (pairs >= len(names))).any(dim=1).sum()):
@@ -269,11 +299,14 @@ def checked(
     order = natural_order(names)
     position = torch.empty(len(names), dtype=torch.long)
     position[torch.tensor(order)] = torch.arange(len(names))
-    try:
-        links = position[pairs]
-        graph = make_graph(links, len(names), [names[i] for i in order])
-    except ValueError as error:
-        raise GraphFormatError(f"{origin}: {error}") from error
+    if more := len(names) - len({*names}):
+        raise GraphFormatError(
+            f"{origin}: nodes with the name of another one: {more:,}\nexpected names that differ"
+        )
+    links = position[pairs]
+    graph = make_graph(links, len(names), [names[i] for i in order])
+    if of_set:
+        return GraphReading(graph, node_set, "", links)
     if graph.num_edges == 0:
         raise GraphFormatError(f"{origin}: no edges\nexpected an edge between two different nodes")
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
@@ -304,12 +337,11 @@ def with_sides(
         sides: Side of each node; anything else says that the source has none.
         names: Names of the nodes in the same order.
     """
-    by_name = dict(zip(names, (str(side) for side in sides), strict=True))
-    if not {*by_name.values()} <= {"0", "1"}:
+    side_of = dict(zip(names, map(str, sides), strict=True))
+    if not {*side_of.values()} <= {"0", "1"}:
         return reading
-    return reading._replace(
-        sides=torch.tensor([int(by_name[name]) for name in reading.graph.node_names])
-    )
+    ordered = [int(side_of[name]) for name in reading.graph.node_names]
+    return reading._replace(sides=torch.tensor(ordered))
 
 
 def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:

@@ -13,7 +13,15 @@ from lightning_dpg.formats.edge_columns import NAME_COLUMNS, chosen_columns, sho
 from lightning_dpg.formats.transfer_columns import TransferColumns
 from lightning_dpg.graph.node_names import GraphFormatError
 
-__all__ = ["LARGEST_WHOLE", "Table", "column_cells", "read_edge_array", "read_pairs", "read_table"]
+__all__ = [
+    "LARGEST_WHOLE",
+    "ExportsArrow",
+    "Table",
+    "column_cells",
+    "read_edge_array",
+    "read_pairs",
+    "read_table",
+]
 
 
 @runtime_checkable
@@ -28,8 +36,16 @@ class Table(Protocol):
         """Return a column by its label."""
 
 
+@runtime_checkable
+class ExportsArrow(Protocol):
+    """A table that hands over its columns in Arrow: of pyarrow, polars or DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as a stream of Arrow."""
+
+
 def read_table(
-    table: Any,
+    table: Table | ExportsArrow,
     *,
     undirected: bool = False,
     columns: tuple[str, str] | None = None,
@@ -83,14 +99,10 @@ def read_table(
     return reading
 
 
-def _of_arrow(table: Any) -> Any:
-    """Return a table of Arrow, of polars or of DuckDB as one of Arrow; None for any other."""
-    if isinstance(table, Table) and hasattr(
-        table, "iloc"
-    ):  # pandas, whose objects are read one by one
-        return None
-    exports = (hasattr(table, f"__arrow_c_{form}__") for form in ("stream", "array"))
-    return pyarrow.table(table) if any(exports) else None
+def _of_arrow(table: Table | ExportsArrow) -> Any:
+    """Return a table that exports Arrow as one of Arrow; None for pandas, whose objects are read one by one."""
+    is_frame = type(table).__module__.partition(".")[0] == "pandas"
+    return pyarrow.table(table) if isinstance(table, ExportsArrow) and not is_frame else None
 
 
 def column_cells(column: Any) -> NDArray[Any]:

@@ -3,17 +3,13 @@
 Reads edge lists, npz archives, GraphML, GEXF and GML; writes edge lists, npz archives and GraphML.
 """
 
-import gzip
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tokenize import TokenError
 from typing import BinaryIO
-from xml.etree import ElementTree
-from xml.sax.saxutils import quoteattr
 
-import networkx as nx
 import numpy as np
 from scipy.sparse import csr_array, load_npz
 from torch import Tensor
@@ -24,10 +20,8 @@ from lightning_dpg.formats.attribute_sources import numbers_of_nodes
 from lightning_dpg.formats.conversion import (
     GraphReading,
     from_networkx,
-    from_pyg,
     on_nodes,
     read_matrix,
-    read_networkx,
     with_sides,
 )
 from lightning_dpg.formats.edge_lists import (
@@ -36,39 +30,26 @@ from lightning_dpg.formats.edge_lists import (
     write_edges,
 )
 from lightning_dpg.formats.graph_places import check_file
-from lightning_dpg.formats.graphml_attributes import (
-    SIDES,
-    graphml_edges,
-    graphml_keys,
-    graphml_nodes,
-)
+from lightning_dpg.formats.markup import MARKUP, read_markup, write_graphml
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
 from lightning_dpg.formats.text_rows import TEXT_SUFFIXES, TextForm, is_edge_list
 from lightning_dpg.formats.transfer_columns import TransferColumns, no_transfers
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.attribute_arrays import ATTRIBUTE_KEYS, read_stored, stored
 from lightning_dpg.graph.attributes import AttributeTable, attributes_of
-from lightning_dpg.graph.drawn_transfers import edge_values
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
-from lightning_dpg.graph.pair_space import space_of
 
 __all__ = [
     "GraphFormatError",
     "check_edge_list_names",
     "from_networkx",
-    "from_pyg",
     "read",
     "read_graph",
     "write_blocks",
     "write_graph",
 ]
 
-_READERS = {
-    ".graphml": ("GraphML", nx.read_graphml),
-    ".gexf": ("GEXF", nx.read_gexf),
-    ".gml": ("GML", nx.read_gml),
-}
 _DAMAGES = (  # what numpy and scipy raise for files that are no archive, or a damaged one
     *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
     *(OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile),
@@ -122,10 +103,10 @@ def read(
     path = Path(path)
     check_file(path)
     kind = path.name.lower()
-    suffix = next((end for end in _READERS if kind.removesuffix(".gz").endswith(end)), None)
-    if columns is not None and (kind.endswith(".npz") or suffix is not None):
+    markup = MARKUP.get(Path(kind.removesuffix(".gz")).suffix)
+    if columns is not None and (kind.endswith(".npz") or markup is not None):
         raise GraphFormatError(f"{path}: columns.source and columns.target are for edge lists only")
-    if transfers is not None and (kind.endswith(".npz") or suffix is not None):
+    if transfers is not None and (kind.endswith(".npz") or markup is not None):
         raise no_transfers(str(path))
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
@@ -137,8 +118,8 @@ def read(
             drop_missing=drop_missing,
             transfers=transfers,
         )
-    elif suffix is not None:
-        reading = _read_markup(path, *_READERS[suffix], undirected)
+    elif markup is not None:
+        reading = read_markup(path, markup, undirected=undirected)
     elif is_edge_list(path.name):
         reading = read_edge_list(
             path,
@@ -178,7 +159,7 @@ def write_graph(graph: Data, path: str | Path) -> None:
     path = Path(path)
     writers = {
         ".edges": write_edges,
-        ".graphml": _write_graphml,
+        ".graphml": write_graphml,
         ".npz": _write_npz,
         ".parquet": write_parquet,
     }
@@ -219,9 +200,8 @@ def _read_npz(path: Path, undirected: bool) -> GraphReading:
             has_attributes = not ATTRIBUTE_KEYS.isdisjoint(archive.files)
             stored = archive["node_names"].tolist() if "node_names" in archive.files else None
             sides = archive["sides"].tolist() if "sides" in archive.files else []
-    except _DAMAGES as error:
-        problem = str(error).partition("\n")[0][:100]
-        raise GraphFormatError(f"{path}: not a graph ({problem})\n{expected}") from error
+    except _DAMAGES:
+        raise GraphFormatError(f"{path}: not a graph, or a damaged archive\n{expected}") from None
     if stored is not None and len(stored) != matrix.shape[0]:
         raise GraphFormatError(
             f"{path}: {len(stored)} node_names for a matrix of shape {matrix.shape}"
@@ -242,75 +222,12 @@ def _attributes_of_npz(path: Path, ids: Sequence[str]) -> AttributeTable | None:
     try:
         with np.load(path, allow_pickle=False) as archive:
             stored_attributes = read_stored(archive)
-    except _DAMAGES as error:
-        problem = str(error).partition("\n")[0][:100]
+    except _DAMAGES:
         raise GraphFormatError(
-            f"{path}: attributes that cannot be read ({problem})\n"
+            f"{path}: attributes that cannot be read\n"
             "expected attr_data, attr_indices, attr_indptr, attr_shape, or a matrix attr_matrix"
-        ) from error
+        ) from None
     return numbers_of_nodes(path, ids, *stored_attributes)
-
-
-def _read_markup(
-    path: Path, form: str, reader: Callable[[Path], nx.Graph], undirected: bool
-) -> GraphReading:
-    try:
-        graph = reader(path)
-        listed = {str(node) for node in graph} if form == "GML" else _listed_nodes(path)
-    except ElementTree.ParseError as error:
-        raise GraphFormatError(
-            f"{path}, line {error.position[0]}: {error}\nexpected well-formed XML"
-        ) from error
-    except (
-        nx.NetworkXException,
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-        zlib.error,
-    ) as error:
-        problem = str(error).partition("\n")[0][:100]
-        raise GraphFormatError(
-            f"{path}: not a graph ({problem})\nexpected a {form} file, as its name says"
-        ) from error
-    unlisted = sum(str(node) not in listed for node in graph)
-    if unlisted:
-        raise GraphFormatError(
-            f"{path}: ids of edges that are not in the file's node table: {unlisted:,}\n"
-            'add each to the table: <node id="..."/>'
-        )
-    return read_networkx(graph, undirected=undirected, origin=str(path), form=form)
-
-
-def _listed_nodes(path: Path) -> set[str]:
-    """Return the ids of the node table; networkx adds ids that are on edges only."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        elements = (element for _, element in ElementTree.iterparse(file))
-        return {e.get("id", "") for e in elements if e.tag.rpartition("}")[2] == "node"}
-
-
-def _write_graphml(graph: Data, file: BinaryIO) -> None:
-    space = space_of(graph)
-    names = [quoteattr(name) for name in graph.node_names]
-    attributes = attributes_of(graph)
-    default = "directed" if space.kind == "directed" else "undirected"
-    file.write(
-        b'<?xml version="1.0" encoding="utf-8"?>\n'
-        b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    )
-    values = edge_values(graph)
-    file.writelines(graphml_keys(attributes, values))
-    if space.num_left is not None:  # networkx's attribute
-        file.write(
-            f'<key id="{SIDES}" for="node" attr.name="bipartite" attr.type="int"/>\n'.encode()
-        )
-    file.write(f'<graph edgedefault="{default}">\n'.encode())
-    sides = None if space.num_left is None else graph.sides.tolist()
-    file.writelines(graphml_nodes(names, attributes, sides))
-    file.writelines(graphml_edges(names, space.edges(graph).tolist(), values))
-    file.write(b"</graph>\n</graphml>\n")
 
 
 def _write_npz(graph: Data, file: BinaryIO) -> None:

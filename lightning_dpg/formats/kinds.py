@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.edge_columns import bipartite
-from lightning_dpg.graph.node_names import (
-    GraphFormatError,
-    given_column,
-    given_names,
-    natural_key,
-)
+from lightning_dpg.graph.node_names import GraphFormatError, given_column, given_names, natural_key
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 
 
@@ -138,10 +133,7 @@ def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:
 
 
 def _numbered(
-    names: NDArray[np.object_],
-    ends: NDArray[np.int64],
-    left: dict[str, int],
-    right: dict[str, int],
+    names: NDArray[np.object_], ends: NDArray[np.int64], left: dict[str, int], right: dict[str, int]
 ) -> NDArray[np.int64]:
     """Return the numbers of both ends of each row, the left node first."""
     on_left = np.array([left.get(name, -1) for name in names])

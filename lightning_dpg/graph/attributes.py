@@ -7,7 +7,6 @@ public as a whole: nothing here reads an edge.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -59,6 +58,7 @@ class AttributeTable(NamedTuple):
         matrix: Numbers that come without a table, shape ``(len(ids), F)``.
         names: Names of the F columns of the matrix.
         labels: Class of each row; None if the source has none apart from its columns.
+        is_exact: Whether no cell loses digits because of another one.
     """
 
     origin: str
@@ -67,6 +67,7 @@ class AttributeTable(NamedTuple):
     matrix: Matrix | None = None
     names: Sequence[str] = ()
     labels: NDArray[np.int64] | None = None
+    is_exact: bool = True
 
     @property
     def all_names(self) -> list[str]:
@@ -247,21 +248,26 @@ def cells_of(
         table: The table, with rows of other nodes as well.
         column: Name of the column.
         nodes: Names of the nodes.
-        values: Public texts that are looked for among the cells.
+        values: Public texts that are looked for among the cells. A cell that is none of them becomes
+            the first of them that means the same, as 1.0 means 1 and true True: one odd cell makes
+            pandas read a column of numbers as text.
 
     Raises:
-        GraphFormatError: If the column holds numbers, and a value is a number that no cell is written as.
+        GraphFormatError: If a value has more digits than the numbers of a DataFrame.
     """
-    given = table.cells(column)
-    numbers = {value: _number(value) for value in values}
-    odd = next((value for value, n in numbers.items() if n is not None and _text(n) != value), None)
-    if odd is not None and any(map(_is_number, given)):
+    long = [value for value in values if _MOST_CLASSES <= abs(_number(value) or 0) < math.inf]
+    if long and not table.is_exact:
         raise GraphFormatError(
-            f"{table.origin}: column {column!r} holds numbers, and the value {odd[:40]!r} is not written "
-            "as one below 2^53, such as '7' or '1.5'\nwrite it so, or hold the column as text, which "
-            "keeps zeros and long codes\n(in pandas: dtype=str)"
+            f"{table.origin}: the value {long[0][:40]!r} of column {column!r} is 2^53 or more, and one "
+            "empty cell\ntakes the last digits of all such numbers in a DataFrame\n"
+            "give the path of the table, as CSV or Parquet, instead"
         )
-    cells = [None if _is_absent(cell) else _text(cell) for cell in given]
+    same = {_meaning(value): value for value in reversed(values)}
+    same |= {value: value for value in values}
+    texts = [None if _is_absent(cell) else _text(cell) for cell in table.cells(column)]
+    cells = [
+        text if text is None else same.get(text) or same.get(_meaning(text), text) for text in texts
+    ]
     if column == LABELS and column not in table.columns:  # classes of a graph, -1 for none
         cells = [None if cell is not None and cell.startswith("-") else cell for cell in cells]
     return [cells[row] if row >= 0 else None for row in _rows_of(table, nodes).tolist()]
@@ -403,12 +409,20 @@ def _text(cell: object) -> str:
     if not abs(number) < _MOST_CLASSES:  # nor NaN
         return str(number)
     single = np.float32(number)
-    return str(int(number)) if number.is_integer() else str(single if single == number else number)
+    return (
+        str(int(number))
+        if number.is_integer()
+        else str(single if float(single) == number else number)
+    )
 
 
-def _is_number(cell: object) -> bool:
-    """Return whether a cell is a number, and neither text nor a gap."""
-    return isinstance(cell, Real) and not isinstance(cell, bool) and not math.isnan(cell)
+def _meaning(text: str) -> str:
+    """Return what a text of a cell means: the digits of a number, or true or false."""
+    number = _number(text)
+    if number is None or not abs(number) < _MOST_CLASSES:
+        return text.casefold() if text.casefold() in ("true", "false") else text
+    # Programs read the last digit in different ways.
+    return str(int(number)) if number.is_integer() else f"{number:.15g}"
 
 
 def _is_absent(cell: object) -> bool:

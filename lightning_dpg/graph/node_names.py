@@ -5,6 +5,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 
 from lightning_dpg.errors import Refusal
@@ -43,6 +44,13 @@ def user_path(name: str | Path) -> Path:
             f"{shown}: {getattr(error, 'strerror', None) or error}\nexpected the path of a file"
         ) from None
     return path
+
+
+def name_of(cell: object) -> str:
+    """Return an id as text; a whole number is one also where a gap beside it has made it a float."""
+    if isinstance(cell, Real) and not isinstance(cell, Integral) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell)
 
 
 def natural_key(name: str) -> tuple[tuple[str | tuple[int, str], ...], str]:
@@ -98,7 +106,7 @@ def given_names(nodes: str | Path | Iterable[object], column: str | None = None)
     if isinstance(nodes, (str, Path)):
         names = _read_names(user_path(nodes), column)
     else:
-        names = [str(name).strip() for name in nodes]
+        names = [name_of(name).strip() for name in nodes]
         if any(is_missing(name) for name in names):
             raise GraphFormatError("nodes: an id is missing (empty or NaN)\nexpected names only")
     distinct = list(set(names))

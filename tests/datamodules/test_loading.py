@@ -1,11 +1,17 @@
 """Built-in graphs, objects and files load, and unknown names suggest the nearest."""
 
+from collections import deque
+
 import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 import torch
+from scipy import sparse
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.datasets import KarateClub
 
-from lightning_dpg.datamodules import EdgeListDataModule, Nodes
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.datamodules.loading import BUILT_IN, known_graphs, load_graph
 from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
@@ -51,6 +57,100 @@ def test_objects():
     assert torch.equal(load_graph(nx.karate_club_graph()).edge_index, karate.edge_index)
     assert torch.equal(load_graph(KarateClub()[0]).edge_index, karate.edge_index)
     assert torch.equal(load_graph(karate).edge_index, karate.edge_index)
+
+
+PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])  # 0 - 1 - 2
+INDEX = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+COO = torch.sparse_coo_tensor(INDEX, torch.ones(4), (3, 3), dtype=torch.bfloat16)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        Data(edge_index=INDEX.float(), num_nodes=3),
+        Data(edge_index=INDEX.numpy()),
+        Data(edge_index=INDEX.tolist(), num_nodes=3, sides=[0, 1, 0]),
+        Data(adj_t=COO.to_sparse_csr()),
+        *(COO, COO.to_sparse_csr(), torch.tensor(PATH).to_sparse_csc()),
+        torch.tensor([[0.0, 1.0], [1.0, 2.0], [1.0, 2.0]]).bfloat16(),
+        *(np.matrix(PATH), np.matrix([[0, 1], [1, 2], [1, 1]]), PATH.astype(bool)),
+        *(sparse.dok_array(PATH), sparse.dia_matrix(PATH), sparse.coo_array(PATH > 0)),
+        *(deque([(0, 1), (1, 2)]), [np.array([0, 1]), [2, np.int8(1)]]),
+        # A float of a row that came before a whole number: networkx takes them for one node
+        nx.Graph([(0.0, 1), (1.0, np.float32(2))]),
+    ],
+)
+def test_objects_with_the_same_two_edges(graph):
+    found = load_graph(graph)
+    assert found.node_names == ["0", "1", "2"]
+    assert undirected_edges(found).tolist() == [[0, 1], [1, 2]]
+
+
+def test_directions_of_a_transposed_matrix():
+    with pytest.raises(GraphFormatError, match="directed"):
+        load_graph(Data(adj_t=torch.tensor([[0, 0], [1, 0]]).to_sparse()))
+
+
+class NoTable:
+    """An object with the names of columns, and none of them."""
+
+    columns = ("source", "target")
+
+    def __getitem__(self, label):
+        raise KeyError("a secret row")
+
+
+class NoGraph:
+    """As a graph of igraph or rustworkx."""
+
+    def __iter__(self):
+        raise RuntimeError("a secret row")
+
+
+OBJECTS = [
+    *(None, 5, 1.5, True, b"a b", {"a": ["b"]}, {(1, 2)}, ((i, i + 1) for i in range(3)), iter([])),
+    *([], (), [[]], [(1, 2), (1, 2, 3)], [[[1, 2], [3, 4]]], [nx.path_graph(2), (1, 2)], [None]),
+    *([{"source": 1}], [([1], [2])], [(None, 1)], [(float("nan"), 1)], [(True, False)], ["ab"]),
+    *(len, nx.Graph, range(3), map(str, [1]), memoryview(b"ab"), NoTable(), NoGraph(), Data()),
+    *(Data(edge_index=odd, num_nodes=3) for odd in (INDEX + 0.5, INDEX > 0, INDEX[0], "x", COO, 1j)),
+    *(Data(edge_index=odd, num_nodes=3) for odd in (INDEX - 1, INDEX + 9, torch.ones(3, 4), [[1], []])),
+    *(Data(edge_index=INDEX[:, :0], num_nodes=size) for size in (0, 1, 3)),
+    *(Data(edge_index=INDEX, node_names=odd) for odd in (["a"], 5, [None] * 3, ["a"] * 3)),
+    Data(edge_index=INDEX, sides=torch.tensor([0, 1])),
+    *(HeteroData(), nx.Graph(), nx.empty_graph(3), nx.Graph([(float("nan"), 2)])),
+    nx.MultiDiGraph([(1, 2), (1, 2)]),
+    *(np.array(5), np.arange(4), np.ones((3, 2, 2)), np.empty((0, 2)), np.empty((0, 0)), PATH * 1j),
+    *(PATH.astype(object), np.array([[1, 2], [object(), 3], [3, 4]]), np.array([[1j, 2]] * 3)),
+    *(np.array([[True, False]] * 3), np.ma.masked_array(PATH, PATH == 0), np.array([(1, 2)], "i,i")),
+    *(np.full((3, 3), np.nan), np.array([["1", "x"]] * 2), np.full((3, 2), "2020", "datetime64[D]")),
+    *(sparse.coo_array(np.arange(3)), sparse.csr_array(PATH * 1j), sparse.csr_array(PATH[:2])),
+    *(torch.tensor(PATH) * 1j, torch.ones(2, 4), torch.sparse_coo_tensor(INDEX, torch.ones(4, 2))),
+    *(pd.Series([1, 2]), pd.DataFrame(), pd.DataFrame({"source": [[1]], "target": [2]})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("graph", OBJECTS, ids=lambda graph: type(graph).__name__)
+def test_objects_that_hold_no_graph_are_refused(graph):
+    with pytest.raises(GraphFormatError) as refused:
+        load_graph(graph)
+    message = str(refused.value)
+    assert "secret" not in message and 2 <= len(message.splitlines()) <= 5
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+    for graphs in (graph, [graph]):
+        with pytest.raises(GraphFormatError):
+            GraphSetDataModule(graphs).setup("fit")
+
+
+def test_a_graph_of_a_set_may_have_no_edge_and_not_no_node():
+    path, lone = nx.path_graph(3), Data(edge_index=INDEX[:, :0].float(), num_nodes=1)
+    data = GraphSetDataModule([path, nx.empty_graph(2), lone, Data(adj_t=COO.to_sparse_csr())])
+    data.setup("fit")
+    assert data.sizes.tolist() == [3, 2, 1, 3] and data.edges.tolist()[2:] == [[6, 7], [7, 8]]
+    for empty in (nx.Graph(), Data(edge_index=INDEX[:, :0], num_nodes=0)):
+        with pytest.raises(GraphFormatError, match=r"graph 1 of the list: \w+: 0 node"):
+            GraphSetDataModule([path, empty]).setup("fit")
+    with pytest.raises(GraphFormatError, match="graph 0 of the list: a label y of type str"):
+        GraphSetDataModule([Data(edge_index=INDEX, num_nodes=3, y="a")]).setup("fit")
 
 
 def test_data_folder_before_files_and_its_isolated_nodes(tmp_path, monkeypatch):

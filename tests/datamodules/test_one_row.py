@@ -322,7 +322,8 @@ def test_private_cells_of_each_type(form, kind):
                 assert (found is None) == (whole is None)  # both are refused, or none
                 if found is not None:
                     assert whole[:row] + whole[row + 1 :] == found[:row] + found[row + 1 :]
-    assert refused == (cells is LONG)  # as categories: long codes must be texts
+    # As categories: a DataFrame may have lost digits of long codes before it came here.
+    assert refused == (cells is LONG and form == "frame")
 
 
 REGIONS = ["north", "south", "north", "south", "other", "north"]

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.formats.io import (
     GraphFormatError,
     from_networkx,
-    from_pyg,
     read_graph,
     write_graph,
 )
@@ -76,7 +76,7 @@ def as_pyg(graph, folder):
     number = {name: i for i, name in enumerate(graph)}
     pairs = torch.tensor([(number[u], number[v]) for u, v in graph.edges])
     both = torch.cat([pairs, pairs.flip(1)]).T
-    return from_pyg(Data(edge_index=both, num_nodes=len(graph), node_names=list(graph)))
+    return load_graph(Data(edge_index=both, num_nodes=len(graph), node_names=list(graph)))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_features_follow_their_nodes():
     edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     x, y = torch.tensor([[10.0], [9.0], [2.0]]), torch.tensor([1, 0, 2])
     names = ["a10", "a9", "a2"]
-    graph = from_pyg(Data(edge_index=edge_index, x=x, y=y, node_names=names, num_nodes=3))
+    graph = load_graph(Data(edge_index=edge_index, x=x, y=y, node_names=names, num_nodes=3))
     assert graph.node_names == ["a2", "a9", "a10"]
     assert graph.x.ravel().tolist() == [2, 9, 10] and graph.y.tolist() == [2, 0, 1]
 

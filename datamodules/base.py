@@ -169,18 +169,13 @@ class GraphDataModule(pl.LightningDataModule):
     def _read_graph(self) -> Data:
         self._check_kind()
         nodes = self.nodes
-        table = attribute_table(nodes.attributes, nodes.policies, nodes.column)
-        sides = given_sides(nodes.left, nodes.right, nodes.ids, nodes.column, nodes.side_column)
-        ids = nodes.ids
+        table = self._attributes_beside()
+        left, right = (self._given_ids(ids) for ids in (nodes.left, nodes.right))
+        sides = given_sides(left, right, nodes.ids, nodes.column, nodes.side_column)
+        ids = self._given_ids(nodes.ids)
         if ids is None and table is not None and self.kind != "bipartite":
             ids = table.ids
-        reading = load_reading(
-            self.source,
-            undirected=self.undirected or self.kind != "undirected",
-            nodes=ids,
-            node_column=nodes.column,
-            columns=self.columns,
-        )
+        reading = self._load(ids)
         if sides is None:
             refuse_rows(reading)
         self._file_order = reading.file_order
@@ -206,6 +201,24 @@ class GraphDataModule(pl.LightningDataModule):
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
         return graph if nodes.published_names == "keep" else self._numbered(graph)
+
+    def _attributes_beside(self) -> AttributeTable | None:
+        """Read the table of attributes beside the edges, if there is one."""
+        return attribute_table(self.nodes.attributes, self.nodes.policies, self.nodes.column)
+
+    def _given_ids(self, ids: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        """Return ids of nodes of the settings, or a file of them."""
+        return ids
+
+    def _load(self, ids: str | Sequence[str] | None) -> GraphReading:
+        """Read the graph on given nodes, see :func:`load_reading`."""
+        return load_reading(
+            self.source,
+            undirected=self.undirected or self.kind != "undirected",
+            nodes=ids,
+            node_column=self.nodes.column,
+            columns=self.columns,
+        )
 
     def _check_kind(self) -> None:
         """Refuse settings that contradict the kind of the graph."""

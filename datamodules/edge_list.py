@@ -162,7 +162,8 @@ class EdgeListDataModule(GraphDataModule):
             self._split_by_coin()
         else:
             self._split_as_published(self.split)
-        self.train_graph = self._on_nodes(self.edges)
+        is_whole = len(self.edges) == self.num_edges
+        self.train_graph = self.graph if is_whole else self._on_nodes(self.edges)
         self.train_transfers = self._of_training()
         self._is_set_up = True
 
@@ -170,6 +171,10 @@ class EdgeListDataModule(GraphDataModule):
     def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``."""
         self.times_read += 1
+        return self._held()
+
+    def _held(self) -> OneGraph:
+        """Return the training records in memory."""
         has_attributes = getattr(self.train_graph, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
         private = self.private_columns, self.private_labels

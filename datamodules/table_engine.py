@@ -158,7 +158,12 @@ class TableEngine(ABC):
             chosen: What is read.
             names: New name of each column.
         """
-        cells = (f"{self.column(name)} AS {self.column(new)}" for name, new in names.items())
+        cells = []
+        for name, new in names.items():
+            cell = self.column(name)
+            if re.search("uuid|numeric", chosen.types[name]):  # Arrow has bytes and texts of its own
+                cell = f"CAST({cell} AS VARCHAR)"
+            cells.append(f"{cell} AS {self.column(new)}")
         condition = "" if chosen.where is None else f" WHERE ({chosen.where})"
         return f"SELECT {', '.join(cells)} FROM {chosen.relation}{condition}"
 

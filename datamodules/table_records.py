@@ -86,10 +86,7 @@ class EdgeTable:
         """Return the rows with their ids, and with whole numbers for amounts and times."""
         chosen, values = self.chosen, self.chosen.values
         names = dict(zip(chosen.pair, ("source", "target"), strict=True))
-        schema = {
-            new: "uuid" if "uuid" in chosen.types[name] else self._id_type
-            for name, new in names.items()
-        }
+        schema = dict.fromkeys(names.values(), self._id_type)
         named = {} if values is None else {values.weight: "amount", values.time: "time"}
         for column, name in named.items():
             if column is not None:

@@ -132,7 +132,7 @@ def time_of(cell: Any, given: TransferColumns) -> Any:
 
 
 def _literal(day: date) -> Any:
-    return ibis.date(day.isoformat())
+    return ibis.literal(day.isoformat()).cast("date")
 
 
 def _number(cell: Any) -> tuple[Any, Any]:
@@ -182,8 +182,8 @@ def kept_rows(rows: Any, row_of: RowOf, given: TransferColumns, place: str) -> K
     Raises:
         GraphFormatError: If an amount is negative or infinite, or if no row is a transfer.
     """
-    has_values = is_inside = ibis.literal(True)
-    is_bad = is_above = ibis.literal(False)
+    has_values = is_inside = rows.source.notnull()  # of all rows
+    is_bad = is_above = ~has_values
     names = ["source", "target"]
     if given.weight is not None:
         has_values = has_values & rows.amount.notnull()

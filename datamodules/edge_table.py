@@ -173,10 +173,9 @@ class EdgeTableDataModule(EdgeListDataModule):
                 transfers=transfers,
             )
             return read_on_nodes(reading, ids, names)
-        chosen, engine = self._chosen, self._engine
-        asked = () if chosen.values is None else chosen.values.names
+        chosen = self._chosen
         reading = read_arrow(
-            engine.arrow(engine.rows(chosen, {name: name for name in (*chosen.pair, *asked)})),
+            self._engine.read(chosen),
             chosen.place,
             "table",
             undirected=undirected,

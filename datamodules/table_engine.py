@@ -58,7 +58,7 @@ class Chosen(NamedTuple):
         types: Type of each column in Arrow, by its name.
         pair: Both columns of ids.
         values: Columns of amounts and times by their names, if they are read.
-        where: Condition that rows must fulfill, in SQL; or None.
+        where: Condition that rows must fulfill, in SQL with parentheses around it; or None.
         place: Name of the table for an error.
     """
 
@@ -164,8 +164,23 @@ class TableEngine(ABC):
             if re.search("uuid|numeric", chosen.types[name]):  # Arrow has bytes and texts of its own
                 cell = f"CAST({cell} AS VARCHAR)"
             cells.append(f"{cell} AS {self.column(new)}")
-        condition = "" if chosen.where is None else f" WHERE ({chosen.where})"
+        condition = "" if chosen.where is None else f" WHERE {chosen.where}"
         return f"SELECT {', '.join(cells)} FROM {chosen.relation}{condition}"
+
+    def read(self, chosen: Chosen) -> Any:
+        """Read the chosen rows as a table of Arrow: both ids, then amounts and times.
+
+        Raises:
+            GraphFormatError: If there are none.
+        """
+        import pyarrow
+
+        values = () if chosen.values is None else chosen.values.names
+        sql = self.rows(chosen, {name: name for name in (*chosen.pair, *values)})
+        batches = [batch for batch in self.batches(sql) if batch.num_rows]
+        if not batches:
+            raise no_rows(chosen)
+        return pyarrow.Table.from_batches(batches)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -283,6 +298,12 @@ class TableEngine(ABC):
                     f"{nearest(column.name, self.known_columns)}"
                 )
         return str(where.this.sql(self.grammar))
+
+
+def no_rows(chosen: Chosen) -> GraphFormatError:
+    """Return the error of a table without rows."""
+    reason = "no rows" if chosen.where is None else f"where {chosen.where} matches no row"
+    return GraphFormatError(f"{chosen.place}: {reason}\nexpected two node ids per row")
 
 
 def _names_of(relation: str, grammar: str) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.datamodules.server_engines import ServerEngine
-from lightning_dpg.datamodules.table_engine import Chosen
+from lightning_dpg.datamodules.table_engine import Chosen, no_rows
 from lightning_dpg.datamodules.table_values import amount_of, ibis_type, kept_rows, time_of
 from lightning_dpg.formats.conversion import check_share_of_mutual
 from lightning_dpg.formats.edge_columns import refuse_missing
@@ -238,12 +238,6 @@ class EdgeTable:
             ends = nodes.filter(nodes.side == side)
             rows = rows.join(ends.select(**{end: ends.id, f"{end}_number": ends.number}), end)
         return rows.filter(rows.source_number != rows.target_number)
-
-
-def no_rows(chosen: Chosen) -> GraphFormatError:
-    """Return the error of a table without rows."""
-    reason = "no rows" if chosen.where is None else "where matches no row"
-    return GraphFormatError(f"{chosen.place}: {reason}\nexpected two node ids per row")
 
 
 def type_of_ids(place: str, column: str, arrow_type: str) -> str:

@@ -162,7 +162,7 @@ class EdgeListDataModule(GraphDataModule):
             self._split_by_coin()
         else:
             self._split_as_published(self.split)
-        is_whole = len(self.edges) == self.num_edges
+        is_whole = self.val_links is None and self.test_links is None
         self.train_graph = self.graph if is_whole else self._on_nodes(self.edges)
         self.train_transfers = self._of_training()
         self._is_set_up = True

@@ -46,14 +46,14 @@ else:
 class EdgeTableDataModule(EdgeListDataModule):
     """One graph whose edges are the rows of a table: Parquet, CSV, DuckDB, PostgreSQL or Spark.
 
-    The engine of the table numbers the nodes, drops loops and repeated edges and counts them, for
-    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2, and Attributed with
-    one of them), or sums over neighbors (NeighborVotes, NodeNeighborVotes, AggregationPerturbation),
-    leave the edges there; for all others the edges are read at their first use. The records are those that
-    :class:`EdgeListDataModule` reads from a file of the same ids.
+    Rows of files and of DuckDB are read into memory, and are edges as those of
+    :class:`EdgeListDataModule`. PostgreSQL and Spark count where the rows are: methods that need counts
+    alone (ErdosRenyi, ChungLu, BTER, DK2, and Attributed with one of them), or sums over neighbors
+    (NeighborVotes, NodeNeighborVotes, AggregationPerturbation), leave the edges there; for all others
+    the rows are read at their first use. The records are those of a file of the same ids.
 
-    Amounts and times of transfers are read if their columns are named; they are counted likewise. Other
-    columns are not read. The connection only reads.
+    Amounts and times of transfers are read if their columns are named; they are counted likewise, from
+    columns of numbers and times. Other columns are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:

@@ -28,7 +28,6 @@ from lightning_dpg.graph.node_names import GraphFormatError
 
 _DAY, _HOUR = 86_400, 3600
 _INFINITE, _OUTSIDE = -2, -1
-_FAR = 1e300  # only infinite numbers are beyond
 
 RowOf = Callable[[Any], list[int]]
 """Run a query of Ibis for one row of counts."""
@@ -86,16 +85,19 @@ def ibis_type(chosen: Chosen, name: str) -> str:
 
 
 def amount_of(cell: Any) -> Any:
-    """Return amounts in hundredths, rounded as files are: NULL is none, and below 0 is no amount."""
+    """Return amounts in hundredths, rounded as files are: NULL is none, and below 0 is no amount.
+
+    No literal is a float: Ibis does not translate them for Spark unless it has a connection of its own.
+    """
     number, is_absent = _number(cell)
-    scaled = ibis.least(ibis.greatest(number, 0.0), LARGEST) * CENTS
+    scaled = ibis.least(ibis.greatest(number, 0), int(LARGEST)) * CENTS
     whole = scaled.floor()
-    rest = scaled - whole.cast("float64")
-    is_up = (rest > 0.5) | ((rest == 0.5) & (whole % 2 == 1))
+    rest = (scaled - whole.cast("float64")) * 2
+    is_up = (rest > 1) | ((rest == 1) & (whole % 2 == 1))
     cents = whole + ibis.ifelse(is_up, 1, 0)
     return ibis.cases(
         (is_absent, ibis.null("int64")),
-        (number.abs() > _FAR, _INFINITE),
+        (number.isinf(), _INFINITE),
         (number < 0, -1),
         else_=cents,
     ).cast("int64")
@@ -121,7 +123,7 @@ def time_of(cell: Any, given: TransferColumns) -> Any:
     else:
         moment = cell.epoch_seconds().cast("float64")
     # Moments two days from the window are outside of it in every zone.
-    near = ibis.least(ibis.greatest(moment, start - 2.0 * _DAY), end + 2.0 * _DAY).floor()
+    near = ibis.least(ibis.greatest(moment, start - 2 * _DAY), end + 2 * _DAY).floor()
     changes = (
         [] if given.zone is None else clock_changes(given.zone, start - 2 * _DAY, end + 2 * _DAY)
     )
@@ -139,7 +141,7 @@ def _number(cell: Any) -> tuple[Any, Any]:
     """Return numbers, 0 where there is none, and where that is."""
     number = cell.cast("float64")
     is_absent = cell.isnull() | number.isnan()
-    return ibis.ifelse(is_absent, 0.0, number), is_absent
+    return ibis.ifelse(is_absent, 0, number), is_absent
 
 
 def clock_changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, int]]:

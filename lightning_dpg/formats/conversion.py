@@ -258,12 +258,14 @@ def checked(
             f"{origin}: edges with a number of no node: {outside:,}\n"
             f"expected numbers from 0 to {len(names) - 1}"
         )
-    order = natural_order(names)
-    position = torch.empty(len(names), dtype=torch.long)
-    position[torch.tensor(order)] = torch.arange(len(names))
+    order = torch.tensor(natural_order(names))
+    position = torch.empty(len(names), dtype=pairs.dtype)
+    position[order] = torch.arange(len(names), dtype=pairs.dtype)
+    # Memory: whole numbers are in this order as they are read.
+    is_ordered = torch.equal(order, torch.arange(len(names)))
+    links = pairs if is_ordered else position[pairs]
     try:
-        links = position[pairs]
-        graph = make_graph(links, len(names), [names[i] for i in order])
+        graph = make_graph(links, len(names), [names[i] for i in order.tolist()])
     except ValueError as error:
         raise GraphFormatError(f"{origin}: {error}") from error
     if graph.num_edges == 0:
@@ -307,9 +309,9 @@ def with_sides(
 def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:
     """Count different directed links without loops, of which undirected edges are known."""
     is_link = pairs[:, 0] != pairs[:, 1]
-    if int(is_link.sum()) == num_edges:  # no edge is listed twice, the usual case
+    if int(torch.count_nonzero(is_link)) == num_edges:  # no edge is listed twice, the usual case
         return num_edges
-    keys = (pairs[:, 0] * num_nodes + pairs[:, 1])[is_link].sort().values
+    keys = (pairs[:, 0].long() * num_nodes + pairs[:, 1])[is_link].sort().values
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
 

@@ -29,6 +29,7 @@ from lightning_dpg.formats.edge_columns import (
 from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
 from lightning_dpg.graph.attribute_arrays import read_stored
 from lightning_dpg.graph.attributes import LABELS
+from lightning_dpg.graph.graph import index_type
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
 
@@ -143,7 +144,8 @@ def read_parquet(
             chosen = chosen_columns(str(path), every, columns)
             asked = [] if transfers is None else transfers.names
             places = value_columns(str(path), every, asked, chosen)
-            table = opened.read([every[place] for place in (*chosen, *places)])
+            read_columns = [every[place] for place in (*chosen, *places)]
+            table = [opened.read(read_columns)]
     except (ArrowException, OSError) as error:
         raise GraphFormatError(
             f"{path}: not a whole Parquet file\n"
@@ -151,7 +153,7 @@ def read_parquet(
         ) from error
     read = {*chosen, *places}
     return read_arrow(
-        table,
+        table.pop(),  # memory: nobody else holds the rows
         path,
         "Parquet",
         undirected=undirected,
@@ -185,9 +187,15 @@ def read_arrow(
         transfers: Columns of amounts and times, if they are read.
         others: Columns that are not read.
     """
+    import pyarrow  # optional
+
     first, second = columns
     ends, there = _without_nulls(origin, [table.column(first), table.column(second)], drop_missing)
+    width = len(table.column_names) + len(others)
     names, pairs = _numbered(origin, ends)
+    if transfers is None:  # memory: the rows go before the graph is built
+        del table, ends
+        pyarrow.default_memory_pool().release_unused()
     values = None
     if transfers is not None:
         rows = np.flatnonzero(there)
@@ -200,7 +208,6 @@ def read_arrow(
         )
         names, kept = kept_rows(names, pairs.numpy(), keep)
         pairs = torch.from_numpy(kept)
-    width = len(table.column_names) + len(others)
     form = without_missing(
         f"{form}; columns {first!r} and {second!r} of {width}", int((~there).sum())
     )
@@ -261,7 +268,7 @@ def _numbered(origin: str | Path, ends: list[Any]) -> tuple[list[str], Tensor]:
         raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
     kinds = {str(end.type) for end in ends}
     if all(pyarrow.types.is_integer(end.type) for end in ends):
-        values = np.stack([end.to_numpy().astype(np.int64) for end in ends], axis=1)
+        values = np.stack([end.to_numpy().astype(np.int64, copy=False) for end in ends], axis=1)
         if values.min() < 0:  # also what 64 bits with a sign cannot hold
             raise GraphFormatError(
                 f"{origin}: an id below 0, or of 2^63 or more\nexpected ids of 0 or more, or text"
@@ -285,11 +292,12 @@ def _positions(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     largest = int(ids.max())
     if int(ids.min()) < 0 or largest >= _SPARSE * ids.size:
         distinct, positions = np.unique(ids, return_inverse=True)
-        return distinct, positions.reshape(ids.shape)
+        return distinct, positions.reshape(ids.shape).astype(index_type(len(distinct)))
     # Ids that are nearly the numbers from 0 on are places of a table: many need no sort.
     is_there = np.zeros(largest + 1, dtype=bool)
     is_there[ids] = True
-    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[ids]
+    places = np.cumsum(is_there, dtype=index_type(len(is_there))) - 1
+    return np.flatnonzero(is_there), places[ids]
 
 
 def _is_text(kind: Any) -> bool:

@@ -86,7 +86,7 @@ def folder(tmp_path, monkeypatch):
         (
             "t.parquet --epsilon 1 --method chung_lu --weight eur --weight-max 9.5",
             [
-                *(CHUNG_LU, "--privacy.epsilon=1.0", "--data.name=t.parquet"),
+                *(CHUNG_LU, "--privacy.epsilon=1.0", TABLE, "--data.source=t.parquet"),
                 *("--data.columns.weight=eur", "--data.columns.weight_max=9.5"),
             ],
         ),

@@ -161,7 +161,9 @@ class TableEngine(ABC):
         cells = []
         for name, new in names.items():
             cell = self.column(name)
-            if re.search("uuid|numeric", chosen.types[name]):  # Arrow has bytes and texts of its own
+            if re.search(
+                "uuid|numeric", chosen.types[name]
+            ):  # Arrow has bytes and texts of its own
                 cell = f"CAST({cell} AS VARCHAR)"
             cells.append(f"{cell} AS {self.column(new)}")
         condition = "" if chosen.where is None else f" WHERE {chosen.where}"

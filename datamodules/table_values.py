@@ -113,7 +113,8 @@ def time_of(cell: Any, given: TransferColumns) -> Any:
         is_inside = (day >= _literal(first)) & (day <= _literal(last))
         seconds = day.delta(_literal(first), unit="day") * _DAY
         if cell.type().is_timestamp():
-            seconds = seconds + cell.hour() * _HOUR + cell.minute() * 60 + cell.second()
+            second = cell.second().cast("float64").floor()  # of Spark with its fraction
+            seconds = seconds + cell.hour() * _HOUR + cell.minute() * 60 + second
         inside = ibis.ifelse(is_inside, seconds, _OUTSIDE)
         return ibis.ifelse(cell.isnull(), ibis.null("int64"), inside).cast("int64")
     is_absent = cell.isnull()

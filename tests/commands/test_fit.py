@@ -241,7 +241,10 @@ def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, c
     people.iloc[1:].to_csv("few.csv", index=False)
     few = ["few.csv" if word == "people.csv" else word for word in nodes]
     assert main(["fit", *method, *edges, *few, *budget]) == 2
-    assert "calls.parquet: edges with an id that is not among the 119 ids of nodes: " in capsys.readouterr().err
+    assert (
+        "calls.parquet: edges with an id that is not among the 119 ids of nodes: "
+        in capsys.readouterr().err
+    )
     assert not (folder / "run").exists()
     assert main(["fit", *method, *edges, *nodes, *budget]) == 0
     assert "edge-level (8, 0.0001)-DP" in capsys.readouterr().out

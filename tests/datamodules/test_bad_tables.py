@@ -66,7 +66,11 @@ SYSTEM_COLUMNS = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", '"ctid"', 
 NOT_ONE = "is no condition in SQL"
 OTHER_ROWS = "reads other rows, draws at random or calls an unknown function"
 FILES = {
-    "a column": ("good", {"columns": Columns("payr", "payee")}, "no column 'payr'\nthe columns are 'payer'"),
+    "a column": (
+        "good",
+        {"columns": Columns("payr", "payee")},
+        "no column 'payr'\nthe columns are 'payer'",
+    ),
     "one column": ("good", {"columns": Columns("payer")}, "set both"),
     "NULL": ("nulls", {}, r"2 of 3 rows lack an id, (.*\n)*.*--missing-ids drop"),
     "blank ids": ("blank", {}, "2 of 3 rows lack an id"),
@@ -95,7 +99,11 @@ FILES = {
     "digits": ("digits", {}, r"columns of type decimal128\(2, 1\)"),
     "a nested column": ("nested", {}, "columns of type .*list"),
     "ids of 2^63": ("large", {}, "of 2\\^63 or more"),
-    "letter case": ("good", {"columns": Columns("PAYER", "payee")}, "no column 'PAYER'\nthe columns are 'payer'"),
+    "letter case": (
+        "good",
+        {"columns": Columns("PAYER", "payee")},
+        "no column 'PAYER'\nthe columns are 'payer'",
+    ),
     "a hole": ("hole", {}, "not a whole Parquet file"),
     "names": ("good", {"nodes": {"names": "none"}}, "names must be 'auto', 'keep' or 'numbers'"),
     "half a file": ("cut", {}, "not a whole Parquet file\n.*cut short"),
@@ -123,7 +131,11 @@ FILES = {
         {"nodes": ["1", "2", "3", "x7"]},
         "not among the 4 ids of nodes: 1",
     ),
-    "an edge of no row": ("good", {"nodes": ["1", "2"]}, "good.parquet: edges with an id that is not among the 2 ids of nodes: 2"),
+    "an edge of no row": (
+        "good",
+        {"nodes": ["1", "2"]},
+        "good.parquet: edges with an id that is not among the 2 ids of nodes: 2",
+    ),
 }
 TABLES = {
     "no table": ({}, "table is not set\nit holds customers, nobody, people, transfers"),
@@ -136,7 +148,10 @@ TABLES = {
     ),
     "a node table": ({"table": "transfers", "nodes": "customer(id)"}, "did you mean customers"),
     "a node column": ({"table": "transfers", "nodes": "customers(ids)"}, "did you mean id"),
-    "a node type": ({"table": "transfers", "nodes": "people(id)"}, "not among the 1 ids of nodes: 3"),
+    "a node type": (
+        {"table": "transfers", "nodes": "people(id)"},
+        "not among the 1 ids of nodes: 3",
+    ),
     "a quoted node column": (
         {"table": "transfers", "nodes": 'customers("i d")'},
         "customers has no column 'i d'\ndid you mean id",

@@ -22,7 +22,6 @@ from lightning_dpg.graph import neighbor_sums
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.node_names import GraphFormatError
-from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods import (
     BTER,
     DK2,
@@ -386,4 +385,4 @@ def test_rows_that_come_between_the_counts_and_the_edges_are_refused(tmp_path, r
         cursor.execute("INSERT INTO transfers VALUES (0, 1)")
     assert data.records.statistics.degrees().tolist() == [1, 2, 1]
     with pytest.raises(GraphFormatError, match="the table changed while it was read"):
-        data.records.statistics.edges
+        _ = data.records.statistics.edges

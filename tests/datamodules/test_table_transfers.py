@@ -178,7 +178,16 @@ def columns_of(name):
     }[name]  # fmt: skip
 
 
-COLUMNS = ["floats", "whole numbers", "decimals", "stamps", "moments", "days", "seconds", "milliseconds"]
+COLUMNS = [
+    "floats",
+    "whole numbers",
+    "decimals",
+    "stamps",
+    "moments",
+    "days",
+    "seconds",
+    "milliseconds",
+]
 
 
 @pytest.mark.parametrize(
@@ -255,6 +264,25 @@ def test_where_rows_have_to_be_read_they_are_those_in_memory(tmp_path, request):
     there, here = both(rows_of("undirected"), "parquet", tmp_path, request, **settings, **numbered)
     assert there.records.transfers.amounts.sum() == here.records.transfers.amounts.sum()
     assert there.identity() == here.identity()
+
+
+def test_files_of_a_pattern_are_read_as_one(tmp_path):
+    at = pa.array(np.array(["2026-01-05T10:00:00.5", "2026-01-06T11:00"], "datetime64[ns]"))
+    settings = {"columns": AMOUNTS | TIMES | {"time_zone": "Europe/Berlin"}, "undirected": True}
+    for zone in ("UTC", "America/New_York"):
+        stamps = at.cast(pa.timestamp("ns", zone))
+        ends = {"source": ["n1 ", "n1"], "target": ["n2", "\u2003n3"]}
+        rows = pa.table(ends | {"amount": [1.005, 7], "at": stamps})
+        for part in range(2):
+            parquet.write_table(rows.slice(part, 1), tmp_path / f"part{part}.parquet")
+        parquet.write_table(rows, tmp_path / "whole.parquet")
+        found = []
+        for source in ("part*.parquet", "whole.parquet"):
+            data = EdgeTableDataModule(str(tmp_path / source), **settings)
+            data.setup("fit")
+            found.append((raw(data), data.identity()))
+        assert found[0] == found[1]
+        assert found[0][0][0][:2] == (("n1", "n2"), 100)
 
 
 VIEW = "make a view that casts it"

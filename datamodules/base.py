@@ -155,10 +155,8 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _whole_graph(self) -> Data:
         """Return the whole graph under its own names (private)."""
-        if self._whole is None:
-            _ = self.graph
-        assert self._whole is not None  # read with the graph
-        return self._whole
+        graph = self.graph
+        return graph if self._whole is None else self._whole
 
     def _transfer_rows(self) -> tuple[Tensor, Tensor | None, Tensor | None] | None:
         """Return payer and payee, amount and time of each row as they were read; None if none are."""
@@ -200,7 +198,11 @@ class GraphDataModule(pl.LightningDataModule):
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        return graph if nodes.published_names == "keep" else self._numbered(graph)
+        if nodes.published_names != "keep":
+            return self._numbered(graph)
+        if graph is self._whole:
+            self._whole = None  # memory: it is held once
+        return graph
 
     def _attributes_beside(self) -> AttributeTable | None:
         """Read the table of attributes beside the edges, if there is one."""
@@ -247,7 +249,12 @@ class GraphDataModule(pl.LightningDataModule):
     @property
     def space(self) -> PairSpace:
         """Return the pairs of nodes that may be linked (public)."""
-        return space_of(self.graph)
+        return space_of(self._nodes)
+
+    @property
+    def _nodes(self) -> Data:
+        """The graph, or one of its nodes alone."""
+        return self.graph if self._graph is None else self._graph
 
     def _add_transfers(self, reading: GraphReading) -> None:
         """Find the transfers of a reading, and state what is public about them."""
@@ -361,7 +368,7 @@ class GraphDataModule(pl.LightningDataModule):
     @property
     def num_nodes(self) -> int:
         """Return the number of nodes N (public)."""
-        return int(self.graph.num_nodes)
+        return int(self._nodes.num_nodes)
 
     @property
     def num_edges(self) -> int:

@@ -313,8 +313,3 @@ class EdgeTableDataModule(EdgeListDataModule):
         edges = self.space.edges(self.graph)
         self.train_transfers = self.transfers
         return edges
-
-    @cached_property
-    def train_graph(self) -> Data:
-        """Graph of the training edges, with all nodes."""
-        return self.graph

@@ -66,13 +66,8 @@ class DuckDBEngine(TableEngine):
         is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
         is_query = isinstance(error, duckdb.BinderException | duckdb.ConversionException)
         if is_parquet and not is_query and "Schema mismatch" not in text:
-            raise cut_short(self.origin)
+            raise GraphFormatError(
+                f"{self.origin}: not a whole Parquet file\n"
+                "get the file again, or write it again: it is damaged or cut short"
+            ) from None
         super()._refuse(error)
-
-
-def cut_short(origin: str) -> GraphFormatError:
-    """Return the error of a damaged Parquet file."""
-    return GraphFormatError(
-        f"{origin}: not a whole Parquet file\n"
-        "get the file again, or write it again: it is damaged or cut short"
-    )

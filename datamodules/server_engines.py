@@ -26,11 +26,9 @@ class ServerEngine(TableEngine):
 
     Attributes:
         dialect: Name of the SQL dialect for Ibis.
-        is_cluster: Whether several machines compute, and results are in memory as a whole.
     """
 
     dialect: ClassVar[str]
-    is_cluster: ClassVar[bool] = False
 
     def __init__(self, origin: str, relation: str | None) -> None:
         super().__init__(origin, relation)
@@ -258,7 +256,6 @@ class SparkEngine(ServerEngine):
 
     dialect = "pyspark"
     grammar = "spark"
-    is_cluster = True
 
     def __init__(self, origin: str, session: Any, relation: str | None = None) -> None:
         from py4j.protocol import Py4JError

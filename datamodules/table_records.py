@@ -5,15 +5,12 @@ the ids. The ids of edges stay on the server; the names of nodes are read once e
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import ibis  # of the extra 'tables'
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, no_rows
@@ -209,17 +206,6 @@ class EdgeTable:
         others = ", ".join(self.chosen.others)[:200]
         others = f"; dropped from the edges: {others}" if others else ""
         return line + others + self._of_values
-
-    def edge_blocks(self, size: int) -> Iterator[Tensor]:
-        """Read the records in blocks of ``size`` or more, of shape ``(P, 2)``, in any order."""
-        pairs, parts = self.pairs(), list[NDArray[Any]]()
-        for ends in self.engine.numbers_in_batches(pairs.select("low", "high")):
-            parts.append(ends)
-            if sum(map(len, parts)) >= size:
-                yield torch.from_numpy(np.concatenate(parts))
-                parts = []
-        if parts:
-            yield torch.from_numpy(np.concatenate(parts))
 
     def pairs(self) -> Any:
         """Return the edges: the table ``edge_pairs`` of numbers ``low`` and ``high``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine, cut_short
+from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
 from lightning_dpg.datamodules.server_engines import (
     SparkEngine,
     open_postgres,
@@ -106,7 +106,6 @@ def _read_files(pattern: str) -> str:
     if not files:
         raise GraphFormatError(f"{pattern}: no such file")
     if kind.endswith(".parquet"):
-        _check_ends(files)
         return f"read_parquet({_literal(str(path))})"
     return _read_csv(pattern, path, files)
 
@@ -139,15 +138,6 @@ def _read_csv(pattern: str, path: Path, files: Sequence[str]) -> str:
         f"read_csv({_literal(str(path))}, auto_detect=false, header=true, skip={line}, "
         f"columns={{{columns}}}, delim={_literal(separator)}, quote='\"', escape='\"', comment='')"
     )
-
-
-def _check_ends(files: Sequence[str]) -> None:
-    """Refuse a Parquet file that lacks its last bytes, which say where its parts are."""
-    for name in files:
-        with open(name, "rb") as file:
-            file.seek(max(file.seek(0, 2) - 4, 0))
-            if file.read() not in (b"PAR1", b"PARE"):
-                raise cut_short(name)
 
 
 def _require(*modules: str, extra: str = "tables") -> None:

@@ -1,8 +1,4 @@
-"""Counts of the edges of a table, one Ibis expression each.
-
-Sums of rows over neighbors are added up by a cluster. Other servers hand over the edges block by block,
-of which none is kept.
-"""
+"""Counts of the edges of a table and sums over them by its server, one Ibis expression each."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,12 +12,12 @@ from torch import Tensor
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph.exact_mixing import check_mixing, mixing_cells, mixing_of_counts
 from lightning_dpg.graph.joint_degrees import cells_of_counts
-from lightning_dpg.graph.neighbor_sums import block_size, on_grid, sums_over_blocks
+from lightning_dpg.graph.neighbor_sums import on_grid
 from lightning_dpg.graph.wedges import WedgeHash, count_closed
 
 _NODES = "public_nodes"
 _MOST_NUMBERS = 2**23
-"""Numbers of public rows, 64 MiB of them, that a cluster gets at a time."""
+"""Numbers of public rows, 64 MiB of them, that a server gets at a time."""
 
 
 class TableStatistics:
@@ -61,8 +57,8 @@ class TableStatistics:
         grouped = ends.group_by(["first", "second"]).aggregate(edges=ends.count())
         size = int(classes.max()) + 1
         counts = np.zeros((size, size), dtype=np.int64)
-        for first, second, edges in self._table.engine.numbers(grouped):
-            counts[first, second] = edges
+        first, second, edges = self._table.engine.numbers(grouped).T
+        counts[first, second] = edges
         return counts
 
     def column_mixing(
@@ -92,9 +88,7 @@ class TableStatistics:
         return cells_of_counts(rows[:, :2], rows[:, 2], largest_two, table.num_nodes)
 
     def neighbor_sums(self, rows: Tensor) -> Tensor:
-        """Sum the rows of each node's neighbors: shape ``(N, k)``; no edge stays in memory."""
-        if not self._table.engine.is_cluster:
-            return sums_over_blocks(self._table.edge_blocks(block_size(len(rows))), rows)
+        """Sum the rows of each node's neighbors: shape ``(N, k)``, some columns at a time."""
         values, step = on_grid(rows)
         width = max(1, _MOST_NUMBERS // len(values))
         parts = [
@@ -135,8 +129,8 @@ class TableStatistics:
         chosen = _wedges(table.pairs())
         counts = np.zeros((2, int(classes.max()) + 1), dtype=np.int64)
         per_class = chosen.group_by("class").aggregate(wedges=chosen.count())
-        for group, wedges in table.engine.numbers(per_class):
-            counts[0, group] = wedges
+        groups, wedges = table.engine.numbers(per_class).T
+        counts[0, groups] = wedges
         closed = chosen.join(table.pairs(), ["low", "high"]).select("slot", "class", "low", "high")
         rows = table.engine.numbers(closed)
         links = rows[:, 2] * table.num_nodes + rows[:, 3]

@@ -18,7 +18,6 @@ from lightning_dpg.datamodules import (
     Nodes,
 )
 from lightning_dpg.datamodules.records import OneGraph
-from lightning_dpg.graph import neighbor_sums
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.node_names import GraphFormatError
@@ -180,7 +179,7 @@ def test_a_table_is_the_graph_of_its_rows_in_memory(kind, tmp_path, request):
     assert_equal_to_memory(data, expected)
 
 
-def test_sums_over_neighbors_of_a_cluster_are_those_of_blocks(tmp_path, request, monkeypatch):
+def test_sums_over_neighbors_are_added_up_by_the_server(tmp_path, request, monkeypatch):
     rows = pa.table({"source": [1, 2, 2, 3, 5], "target": [2, 1, 3, 3, 1]})
     source, settings = stored("postgresql", rows, tmp_path, request)
     data = EdgeTableDataModule(source, undirected=True, **settings)
@@ -188,12 +187,8 @@ def test_sums_over_neighbors_of_a_cluster_are_those_of_blocks(tmp_path, request,
     there, values = data.records.statistics, torch.tensor([[1, 0.5], [10, 0], [100, 0], [7, 7]])
     expected = [[17.0, 7.0], [101.0, 0.5], [10.0, 0.0], [1.0, 0.5]]
     assert there.neighbor_sums(values.double()).tolist() == expected
-    monkeypatch.setattr(neighbor_sums, "_BLOCK", 1)  # each batch is a block
-    assert there.neighbor_sums(values.double()).tolist() == expected
-    from lightning_dpg.datamodules import server_engines, table_statistics  # of Ibis, an extra
+    from lightning_dpg.datamodules import table_statistics  # of Ibis, an extra
 
-    monkeypatch.setattr(server_engines.PostgresEngine, "is_cluster", True)
-    assert there.neighbor_sums(values.double()).tolist() == expected
     monkeypatch.setattr(table_statistics, "_MOST_NUMBERS", 4)  # one column at a time
     assert there.neighbor_sums(values.double()).tolist() == expected
 

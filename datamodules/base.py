@@ -30,7 +30,7 @@ from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.datamodules.transfers import renumbered, transfers_of
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
-from lightning_dpg.formats.kinds import given_sides, in_kind
+from lightning_dpg.formats.kinds import Sides, given_sides, in_kind
 from lightning_dpg.formats.row_names import refuse_rows
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
@@ -167,12 +167,7 @@ class GraphDataModule(pl.LightningDataModule):
     def _read_graph(self) -> Data:
         self._check_kind()
         nodes = self.nodes
-        table = self._attributes_beside()
-        left, right = (self._given_ids(ids) for ids in (nodes.left, nodes.right))
-        sides = given_sides(left, right, nodes.ids, nodes.column, nodes.side_column)
-        ids = self._given_ids(nodes.ids)
-        if ids is None and table is not None and self.kind != "bipartite":
-            ids = table.ids
+        table, ids, sides = self._public_nodes()
         reading = self._load(ids)
         if sides is None:
             refuse_rows(reading)
@@ -203,6 +198,18 @@ class GraphDataModule(pl.LightningDataModule):
         if graph is self._whole:
             self._whole = None  # memory: it is held once
         return graph
+
+    def _public_nodes(
+        self,
+    ) -> tuple[AttributeTable | None, str | Sequence[str] | None, Sides | None]:
+        """Read what is given beside the edges: attributes, all ids or a file of them, and sides."""
+        nodes, table = self.nodes, self._attributes_beside()
+        left, right = (self._given_ids(ids) for ids in (nodes.left, nodes.right))
+        sides = given_sides(left, right, nodes.ids, nodes.column, nodes.side_column)
+        ids = self._given_ids(nodes.ids)
+        if ids is None and table is not None and self.kind != "bipartite":
+            ids = table.ids
+        return table, ids, sides
 
     def _attributes_beside(self) -> AttributeTable | None:
         """Read the table of attributes beside the edges, if there is one."""

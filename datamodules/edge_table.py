@@ -26,7 +26,6 @@ from lightning_dpg.datamodules.table_nodes import (
 from lightning_dpg.datamodules.table_source import open_engine, parquet_file
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.io import read
-from lightning_dpg.formats.kinds import given_sides
 from lightning_dpg.formats.parquet import read_arrow
 from lightning_dpg.formats.row_names import refuse_row_names
 from lightning_dpg.graph.attributes import AttributeTable
@@ -201,18 +200,12 @@ class EdgeTableDataModule(EdgeListDataModule):
         from lightning_dpg.datamodules.table_records import EdgeTable  # Ibis is optional
 
         self._check_kind()
-        nodes = self.nodes
-        self._attribute_table = self._attributes_beside()
-        left, right = (self._given_ids(ids) for ids in (nodes.left, nodes.right))
-        sides = given_sides(left, right, nodes.ids, nodes.column, nodes.side_column)
-        ids = self._given_ids(nodes.ids)
-        if self.kind == "bipartite" and nodes.ids is not None and sides is None:
+        self._attribute_table, ids, sides = self._public_nodes()
+        if self.kind == "bipartite" and ids is not None and sides is None:
             raise GraphFormatError(
                 "the side of each node is not known\ngive the ids of both sides: nodes.left and "
                 "nodes.right (--data.nodes.left 'customers(id)' --data.nodes.right 'shops(id)')"
             )
-        if ids is None and self._attribute_table is not None and self.kind != "bipartite":
-            ids = self._attribute_table.ids
         given = [] if ids is None or ids == FROM_EDGES else [given_names(ids)]
         assert isinstance(self._engine, ServerEngine)
         return EdgeTable(

@@ -4,6 +4,7 @@ They are plain objects: Lightning, which copies data classes and tuples to a dev
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -110,7 +111,7 @@ class OneGraph:
         self.node_names: list[str] = list(graph.node_names)
         self.assumptions = assumptions
 
-    @property
+    @cached_property
     def graph(self) -> Data:
         """Graph of the training edges, with all nodes."""
         return self._nodes if self._whole is None else self._whole()

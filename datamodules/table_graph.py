@@ -1,6 +1,7 @@
 """The records of one graph in a table on a server, which counts them."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -55,12 +56,12 @@ class TableGraph:
         classes: Tensor | None = self._nodes.y
         return classes
 
-    @property
+    @cached_property
     def edges(self) -> Tensor:
         """Records of shape ``(M, 2)`` in lexicographic order."""
         return self._read().edges
 
-    @property
+    @cached_property
     def graph(self) -> Data:
         """Graph of the edges, with all nodes."""
         return self._read().graph

@@ -21,7 +21,12 @@ from lightning_dpg.formats.edge_columns import directed
 from lightning_dpg.formats.transfer_columns import EdgeValues
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
+from lightning_dpg.graph.node_names import (
+    GraphFormatError,
+    are_ascending_numbers,
+    is_missing,
+    natural_order,
+)
 
 _MOST_MUTUAL = 0.05
 """Share of the links that an undirected list may hold in both directions."""
@@ -258,14 +263,14 @@ def checked(
             f"{origin}: edges with a number of no node: {outside:,}\n"
             f"expected numbers from 0 to {len(names) - 1}"
         )
-    order = torch.tensor(natural_order(names))
-    position = torch.empty(len(names), dtype=pairs.dtype)
-    position[order] = torch.arange(len(names), dtype=pairs.dtype)
-    # Memory: whole numbers are in this order as they are read.
-    is_ordered = torch.equal(order, torch.arange(len(names)))
-    links = pairs if is_ordered else position[pairs]
+    links, ordered = pairs, names
+    if not are_ascending_numbers(names):  # memory: as whole numbers are read
+        order = natural_order(names)
+        position = torch.empty(len(names), dtype=pairs.dtype)
+        position[torch.tensor(order)] = torch.arange(len(names), dtype=pairs.dtype)
+        links, ordered = position[pairs], [names[i] for i in order]
     try:
-        graph = make_graph(links, len(names), [names[i] for i in order.tolist()])
+        graph = make_graph(links, len(names), ordered)
     except ValueError as error:
         raise GraphFormatError(f"{origin}: {error}") from error
     if graph.num_edges == 0:

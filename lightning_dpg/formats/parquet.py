@@ -136,7 +136,8 @@ def read_parquet(
     """
     if not has_parquet():
         raise GraphFormatError(f"{path}: pyarrow reads Parquet, and is not installed\n{INSTALL}")
-    from pyarrow import ArrowException, parquet  # optional
+    import pyarrow  # optional
+    from pyarrow import ArrowException, parquet
 
     try:
         with parquet.ParquetFile(path) as opened:
@@ -146,6 +147,7 @@ def read_parquet(
             places = value_columns(str(path), every, asked, chosen)
             read_columns = [every[place] for place in (*chosen, *places)]
             table = [opened.read(read_columns)]
+        pyarrow.default_memory_pool().release_unused()
     except (ArrowException, OSError) as error:
         raise GraphFormatError(
             f"{path}: not a whole Parquet file\n"

@@ -75,6 +75,7 @@ def _measured(engine: str, path: Path) -> dict[str, float | str]:
     from lightning_dpg.datamodules import EdgeTableDataModule
     from lightning_dpg.methods import BTER
     from lightning_dpg.methods.planning import by_key
+    from lightning_dpg.methods.single_graph.base import statistics_of
     from lightning_dpg.privacy.ledger import Budget
     from lightning_dpg.privacy.noise import NoiseSource
 
@@ -93,7 +94,8 @@ def _measured(engine: str, path: Path) -> dict[str, float | str]:
     method = BTER(data.num_nodes)
     method.ledger.budget = Budget(EPSILON, 0.0)
     method._noise = NoiseSource(unsafe_seed=0)  # a drawn graph: nothing is protected
-    method.release(data.records.statistics, by_key(method.plan(method.budget, 1)))
+    source = statistics_of(data.records, method.space)
+    method.release(source, by_key(method.plan(method.budget, 1)))
     wall = time.perf_counter() - start
     cpu, most = peak.stop()
     state = hashlib.sha256()

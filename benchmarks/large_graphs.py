@@ -158,12 +158,13 @@ def _bter(path: Path) -> dict[str, dict[str, float]]:
 
 
 def _release(name: str, path: Path) -> dict[str, dict[str, float]]:
-    """Release a graph whose edges stay in the table, draw one graph and write it."""
+    """Release a graph, draw one and write it."""
     import torch
 
     from lightning_dpg import methods
     from lightning_dpg.datamodules import EdgeTableDataModule
     from lightning_dpg.methods.planning import by_key
+    from lightning_dpg.methods.single_graph.base import statistics_of
     from lightning_dpg.privacy.ledger import Budget
     from lightning_dpg.release.graph_files import write_graphs
 
@@ -177,10 +178,11 @@ def _release(name: str, path: Path) -> dict[str, dict[str, float]]:
     method = getattr(methods, name)(records.num_nodes)
     method.ledger.budget = Budget(EPSILON, 0.0)
     with stages.stage(f"{name}: release"):
-        method.release(records.statistics, by_key(method.plan(method.budget, 1)))
+        source = statistics_of(records, method.space)
+        method.release(source, by_key(method.plan(method.budget, 1)))
     method.node_names = records.node_names
     # The release may be drawn later, without the table.
-    del data, records
+    del data, records, source
     with stages.stage(f"{name}: draw and write"):
         write_graphs(method, [0], _drawn(name, path).parent, formats=["parquet"])
     return stages.found

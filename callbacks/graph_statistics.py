@@ -181,7 +181,7 @@ def original_graph(trainer: Trainer) -> Data | None:
             f"GraphStatistics compares with one graph, and {type(data).__name__} serves none\n"
             "set its nonprivate to false, or take it out of trainer.callbacks"
         )
-    if isinstance(records, HoldsStatistics) and not records.holds_edges:
+    if isinstance(records, HoldsStatistics):
         rank_zero_info(
             "GraphStatistics compares nothing: the edges stay in the table, and a comparison would "
             "read them"

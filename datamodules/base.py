@@ -30,7 +30,7 @@ from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.datamodules.transfers import renumbered, transfers_of
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
-from lightning_dpg.formats.kinds import given_sides, in_kind
+from lightning_dpg.formats.kinds import Sides, given_sides, in_kind
 from lightning_dpg.formats.row_names import refuse_rows
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
@@ -155,10 +155,8 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _whole_graph(self) -> Data:
         """Return the whole graph under its own names (private)."""
-        if self._whole is None:
-            _ = self.graph
-        assert self._whole is not None  # read with the graph
-        return self._whole
+        graph = self.graph
+        return graph if self._whole is None else self._whole
 
     def _transfer_rows(self) -> tuple[Tensor, Tensor | None, Tensor | None] | None:
         """Return payer and payee, amount and time of each row as they were read; None if none are."""
@@ -169,18 +167,8 @@ class GraphDataModule(pl.LightningDataModule):
     def _read_graph(self) -> Data:
         self._check_kind()
         nodes = self.nodes
-        table = attribute_table(nodes.attributes, nodes.policies, nodes.column)
-        sides = given_sides(nodes.left, nodes.right, nodes.ids, nodes.column, nodes.side_column)
-        ids = nodes.ids
-        if ids is None and table is not None and self.kind != "bipartite":
-            ids = table.ids
-        reading = load_reading(
-            self.source,
-            undirected=self.undirected or self.kind != "undirected",
-            nodes=ids,
-            node_column=nodes.column,
-            columns=self.columns,
-        )
+        table, ids, sides = self._public_nodes()
+        reading = self._load(ids)
         if sides is None:
             refuse_rows(reading)
         self._file_order = reading.file_order
@@ -205,7 +193,41 @@ class GraphDataModule(pl.LightningDataModule):
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        return graph if nodes.published_names == "keep" else self._numbered(graph)
+        if nodes.published_names != "keep":
+            return self._numbered(graph)
+        if graph is self._whole:
+            self._whole = None  # memory: it is held once
+        return graph
+
+    def _public_nodes(
+        self,
+    ) -> tuple[AttributeTable | None, str | Sequence[str] | None, Sides | None]:
+        """Read what is given beside the edges: attributes, all ids or a file of them, and sides."""
+        nodes, table = self.nodes, self._attributes_beside()
+        left, right = (self._given_ids(ids) for ids in (nodes.left, nodes.right))
+        sides = given_sides(left, right, nodes.ids, nodes.column, nodes.side_column)
+        ids = self._given_ids(nodes.ids)
+        if ids is None and table is not None and self.kind != "bipartite":
+            ids = table.ids
+        return table, ids, sides
+
+    def _attributes_beside(self) -> AttributeTable | None:
+        """Read the table of attributes beside the edges, if there is one."""
+        return attribute_table(self.nodes.attributes, self.nodes.policies, self.nodes.column)
+
+    def _given_ids(self, ids: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        """Return ids of nodes of the settings, or a file of them."""
+        return ids
+
+    def _load(self, ids: str | Sequence[str] | None) -> GraphReading:
+        """Read the graph on given nodes, see :func:`load_reading`."""
+        return load_reading(
+            self.source,
+            undirected=self.undirected or self.kind != "undirected",
+            nodes=ids,
+            node_column=self.nodes.column,
+            columns=self.columns,
+        )
 
     def _check_kind(self) -> None:
         """Refuse settings that contradict the kind of the graph."""
@@ -234,7 +256,12 @@ class GraphDataModule(pl.LightningDataModule):
     @property
     def space(self) -> PairSpace:
         """Return the pairs of nodes that may be linked (public)."""
-        return space_of(self.graph)
+        return space_of(self._nodes)
+
+    @property
+    def _nodes(self) -> Data:
+        """The graph, or one of its nodes alone."""
+        return self.graph if self._graph is None else self._graph
 
     def _add_transfers(self, reading: GraphReading) -> None:
         """Find the transfers of a reading, and state what is public about them."""
@@ -348,7 +375,7 @@ class GraphDataModule(pl.LightningDataModule):
     @property
     def num_nodes(self) -> int:
         """Return the number of nodes N (public)."""
-        return int(self.graph.num_nodes)
+        return int(self._nodes.num_nodes)
 
     @property
     def num_edges(self) -> int:

@@ -1,5 +1,7 @@
 """One graph: all records, Poisson samples or walks of them, and held-out edges."""
 
+import copy
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -79,7 +81,6 @@ class EdgeListDataModule(GraphDataModule):
         test_links: Held-out edges and non-edges for the test, or None without a split.
     """
 
-    train_graph: Data
     edges: Tensor
     train_transfers: Transfers | None
     val_links: LinkBatch | None
@@ -141,6 +142,7 @@ class EdgeListDataModule(GraphDataModule):
         self.seed = seed
         self._is_set_up = False
         self.train_transfers = None
+        self._all_edges: Tensor | None = None
 
     def setup(self, stage: str) -> None:
         """Read the graph and split its edges; prediction needs neither."""
@@ -158,22 +160,61 @@ class EdgeListDataModule(GraphDataModule):
 
     def _split_edges(self) -> None:
         self._check_arguments()
+        self._all_edges = None
+        for name in ("_oriented", "train_graph"):
+            vars(self).pop(name, None)
         if self.split is None:
             self._split_by_coin()
         else:
             self._split_as_published(self.split)
-        self.train_graph = self._on_nodes(self.edges)
+        if self.val_links is None and self.test_links is None:
+            self._leave_orientations()
+        else:
+            self.train_graph = self._on_nodes(self.edges)
         self.train_transfers = self._of_training()
         self._is_set_up = True
+
+    def _leave_orientations(self) -> None:
+        """Hold each edge once as long as nobody asks for the graph: less than half of the memory."""
+        nodes = copy.copy(self.graph)
+        nodes.edge_index = nodes.edge_index.new_empty(2, 0)
+        self._graph, self._all_edges = nodes, self.edges
+
+    @property
+    def graph(self) -> Data:
+        """Return the whole graph (private), read at the first use."""
+        return super().graph if self._all_edges is None else self._oriented
+
+    @cached_property
+    def _oriented(self) -> Data:
+        graph = copy.copy(self._nodes)
+        assert self._all_edges is not None  # all edges are for training
+        graph.edge_index = self.space.graph(self._all_edges, graph.node_names).edge_index
+        return graph
+
+    @cached_property
+    def train_graph(self) -> Data:
+        """Graph of the training edges, with all nodes."""
+        return copy.copy(self.graph)
+
+    @property
+    def num_edges(self) -> int:
+        """Return the number of edges including held-out edges (private)."""
+        return super().num_edges if self._all_edges is None else len(self._all_edges)
 
     @property
     def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``."""
         self.times_read += 1
-        has_attributes = getattr(self.train_graph, "attribute_names", None)
+        return self._held()
+
+    def _held(self) -> OneGraph:
+        """Return the training records in memory."""
+        nodes = self.train_graph if "train_graph" in vars(self) else self._nodes
+        has_attributes = getattr(nodes, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
-        private = self.private_columns, self.private_labels
-        return kind(self.train_graph, self.edges, self.assumptions, *private, self.train_transfers)
+        private = self.private_columns, self.private_labels, self.train_transfers
+        return kind(nodes, self.edges, self.assumptions, *private, lambda: self.train_graph)
 
     def _of_training(self) -> Transfers | None:
         """Return the transfers of the training edges: those of held-out edges are held out."""

@@ -1,5 +1,6 @@
-"""One graph whose edges are the rows of a table, read and counted where the table is."""
+"""One graph whose edges are the rows of a table: files are read, and servers count."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,109 +11,48 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import node_set_assumption, sides_assumption
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
-from lightning_dpg.datamodules.loading import FROM_EDGES
+from lightning_dpg.datamodules.loading import FROM_EDGES, read_on_nodes
+from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, attribute_table
 from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import OneGraph
-from lightning_dpg.datamodules.table_nodes import attributes_beside, ids_of_nodes
-from lightning_dpg.datamodules.table_records import EdgeTable, IdsOfNodes
-from lightning_dpg.datamodules.table_source import open_engine
-from lightning_dpg.datamodules.table_statistics import TableStatistics
-from lightning_dpg.datamodules.table_transfers import TableTransfers
-from lightning_dpg.formats.conversion import NodeSet
+from lightning_dpg.datamodules.server_engines import ServerEngine
+from lightning_dpg.datamodules.table_engine import Chosen, TableEngine
+from lightning_dpg.datamodules.table_nodes import (
+    attributes_there,
+    column_of_ids,
+    ids_of_nodes,
+    is_of_edges,
+)
+from lightning_dpg.datamodules.table_source import open_engine, parquet_file
+from lightning_dpg.formats.arrow_edges import read_arrow
+from lightning_dpg.formats.conversion import GraphReading, NodeSet
+from lightning_dpg.formats.io import read
 from lightning_dpg.formats.row_names import refuse_row_names
-from lightning_dpg.graph.attributes import AttributeTable, share_attributes
-from lightning_dpg.graph.node_names import GraphFormatError
+from lightning_dpg.graph.attributes import AttributeTable
+from lightning_dpg.graph.node_names import GraphFormatError, given_names
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.interfaces import PrivateColumns, PrivateLabels, TransferBounds, Transfers
+from lightning_dpg.interfaces import Identity, TransferBounds
 
 if TYPE_CHECKING:
+    from lightning_dpg.datamodules.table_graph import TableGraph
+    from lightning_dpg.datamodules.table_records import EdgeTable
+
     TableSource: TypeAlias = str | Path | Any
 else:
     TableSource = str | Any  # the help of the command line shows this
 
 
-class TableGraph:
-    """The records of a table (private), whose edges are read on demand only.
-
-    Args:
-        table: The table.
-        nodes: A graph without edges, whose nodes have the public attributes of the nodes.
-        assumptions: What a guarantee takes as public.
-        private_columns: Private columns of the nodes, if there are any.
-        private_labels: Labels of the nodes (private), if there are any.
-
-    Attributes:
-        statistics: Counts of the edges and sums over them, which the engine of the table computes.
-        transfers: Counts of transfers likewise, if amounts or times are read.
-    """
-
-    def __init__(
-        self,
-        table: EdgeTable,
-        nodes: Data,
-        assumptions: list[str],
-        private_columns: PrivateColumns | None,
-        private_labels: PrivateLabels | None,
-    ) -> None:
-        self._table, self._nodes = table, nodes
-        self.private_columns = private_columns
-        self.private_labels = private_labels
-        self.num_nodes = table.num_nodes
-        self.node_names = table.node_names
-        self.kind: Kind = table.kind
-        self.num_left = table.num_left
-        self.assumptions = assumptions
-        self.statistics = TableStatistics(table)
-        self.transfers = None if table.values is None else TableTransfers(table)
-
-    @property
-    def classes(self) -> Tensor | None:
-        """Class of each node, -1 where there is none, shape ``(N,)`` (public)."""
-        classes: Tensor | None = self._nodes.y
-        return classes
-
-    @property
-    def holds_edges(self) -> bool:
-        """Whether the edges have been read."""
-        return "edges" in vars(self.statistics)
-
-    @property
-    def edges(self) -> Tensor:
-        """Records of shape ``(M, 2)`` in lexicographic order."""
-        return self.statistics.edges
-
-    @cached_property
-    def graph(self) -> Data:
-        """Graph of the edges, with all nodes."""
-        return share_attributes(self._table.space.graph(self.edges, self.node_names), self._nodes)
-
-
-class AttributedTableGraph(TableGraph):
-    """The records of a table whose nodes have public attributes; these are read without the edges."""
-
-    @property
-    def attributes(self) -> Tensor:
-        """Attributes of the N nodes, shape ``(N, F)`` (public)."""
-        rows: Tensor = self._nodes.x
-        return rows
-
-    @property
-    def attribute_names(self) -> list[str]:
-        """Names of the F columns (public)."""
-        return list(self._nodes.attribute_names)
-
-
 class EdgeTableDataModule(EdgeListDataModule):
     """One graph whose edges are the rows of a table: Parquet, CSV, DuckDB, PostgreSQL or Spark.
 
-    The engine of the table numbers the nodes, drops loops and repeated edges and counts them, for
-    the owner only. Methods that need counts alone (ErdosRenyi, ChungLu, BTER, DK2, and Attributed with
-    one of them), or sums over neighbors (NeighborVotes, NodeNeighborVotes, AggregationPerturbation),
-    leave the edges there; for all others the edges are read at their first use. The records are those that
-    :class:`EdgeListDataModule` reads from a file of the same ids.
+    Rows of files and of DuckDB are read into memory, and are edges as those of
+    :class:`EdgeListDataModule`. PostgreSQL and Spark count where the rows are: methods that need counts
+    alone (ErdosRenyi, ChungLu, BTER, DK2, and Attributed with one of them), or sums over neighbors
+    (NeighborVotes, NodeNeighborVotes, AggregationPerturbation), leave the edges there; for all others
+    the rows are read at their first use. The records are those of a file of the same ids.
 
-    Amounts and times of transfers are read if their columns are named; they are counted likewise. Other
-    columns are not read. The connection only reads.
+    Amounts and times of transfers are read if their columns are named; they are counted likewise, from
+    columns of numbers and times. Other columns are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:
@@ -174,143 +114,195 @@ class EdgeTableDataModule(EdgeListDataModule):
         )
         self.table = table
         self.where = where
-        self._attributes: AttributeTable | None = None
         self._without_edges: Data
 
     @cached_property
-    def _table(self) -> EdgeTable:
-        """The table with its numbered nodes, opened at the first use."""
-        self._check_kind()
-        if self.nodes.side_column is not None:
-            raise GraphFormatError(
-                "nodes.side_column is for files of nodes, which EdgeListDataModule reads\n"
-                "expected ids as a table and its column, such as customers(id)"
-            )
-        engine, nodes = open_engine(self.source), self.nodes
-        found = attributes_beside(engine, nodes.attributes, nodes.policies, nodes.column)
-        self._attributes, ids = found or (None, None)
-        table = EdgeTable(engine, self.table, self.columns, self.where, self._ids(ids), self.kind)
-        table.check_directions(self.undirected)
-        return table
+    def _engine(self) -> TableEngine:
+        """The engine of the table, opened at the first use."""
+        return open_engine(self.source)
 
-    def _ids(self, of_attributes: IdsOfNodes | None) -> list[IdsOfNodes]:
-        """Return all public ids, or those of both sides; none for the ids that occur in edges."""
+    @cached_property
+    def _chosen(self) -> Chosen:
+        """Columns and rows of the table."""
+        return self._engine.chosen(self.table, self.columns, self.where)
+
+    @cached_property
+    def _is_counted(self) -> bool:
+        """Whether a server counts the edges, which stay there as long as nobody asks for them."""
+        return (
+            self.nodes.published_names == "keep"
+            and not (self.val_fraction or self.test_fraction)
+            and parquet_file(self.source) is None
+            and isinstance(self._engine, ServerEngine)
+            and self._engine.may_keep
+        )
+
+    def _attributes_beside(self) -> AttributeTable | None:
+        """Read the attributes in a file, or in a table of the same database."""
         nodes = self.nodes
-        if self.kind == "bipartite" and nodes.ids is not None:
+        if nodes.attributes == FROM_GRAPH:
+            raise GraphFormatError(
+                f"nodes.attributes: {FROM_GRAPH}, and a table of edges holds no attributes of nodes\n"
+                "give their table: --attributes people.parquet, or 'customers(id)' of the same database"
+            )
+        place = column_of_ids(nodes.attributes)
+        if place is None:
+            return attribute_table(nodes.attributes, nodes.policies, nodes.column)
+        return attributes_there(self._engine, place)
+
+    def _given_ids(self, ids: str | Sequence[str] | None) -> str | Sequence[str] | None:
+        """Read ids of nodes from a file, or from a table of the same database."""
+        if ids is None or (isinstance(ids, str) and ids == FROM_EDGES):
+            return ids
+        return ids_of_nodes(self._engine, ids, self.nodes.column)
+
+    def _load(self, ids: str | Sequence[str] | None) -> GraphReading:
+        """Read the rows of the table as those of any other list of edges."""
+        undirected = self.undirected or self.kind != "undirected"
+        path = parquet_file(self.source) if self.where is None and self.table is None else None
+        names = None if ids is None or ids == FROM_EDGES else given_names(ids)
+        pair, drops_missing = self.columns.pair, self.columns.drops_missing
+        transfers = self.columns.transfers
+        if path is not None:
+            reading = read(
+                path,
+                undirected=undirected,
+                columns=pair,
+                drop_missing=drops_missing,
+                transfers=transfers,
+            )
+            return read_on_nodes(reading, ids, names)
+        chosen = self._chosen
+        reading = read_arrow(
+            self._engine.read(chosen),
+            chosen.place,
+            "table",
+            undirected=undirected,
+            columns=chosen.pair,
+            drop_missing=drops_missing,
+            transfers=chosen.values,
+            others=chosen.others,
+        )
+        reading = read_on_nodes(reading, ids, names)
+        is_list = reading.node_set is NodeSet.LIST and not self._are_of_edges
+        return reading if is_list else reading._replace(node_set=NodeSet.LINES)
+
+    @property
+    def _are_of_edges(self) -> bool:
+        """Whether the ids of nodes that are given are those of the table of the edges."""
+        nodes = self.nodes
+        ids = nodes.ids or nodes.attributes, nodes.left, nodes.right
+        return is_of_edges(self._chosen.relation, self._engine, *ids)
+
+    @cached_property
+    def _table(self) -> "EdgeTable":
+        """The table with its numbered nodes, which its server counts."""
+        from lightning_dpg.datamodules.table_records import EdgeTable  # Ibis is optional
+
+        self._check_kind()
+        self._attribute_table, ids, sides = self._public_nodes()
+        if self.kind == "bipartite" and ids is not None and sides is None:
             raise GraphFormatError(
                 "the side of each node is not known\ngive the ids of both sides: nodes.left and "
                 "nodes.right (--data.nodes.left 'customers(id)' --data.nodes.right 'shops(id)')"
             )
-        if nodes.ids is None and of_attributes is not None and self.kind != "bipartite":
-            return [of_attributes]
-        if isinstance(nodes.ids, str) and nodes.ids == FROM_EDGES:
-            return []
-        given = (nodes.ids, nodes.left, nodes.right)
-        return [ids_of_nodes(ids, nodes.column) for ids in given if ids is not None]
-
-    def _stays_there(self) -> bool:
-        """Return whether the edges may stay in the table."""
-        return self.nodes.published_names == "keep" and not (
-            self.val_fraction or self.test_fraction
+        given = [] if ids is None or ids == FROM_EDGES else [given_names(ids)]
+        assert isinstance(self._engine, ServerEngine)
+        return EdgeTable(
+            self._engine,
+            self._chosen,
+            given if sides is None else [*sides],
+            self.kind,
+            undirected=self.undirected,
+            drops_missing=self.columns.drops_missing,
         )
+
+    def _split_edges(self) -> None:
+        """Read and split the edges only where a server does not count them."""
+        if not self._is_counted:
+            super()._split_edges()
+            return
+        self._check_arguments()
+        table = self._table
+        values = table.chosen.values
+        if values is not None:
+            self._state_bounds(TransferBounds(values.weight_max, values.window))
+        is_list = table.are_given and not self._are_of_edges
+        node_set = NodeSet.LIST if is_list else NodeSet.LINES
+        if not is_list:
+            header = table.chosen.pair
+            refuse_row_names(table.node_names, table.chosen.place, are_of_rows=True, header=header)
+        self.summary = table.summary()
+        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, "keep"))
+        self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
+        if self._attribute_table is not None:
+            self._add_attributes(self._without_edges, self._attribute_table)
+        if self.kind == "bipartite":
+            self.assumptions.append(sides_assumption(node_set))
+        self.val_links = self.test_links = None
+        self._is_set_up = True
+
+    def _read_graph(self) -> Data:
+        """Read all edges; of a table that is counted, nothing else changes."""
+        if not self._is_counted:
+            return super()._read_graph()
+        stated = list(self.assumptions), self.summary
+        graph = super()._read_graph()
+        self.assumptions[:], self.summary = stated
+        if graph.node_names != self._table.node_names:
+            raise GraphFormatError(
+                f"{self._chosen.place}: the table changed while it was read\nread it again"
+            )
+        return graph
 
     @property
     def space(self) -> PairSpace:
         """Return the pairs of nodes that may be linked (public)."""
-        return self._table.space
+        return self._table.space if self._is_counted else super().space
 
     @property
     def num_nodes(self) -> int:
         """Return the number of nodes N (public)."""
-        return self._table.num_nodes
+        return self._table.num_nodes if self._is_counted else super().num_nodes
 
     @property
     def num_edges(self) -> int:
         """Return the number of edges including held-out edges (private)."""
-        return self._table.counts.edges
+        return self._table.counts.edges if self._is_counted else super().num_edges
 
-    def _split_edges(self) -> None:
-        """Open the table; read and split its edges only where something asks for them."""
-        if not self._stays_there():
-            super()._split_edges()
-            return
-        self._check_arguments()
-        self._describe()
-        self.val_links = self.test_links = None
-        self._is_set_up = True
-
-    def _describe(self) -> None:
-        """State the assumptions, and summarize the table for the owner."""
-        table = self._table
-        self.summary = table.summary()
-        if table.values is not None:
-            self._state_bounds(TransferBounds(table.values.weight_max, table.values.window))
-        node_set = table.node_set
-        if node_set is NodeSet.LINES:
-            header = table.columns
-            refuse_row_names(table.node_names, table.place, are_of_rows=True, header=header)
-        self.assumptions.append(
-            node_set_assumption(table.num_nodes, node_set, self.nodes.published_names)
-        )
-        self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
-        if self._attributes is not None:
-            self._add_attributes(self._without_edges, self._attributes)
-        if self.kind == "bipartite":
-            self.assumptions.append(sides_assumption(node_set))
-
-    def _read_graph(self) -> Data:
-        """Read all edges of the table."""
-        if self._stays_there():
-            self._whole, self.transfers = self._table_graph.graph, self._read_transfers()
-            return self._whole
-        self._describe()
-        table = self._table
-        self.transfers = self._read_transfers()
-        whole = table.space.graph(table.read_edges(), table.node_names)
-        self._whole = share_attributes(whole, self._without_edges)
-        return self._whole if self.nodes.published_names == "keep" else self._numbered(self._whole)
+    def identity(self) -> Identity:
+        """Return the canonical content of the whole graph; edges that are counted are not kept."""
+        found = super().identity()
+        if self._is_counted and "edges" not in vars(self):
+            self._graph = self._whole = self._rows = self.transfers = None
+        return found
 
     @cached_property
-    def _table_graph(self) -> TableGraph:
+    def _table_graph(self) -> "TableGraph":
+        from lightning_dpg.datamodules.table_graph import (  # Ibis is optional
+            AttributedTableGraph,
+            TableGraph,
+        )
+
         has_attributes = getattr(self._without_edges, "attribute_names", None)
         kind = AttributedTableGraph if has_attributes else TableGraph
         private = self.private_columns, self.private_labels
-        return kind(self._table, self._without_edges, self.assumptions, *private)
+        return kind(self._table, self._without_edges, self.assumptions, *private, self._held)
 
     @property
-    def records(self) -> OneGraph | TableGraph:  # type: ignore[override]
+    def records(self) -> "OneGraph | TableGraph":  # type: ignore[override]
         """Return the training records (private), after ``setup``.
 
         They are the graph in memory as soon as there is one: an audit puts edges into it.
         """
-        if "edges" not in vars(self):
-            self.times_read += 1
-            return self._table_graph
-        if self._stays_there():
-            self.transfers = self.transfers or self._read_transfers()
-            self.train_transfers = self._of_training()
-        return super().records
-
-    def _read_transfers(self) -> Transfers | None:
-        """Read all transfers into memory, if there are any."""
-        return None if self._table.values is None else TableTransfers(self._table).read()
-
-    def _whole_graph(self) -> Data:
-        """Return the whole graph; edges that stay in the table are read, and not kept."""
-        if self._whole is not None or not self._stays_there():
-            return super()._whole_graph()
-        return self._table.space.graph(self._table.read_edges(), self._table.node_names)
-
-    def _transfer_rows(self) -> tuple[Tensor, Tensor | None, Tensor | None] | None:
-        """Read payer and payee, amount and time of each row; they are not kept."""
-        return None if self._table.values is None else TableTransfers(self._table).rows()
+        if "edges" in vars(self) or not self._is_counted:
+            return super().records
+        self.times_read += 1
+        return self._table_graph
 
     @cached_property
     def edges(self) -> Tensor:  # type: ignore[override]
-        """Training records of shape ``(M, 2)``, read from the table at the first use."""
-        return self._table_graph.edges
-
-    @cached_property
-    def train_graph(self) -> Data:
-        """Graph of the training edges, with all nodes."""
-        return self._table_graph.graph
+        """Training records of shape ``(M, 2)``; those that a server counts are read at the first use."""
+        edges = self.space.edges(self.graph)
+        self.train_transfers = self.transfers
+        return edges

@@ -138,6 +138,19 @@ def load_reading(
         reading = _read_named(source, undirected, nodes, names, columns)
     else:
         reading = _converted(source, undirected, columns)
+    return read_on_nodes(reading, nodes, names)
+
+
+def read_on_nodes(
+    reading: GraphReading, nodes: str | Sequence[str] | None, names: Sequence[str] | None
+) -> GraphReading:
+    """Put a graph on the nodes of the settings.
+
+    Args:
+        reading: The graph as it was read.
+        nodes: Ids of all nodes, a file of them, ``from_edges``, or None.
+        names: The ids, if there are any and they have been read.
+    """
     if nodes == FROM_EDGES and reading.node_set is not NodeSet.LINES:
         raise GraphFormatError(
             f"nodes: {FROM_EDGES} is for edge lists, and this graph has a node table\n"
@@ -145,7 +158,7 @@ def load_reading(
         )
     if names is None or reading.node_set is NodeSet.LIST:
         return reading
-    return on_nodes(reading, names, "graph")
+    return on_nodes(reading, names, reading.summary.removeprefix("read ").partition(":")[0])
 
 
 def _converted(source: object, undirected: bool, columns: Columns) -> GraphReading:

@@ -3,7 +3,8 @@
 They are plain objects: Lightning, which copies data classes and tuples to a device, leaves them alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -77,7 +78,7 @@ class OneGraph:
     """The training records of one graph.
 
     Args:
-        graph: Graph of the training edges, with all nodes (private).
+        graph: Graph of the training edges, with all nodes (private); of the nodes alone beside ``whole``.
         edges: Its edges, shape ``(M, 2)``, rows that occur once (private): ``i < j``, ordered
             pairs of a directed graph, or left and right node of a bipartite one.
         assumptions: What a guarantee takes as public.
@@ -85,6 +86,7 @@ class OneGraph:
         private_labels: Labels of the nodes (private), if there are any.
         transfers: Transfers between the nodes (private), if their amounts or times are read; each is
             one of the pairs in ``edges``.
+        whole: Returns the graph of the edges, if it is built only where it is asked for.
     """
 
     def __init__(
@@ -95,11 +97,12 @@ class OneGraph:
         private_columns: PrivateColumns | None = None,
         private_labels: PrivateLabels | None = None,
         transfers: Transfers | None = None,
+        whole: Callable[[], Data] | None = None,
     ) -> None:
         self.transfers = transfers
         self.private_columns = private_columns
         self.private_labels = private_labels
-        self.graph = graph
+        self._nodes, self._whole = graph, whole
         self.edges = edges
         self.num_nodes = int(graph.num_nodes)
         space = space_of(graph)
@@ -108,10 +111,15 @@ class OneGraph:
         self.node_names: list[str] = list(graph.node_names)
         self.assumptions = assumptions
 
+    @cached_property
+    def graph(self) -> Data:
+        """Graph of the training edges, with all nodes."""
+        return self._nodes if self._whole is None else self._whole()
+
     @property
     def classes(self) -> Tensor | None:
         """Class of each node, -1 where there is none, shape ``(N,)`` (public)."""
-        classes: Tensor | None = self.graph.y
+        classes: Tensor | None = self._nodes.y
         return classes
 
 
@@ -124,13 +132,13 @@ class AttributedGraph(OneGraph):
     @property
     def attributes(self) -> Tensor:
         """Attributes of the N nodes, shape ``(N, F)`` (public)."""
-        rows: Tensor = self.graph.x
+        rows: Tensor = self._nodes.x
         return rows
 
     @property
     def attribute_names(self) -> list[str]:
         """Names of the F columns (public)."""
-        return list(self.graph.attribute_names)
+        return list(self._nodes.attribute_names)
 
 
 class GraphSet:

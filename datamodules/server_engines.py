@@ -1,68 +1,126 @@
-"""Engines of other processes: PostgreSQL, Spark, and the connection of an Ibis expression."""
+"""Engines of other processes, which count where the rows are: PostgreSQL and Spark."""
 
 import os
 import re
 import shutil
 import socket
+import uuid
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 
+import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.datamodules.table_engine import ASCII_SPACES, TableEngine, written
+from lightning_dpg.datamodules.table_engine import TableEngine, written
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _SECONDS = 10
 """Longest wait for a server."""
-_ROWS = 100_000
-"""Rows that become Python objects at a time."""
-_TYPES = {"i": "BIGINT", "O": "TEXT"}
-"""Types of PostgreSQL by the kind of a column of numpy."""
 
 
-class PostgresEngine(TableEngine):
-    """A PostgreSQL server, asked in transactions that only read."""
+class ServerEngine(TableEngine):
+    """An engine that counts: it answers queries of Ibis, and keeps their rows under names.
 
-    dialect = "postgres"
-    order = ' COLLATE "C"'
-    spaces = ASCII_SPACES  # a database may have an encoding without others
-    _holds_snapshot = False
+    Attributes:
+        dialect: Name of the SQL dialect for Ibis.
+    """
 
-    def __init__(self, url: SplitResult) -> None:
+    dialect: ClassVar[str]
+
+    def __init__(self, origin: str, relation: str | None) -> None:
+        super().__init__(origin, relation)
+        self._queries: dict[str, str] = {}
+        self._mark = uuid.uuid4().hex[:12]
+
+    @property
+    @abstractmethod
+    def may_keep(self) -> bool:
+        """Whether the user may keep rows there, without which nothing can be counted."""
+
+    @abstractmethod
+    def _keep(self, name: str, sql: str) -> str:
+        """Keep the rows of a query; return the SQL that reads them."""
+
+    @abstractmethod
+    def _upload(self, name: str, table: Any) -> str:
+        """Keep a table of Arrow; return the SQL that reads it."""
+
+    def define(self, name: str, query: Any, *, keep: bool = False) -> None:
+        """Give a query of Ibis, or SQL, a name; ``keep`` says that its rows are needed several times."""
+        sql = query if isinstance(query, str) else self._sql(query)
+        self._queries[name] = (
+            self._keep(self._own_name(name), self._complete(sql)) if keep else f"({sql})"
+        )
+
+    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Keep public columns under a name: whole numbers, or text as objects."""
+        import pyarrow  # of the extra 'tables'
+
+        self._queries[name] = self._upload(self._own_name(name), pyarrow.table(dict(columns)))
+
+    def row(self, query: Any) -> list[int]:
+        """Return the only row of a query of counts; sums of no rows are 0."""
+        (only_row,) = (row for batch in self._found(query) for row in batch.to_pylist())
+        return [int(value or 0) for value in only_row.values()]  # PostgreSQL has sums as text
+
+    def texts(self, query: Any) -> list[str]:
+        """Return the first column of a query of texts."""
+        return [text for batch in self._found(query) for text in batch.column(0).to_pylist()]
+
+    def numbers(self, query: Any) -> NDArray[np.int64]:
+        """Return the rows of a query of whole numbers, shape ``(R, columns)``."""
+        parts = [batch.astype(np.int64) for batch in self.numbers_in_batches(query)]
+        return np.concatenate(parts) if parts else np.empty((0, len(query.columns)), np.int64)
+
+    def numbers_in_batches(self, query: Any) -> Iterator[NDArray[Any]]:
+        """Return the rows of a query of numbers batch by batch, shape ``(R, columns)`` each."""
+        for batch in self._found(query):
+            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            yield np.stack(columns, axis=1)
+
+    def _found(self, query: Any) -> Iterator[Any]:
+        return self.batches(self._complete(self._sql(query)))
+
+    def _sql(self, query: Any) -> str:
+        import ibis  # of the extra 'tables'
+
+        return str(ibis.to_sql(query, dialect=self.dialect))
+
+    def _own_name(self, name: str) -> str:
+        """Return a name that neither the user nor another engine gives."""
+        return f"lightning_dpg_{self._mark}_{name}"
+
+    def _complete(self, sql: str) -> str:
+        """Put the named queries in front of a query."""
+        own = ", ".join(f"{name} AS {query}" for name, query in self._queries.items())
+        if not own:
+            return sql
+        is_more = sql.startswith("WITH ")
+        return f"WITH {own}, {sql[5:]}" if is_more else f"WITH {own} {sql}"
+
+
+class PostgresEngine(ServerEngine):
+    """A PostgreSQL server, asked in transactions that only read.
+
+    Args:
+        origin: Place that errors name.
+        address: URL of the server for libpq.
+        relation: The only relation, such as an Ibis table expression, in SQL; else None.
+    """
+
+    grammar = dialect = "postgres"
+
+    def __init__(self, origin: str, address: str, relation: str | None = None) -> None:
         import adbc_driver_postgresql.dbapi as postgres
         import pyarrow
 
-        if "@" in url.path + url.query + url.fragment:
-            raise GraphFormatError(
-                "source: an @ behind the host of a PostgreSQL URL\n"
-                "a password belongs into the file ~/.pgpass or the variable PGPASSWORD, and\n"
-                "a user name with one of @ : / ? # is written in percent form, such as %40 for @"
-            )
-        query = parse_qs(url.query)
-        place = url.netloc.rpartition("@")[2] or query.get("host", ["localhost"])[0]
-        super().__init__(f"postgresql://{place}{url.path}")
+        super().__init__(origin, relation)
         # A connection that ends between two batches is an error of the reader of batches.
         self.failures = (postgres.Error, pyarrow.ArrowException, OSError)
-        if url.password is not None or {"password", "sslpassword"} & query.keys():
-            raise GraphFormatError(
-                f"{self.origin}: the URL holds a password, which the files of a run would keep\n"
-                "put it into the file ~/.pgpass or the variable PGPASSWORD, and leave it out here"
-            )
-        (seconds,) = query.setdefault("connect_timeout", [str(_SECONDS)])[:1]
-        # libpq takes a plus for itself, not for a space.
-        settings = urlencode(query, doseq=True, quote_via=quote)
-        # By hand: ``geturl`` leaves out the slashes of an empty host, which is the local server.
-        address = f"postgresql://{url.netloc}{url.path}?{settings}"
-        try:
-            self._connection = postgres.connect(address, autocommit=True)
-        except postgres.Error as error:
-            raise GraphFormatError(
-                f"{place if ':' in place else f'{place}:5432'}: {_reason(str(error))}\n"
-                f"expected a PostgreSQL server that answers within {seconds} s; check host, port and user\n"
-                "a password belongs into the file ~/.pgpass or the variable PGPASSWORD"
-            ) from None
+        self._connection = postgres.connect(address, autocommit=True)
         self._execute("SET default_transaction_read_only = on")
         # The planner has no statistics of grouped rows, and would loop over both sides of a join.
         self._execute("SET enable_nestloop = off")
@@ -72,55 +130,41 @@ class PostgresEngine(TableEngine):
             for sql in statements:
                 cursor.execute(sql)
 
+    @property
+    def may_keep(self) -> bool:
+        """Whether the user may make temporary tables, which a standby server cannot."""
+        right = "has_database_privilege(current_database(), 'TEMP') AND NOT pg_is_in_recovery()"
+        return bool(self.arrow(f"SELECT {right}").column(0)[0].as_py())
+
     @contextmanager
     def _may_write(self) -> Iterator[None]:
-        """Allow temporary tables."""
+        """Allow temporary tables, which end with the connection."""
         self._execute("SET default_transaction_read_only = off")
         try:
             yield
         finally:
             self._execute("SET default_transaction_read_only = on")
 
-    def define(self, name: str, sql: str, *, keep: bool = False) -> None:
-        """Give a query a name; rows that are needed often go to a temporary table."""
-        if not keep or self._holds_snapshot:
-            super().define(name, sql)
-            return
-        # A name of its own: a temporary table would hide one of the user with an equal name.
-        table_name = self._own_name(name)
-        try:
-            with self._may_write():
-                self._execute(
-                    f"CREATE TEMPORARY TABLE {table_name} AS {self.complete(sql)}",
-                    f"ANALYZE pg_temp.{table_name}",  # temporary tables get no statistics otherwise
-                )
-            self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{table_name})"
-        except GraphFormatError:  # without the right to make a table, each count runs the query
-            super().define(name, sql)
-            self._hold_snapshot()
+    def _keep(self, name: str, sql: str) -> str:
+        with self._may_write():
+            self._execute(f"CREATE TEMPORARY TABLE {name} AS {sql}")
+        return self._analyzed(name)
 
-    def _hold_snapshot(self) -> None:
-        """Ask all further queries of the same rows, whatever others write meanwhile."""
-        self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        self._holds_snapshot = True
+    def _upload(self, name: str, table: Any) -> str:
+        with self._may_write(), self._explained(), self._connection.cursor() as cursor:
+            cursor.adbc_ingest(name, table, mode="replace", temporary=True)
+        return self._analyzed(name)
+
+    def _analyzed(self, name: str) -> str:
+        """Count values, which nobody else does for temporary tables; return the SQL that reads one."""
+        with self._may_write():
+            self._execute(f"ANALYZE pg_temp.{name}")
+        return f"NOT MATERIALIZED (SELECT * FROM pg_temp.{name})"
 
     def _batches(self, sql: str) -> Iterator[Any]:
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             yield from cursor.fetch_record_batch()
-
-    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Put public columns into a temporary table, which ends with the connection."""
-        import pyarrow
-
-        if self._holds_snapshot:
-            self._refuse(PermissionError("permission denied to create temporary tables"))
-        table_name, table = self._own_name(name), pyarrow.table(dict(columns))
-        with self._may_write():
-            with self._explained(), self._connection.cursor() as cursor:
-                cursor.adbc_ingest(table_name, table, mode="replace", temporary=True)
-            self._execute(f"ANALYZE pg_temp.{table_name}")
-        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{table_name})"
 
     def tables(self) -> list[str]:
         """Return the names of the tables, with their schema where a query needs it."""
@@ -135,6 +179,55 @@ class PostgresEngine(TableEngine):
             written(name) if is_near else f"{written(schema)}.{written(name)}"
             for schema, name, is_near in rows
         ]
+
+
+def open_postgres(url: SplitResult) -> PostgresEngine:
+    """Connect to the PostgreSQL server of a URL.
+
+    Raises:
+        GraphFormatError: If it does not let in, or if the URL holds a password.
+    """
+    import adbc_driver_postgresql.dbapi as postgres
+
+    if "@" in url.path + url.query + url.fragment:
+        raise GraphFormatError(
+            "source: an @ behind the host of a PostgreSQL URL\n"
+            "a password belongs into the file ~/.pgpass or the variable PGPASSWORD, and\n"
+            "a user name with one of @ : / ? # is written in percent form, such as %40 for @"
+        )
+    query = parse_qs(url.query)
+    place = url.netloc.rpartition("@")[2] or query.get("host", ["localhost"])[0]
+    origin = f"postgresql://{place}{url.path}"
+    if url.password is not None or {"password", "sslpassword"} & query.keys():
+        raise GraphFormatError(
+            f"{origin}: the URL holds a password, which the files of a run would keep\n"
+            "put it into the file ~/.pgpass or the variable PGPASSWORD, and leave it out here"
+        )
+    (seconds,) = query.setdefault("connect_timeout", [str(_SECONDS)])[:1]
+    # libpq takes a plus for itself, not for a space.
+    settings = urlencode(query, doseq=True, quote_via=quote)
+    try:
+        # By hand: ``geturl`` leaves out the slashes of an empty host, which is the local server.
+        return PostgresEngine(origin, f"postgresql://{url.netloc}{url.path}?{settings}")
+    except postgres.Error as error:
+        raise GraphFormatError(
+            f"{place if ':' in place else f'{place}:5432'}: {_reason(str(error))}\n"
+            f"expected a PostgreSQL server that answers within {seconds} s; check host, port and user\n"
+            "a password belongs into the file ~/.pgpass or the variable PGPASSWORD"
+        ) from None
+
+
+def postgres_of(connection: Any, relation: str) -> PostgresEngine:
+    """Connect anew to the server of an Ibis table expression, whose connection stays as it is.
+
+    Args:
+        connection: Connection of psycopg.
+        relation: The expression in SQL.
+    """
+    info = connection.info
+    settings = {**info.get_parameters(), "password": info.password}
+    address = f"postgresql:///?{urlencode(settings, quote_via=quote)}"
+    return PostgresEngine("ibis table", address, relation)
 
 
 def _reason(text: str) -> str:
@@ -152,84 +245,7 @@ def _reason(text: str) -> str:
     return (reason[:1].lower() + reason[1:]).strip()
 
 
-class IbisPostgresEngine(PostgresEngine):
-    """The connection of an Ibis table expression on PostgreSQL, whose settings stay as they are.
-
-    Args:
-        backend: Connection of Ibis, which is one of psycopg.
-        relation: The expression in SQL.
-    """
-
-    def __init__(self, backend: Any, relation: str) -> None:
-        import psycopg
-
-        TableEngine.__init__(self, "ibis table", relation)
-        self.failures = (psycopg.Error,)
-        self._connection = backend.con
-
-    @contextmanager
-    def _may_write(self) -> Iterator[None]:
-        """Leave the user's connection as it is."""
-        yield
-
-    def _hold_snapshot(self) -> None:
-        """Refuse: a transaction that stays open would change the user's connection."""
-        self._refuse(PermissionError("permission denied to create temporary tables"))
-
-    def columns(self, relation: str, name: str | None) -> dict[str, str]:
-        """Return the columns of a relation and their types in Arrow, or of PostgreSQL for others."""
-        arrow_names = {"int2": "int16", "int4": "int32", "int8": "int64", "numeric": "decimal128"}
-        arrow_names |= {"float4": "float", "float8": "double", "date": "date32[day]"}
-        arrow_names |= {"timestamp": "timestamp[us]", "timestamptz": "timestamp[us, tz=UTC]"}
-        arrow_names |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
-        types = self._connection.adapters.types
-        with self._explained(), self._connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {relation} LIMIT 0")
-            types_by_column = {
-                column.name: getattr(types.get(column.type_code), "name", "another type")
-                for column in cursor.description
-            }
-        self.known_columns += types_by_column
-        return {column: arrow_names.get(type_, type_) for column, type_ in types_by_column.items()}
-
-    def _batches(self, sql: str) -> Iterator[Any]:
-        import pyarrow
-
-        # All settings end with the transaction; a named cursor reads piece by piece.
-        with self._connection.transaction(), self._connection.cursor() as cursor:
-            cursor.execute("SET LOCAL transaction_read_only = on")
-            cursor.execute("SET LOCAL enable_nestloop = off")
-            with self._connection.cursor(self._own_name("cursor")) as rows:
-                rows.execute(sql)
-                names = [column.name for column in rows.description]
-                while block := rows.fetchmany(_ROWS):
-                    columns = [pyarrow.array(column) for column in zip(*block, strict=True)]
-                    yield pyarrow.record_batch(columns, names=names)
-
-    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Put public columns into a temporary table, which ends with the connection."""
-        table_name = self._own_name(name)
-        types = ", ".join(
-            f'"{column}" {_TYPES[values.dtype.kind]}' for column, values in columns.items()
-        )
-        self._execute(
-            f"DROP TABLE IF EXISTS pg_temp.{table_name}",
-            f"CREATE TEMPORARY TABLE {table_name} ({types})",
-        )
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        to_table = f"COPY pg_temp.{table_name} FROM STDIN"
-        with (
-            self._explained(),
-            self._connection.cursor() as cursor,
-            cursor.copy(to_table) as copy,
-        ):
-            for row in rows:
-                copy.write_row(row)
-        self._execute(f"ANALYZE pg_temp.{table_name}")
-        self._queries[name] = f"NOT MATERIALIZED (SELECT * FROM pg_temp.{table_name})"
-
-
-class SparkEngine(TableEngine):
+class SparkEngine(ServerEngine):
     """A session of Spark in this process, whose cluster runs the queries.
 
     Args:
@@ -240,8 +256,6 @@ class SparkEngine(TableEngine):
 
     dialect = "pyspark"
     grammar = "spark"
-    is_cluster = True
-    group = "$1"
 
     def __init__(self, origin: str, session: Any, relation: str | None = None) -> None:
         from py4j.protocol import Py4JError
@@ -254,25 +268,21 @@ class SparkEngine(TableEngine):
     def _batches(self, sql: str) -> Iterator[Any]:
         yield from self._session.sql(sql).toArrow().to_batches()
 
-    def define(self, name: str, sql: str, *, keep: bool = False) -> None:
-        """Give a query a name; the cluster caches rows that are needed often."""
-        if not keep:
-            super().define(name, sql)
-            return
-        with self._explained():
-            # A name of its own: a view would replace one of the user with an equal name.
-            self._session.sql(self.complete(sql)).createOrReplaceTempView(self._own_name(name))
-            self._session.sql(f"CACHE TABLE {self._own_name(name)}")
-        self._queries[name] = f"(SELECT * FROM {self._own_name(name)})"
+    @property
+    def may_keep(self) -> bool:
+        """Whether rows may be kept: always, in the memory of the cluster."""
+        return True
 
-    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Put public columns into a temporary view."""
-        import pyarrow
-
+    def _keep(self, name: str, sql: str) -> str:
         with self._explained():
-            rows = self._session.createDataFrame(pyarrow.table(dict(columns)))
-            rows.createOrReplaceTempView(self._own_name(name))
-        self._queries[name] = f"(SELECT * FROM {self._own_name(name)})"
+            self._session.sql(sql).createOrReplaceTempView(name)
+            self._session.sql(f"CACHE TABLE {name}")
+        return f"(SELECT * FROM {name})"
+
+    def _upload(self, name: str, table: Any) -> str:
+        with self._explained():
+            self._session.createDataFrame(table).createOrReplaceTempView(name)
+        return f"(SELECT * FROM {name})"
 
     def tables(self) -> list[str]:
         """Return the names of the tables."""
@@ -301,7 +311,9 @@ def open_spark(url: str) -> SparkEngine:
     try:
         session = builder.config("spark.ui.showConsoleProgress", False).getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
-        raise GraphFormatError(f"{url}: {' '.join(str(error).split())[:200]}") from None
+        raise GraphFormatError(
+            f"{url}: Spark does not start ({type(error).__name__})\nstart pyspark by itself, which says why"
+        ) from None
     if session.sparkContext.master != master:
         raise GraphFormatError(
             f"{url}: this process has a session of Spark on {session.sparkContext.master}\n"

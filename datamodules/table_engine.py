@@ -1,21 +1,17 @@
-"""An engine that holds tables: it runs SQL where the data are and returns Arrow batches."""
+"""An engine that holds tables: it selects columns and rows, and returns batches of Arrow."""
 
 import difflib
 import re
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lightning_dpg.datamodules.nodes import Columns
+from lightning_dpg.formats.edge_columns import chosen_columns, value_columns
+from lightning_dpg.formats.transfer_columns import TransferColumns
 from lightning_dpg.graph.node_names import GraphFormatError
 
-ASCII_SPACES = "".join(chr(code) for code in range(128) if chr(code).isspace())
-SPACES = ASCII_SPACES + "\u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000"
-SPACES += "".join(chr(code) for code in range(0x2000, 0x200B))
 _MISSING_TABLE = r"does not exist|TABLE_OR_VIEW_NOT_FOUND|not exist.*relation"
 _MISSING_COLUMN = (
     r'column "?([^"]+?)"? does not exist|Referenced column "([^"]+)" not found|'
@@ -53,101 +49,140 @@ _LOST = (
 )
 
 
-class TableEngine(ABC):
-    """A connection that only reads, with named queries that other queries can refer to.
+class Chosen(NamedTuple):
+    """What is read of a table.
 
     Attributes:
-        dialect: Name of the SQL dialect for Ibis.
-        grammar: Name of the dialect for sqlglot, if it is another one.
-        group: First group of a regular expression in its replacement.
+        table: Name of the table, or None where the source is one.
+        relation: The table in SQL.
+        types: Type of each column in Arrow, by its name.
+        pair: Both columns of ids.
+        values: Columns of amounts and times by their names, if they are read.
+        where: Condition that rows must fulfill, in SQL with parentheses around it; or None.
+        place: Name of the table for an error.
+    """
+
+    table: str | None
+    relation: str
+    types: dict[str, str]
+    pair: tuple[str, str]
+    values: TransferColumns | None
+    where: str | None
+    place: str
+
+    @property
+    def others(self) -> list[str]:
+        """Columns that are not read."""
+        read = {*self.pair, *(self.values.names if self.values else ())}
+        return [name for name in self.types if name not in read]
+
+
+class TableEngine(ABC):
+    """A connection that only reads.
+
+    Attributes:
+        grammar: Name of the SQL dialect for sqlglot.
         failures: Classes of the engine's errors.
-        order: Suffix of text that makes it compare by code points.
-        is_cluster: Whether several machines compute, and results are in memory as a whole.
-        is_within_process: Whether the engine computes in this process, so that rows come at no cost.
-        spaces: Characters around a text id that are no part of it, as in files.
+        ways: Way out of an error, by a part of its text.
         origin: Place that errors name, without a password.
         relation: The only relation of a source without tables, such as a file, in SQL; else None.
         known_columns: Names of the columns seen so far, for an error.
     """
 
-    dialect: ClassVar[str]
-    grammar: ClassVar[str | None] = None
-    group: ClassVar[str] = r"\1"
-    order: ClassVar[str] = ""
-    is_cluster: ClassVar[bool] = False
-    is_within_process: ClassVar[bool] = False
-    spaces: ClassVar[str] = SPACES
+    grammar: ClassVar[str]
     failures: tuple[type[Exception], ...] = ()
+    ways: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, origin: str, relation: str | None = None) -> None:
         self.origin = origin
         self.relation = relation
         self.known_columns: list[str] = []
-        self._queries: dict[str, str] = {}
-        self._mark = uuid.uuid4().hex[:12]
 
     @abstractmethod
     def _batches(self, sql: str) -> Iterator[Any]:
         """Run a query; return batches of Arrow."""
 
     @abstractmethod
-    def upload(self, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Put public columns into a temporary table: whole numbers, or text as objects."""
-
-    @abstractmethod
     def tables(self) -> list[str]:
         """Return the names of the tables."""
-
-    def _own_name(self, name: str) -> str:
-        """Return a name that neither the user nor another engine gives."""
-        return f"lightning_dpg_{self._mark}_{name}"
-
-    def define(self, name: str, sql: str, *, keep: bool = False) -> None:
-        """Give a query a name; ``keep`` says that its rows are needed several times."""
-        self._queries[name] = f"({sql})"
-
-    def expect(self, num_rows: int) -> None:  # noqa: B027  # servers have nothing to adapt
-        """Adapt to the number of rows of a table, if the engine runs in this process."""
-
-    def complete(self, sql: str) -> str:
-        """Put the named queries in front of a query."""
-        own = ", ".join(f"{name} AS {query}" for name, query in self._queries.items())
-        if not own:
-            return sql
-        is_more = sql.startswith("WITH ")
-        return f"WITH {own}, {sql[5:]}" if is_more else f"WITH {own} {sql}"
 
     def batches(self, sql: str) -> Iterator[Any]:
         """Run a query; return batches of Arrow, and name the place of a failure."""
         with self._explained():
-            yield from self._batches(self.complete(sql))
-
-    def row(self, sql: str) -> list[Any]:
-        """Return the only row of a query."""
-        (only_row,) = (row for batch in self.batches(sql) for row in batch.to_pylist())
-        return list(only_row.values())
+            yield from self._batches(sql)
 
     def arrow(self, sql: str) -> Any:
-        """Return all rows of a query as a table of Arrow."""
+        """Return all rows of a query, which has some, as a table of Arrow."""
         import pyarrow  # of the extra 'tables'
 
         return pyarrow.Table.from_batches(self.batches(sql))
 
-    def numbers(self, sql: str, count: int) -> NDArray[np.int64]:
-        """Return ``count`` rows of whole numbers of a query, shape ``(count, columns)``."""
-        place, rows = 0, np.empty((count, 0), dtype=np.int64)
-        for batch in self.batches(sql):
-            if not rows.shape[1]:
-                rows = np.empty((count, batch.num_columns), dtype=np.int64)
-            for column in range(batch.num_columns):
-                values = batch.column(column).to_numpy(zero_copy_only=False)
-                rows[place : place + batch.num_rows, column] = values
-            place += batch.num_rows
-        if place != count:
+    def chosen(self, table: str | None, columns: Columns, where: str | None) -> Chosen:
+        """Choose the columns and rows of a table.
+
+        Args:
+            table: Name of the table, or None where the source is one.
+            columns: Columns of ids, amounts and times.
+            where: Condition in SQL that rows must fulfill, or None.
+
+        Raises:
+            GraphFormatError: If there are none, or if the condition looks at other rows.
+        """
+        if table is None and self.relation is None:
             raise GraphFormatError(
-                f"{self.origin}: the table changed while it was read\nread it again"
+                f"{self.origin}: table is not set\nit holds {', '.join(self.tables()[:8]) or 'none'}"
             )
-        return rows
+        if table is not None and self.relation is not None:
+            raise GraphFormatError(f"{self.origin}: table {table!r} is for databases: leave it out")
+        relation = self.relation or self.table(str(table))
+        types = self.columns(relation, table)
+        place = self.origin if table is None else f"{self.origin}: table {table}"
+        names, values = list(types), columns.transfers
+        first, second = chosen_columns(place, names, columns.pair)
+        if values is not None:
+            places = value_columns(place, names, values.names, (first, second))
+            found = dict(zip(values.names, (names[each] for each in places), strict=True))
+            weight, time = (
+                None if name is None else found[name] for name in (values.weight, values.time)
+            )
+            values = values._replace(weight=weight, time=time)
+        condition = None if where is None else self.predicate(where, relation)
+        return Chosen(
+            table, relation, types, (names[first], names[second]), values, condition, place
+        )
+
+    def rows(self, chosen: Chosen, names: Mapping[str, str]) -> str:
+        """Return the SQL of the chosen rows.
+
+        Args:
+            chosen: What is read.
+            names: New name of each column.
+        """
+        cells = []
+        for name, new in names.items():
+            cell = self.column(name)
+            if re.search(
+                "uuid|numeric", chosen.types[name]
+            ):  # Arrow has bytes and texts of its own
+                cell = f"CAST({cell} AS VARCHAR)"
+            cells.append(f"{cell} AS {self.column(new)}")
+        condition = "" if chosen.where is None else f" WHERE {chosen.where}"
+        return f"SELECT {', '.join(cells)} FROM {chosen.relation}{condition}"
+
+    def read(self, chosen: Chosen) -> Any:
+        """Read the chosen rows as a table of Arrow: both ids, then amounts and times.
+
+        Raises:
+            GraphFormatError: If there are none.
+        """
+        import pyarrow
+
+        values = () if chosen.values is None else chosen.values.names
+        sql = self.rows(chosen, {name: name for name in (*chosen.pair, *values)})
+        batches = [batch for batch in self.batches(sql) if batch.num_rows]
+        if not batches:
+            raise no_rows(chosen)
+        return pyarrow.Table.from_batches(batches)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -158,15 +193,11 @@ class TableEngine(ABC):
             self._refuse(error)
 
     def _refuse(self, error: Exception) -> NoReturn:
+        """Refuse a table by an engine's error, whose text may hold cells and is not shown."""
         text = " ".join(str(error).split())
-        if re.search(r"permission denied|not authorized", text, re.IGNORECASE):
-            match = re.search(r"permission denied[\w ]*", text, re.IGNORECASE)
-            reason = match[0] if match else "permission denied"
-            right = "make temporary tables (GRANT TEMPORARY)"
-            if "temporary" not in reason:
-                right = "read (GRANT SELECT)"
+        if match := re.search(r"permission denied[\w ]*|not authorized", text, re.IGNORECASE):
             raise GraphFormatError(
-                f"{self.origin}: {reason}\nask its owner for the right to {right}"
+                f"{self.origin}: {match[0]}\nask its owner for the right to read (GRANT SELECT)"
             ) from None
         column = re.search(_MISSING_COLUMN, text)
         if column is not None and self.known_columns:
@@ -178,8 +209,11 @@ class TableEngine(ABC):
             raise GraphFormatError(
                 f"{self.origin}: the connection ended while the table was read\nread it again"
             ) from None
-        text = re.split(r" LINE \d+:| Query was:|;? \[SQL| SQLSTATE:", text)[0]
-        raise GraphFormatError(f"{self.origin}: {text[:200]}") from None
+        signs = (way for sign, way in self.ways.items() if sign in text)
+        way = next(signs, "read the table with another program, whose message may hold cells of it")
+        raise GraphFormatError(
+            f"{self.origin}: the engine cannot read it ({type(error).__name__})\n{way}"
+        ) from None
 
     def columns(self, relation: str, name: str | None) -> dict[str, str]:
         """Return the columns of a relation and their types in Arrow.
@@ -210,18 +244,12 @@ class TableEngine(ABC):
         )
         return f"{self.origin}: no table {name!r}\n{hint}"
 
-    @property
-    def _grammar(self) -> str:
-        return self.grammar or self.dialect
-
     def table(self, name: str) -> str:
         """Return the quoted name of a table."""
         import sqlglot  # of the extra 'tables'
 
         try:
-            return sqlglot.exp.to_table(name, dialect=self._grammar).sql(
-                self._grammar, identify=True
-            )
+            return sqlglot.exp.to_table(name, dialect=self.grammar).sql(self.grammar, identify=True)
         except sqlglot.errors.SqlglotError:
             raise GraphFormatError(f"table {name!r} is no name of a table") from None
 
@@ -229,7 +257,7 @@ class TableEngine(ABC):
         """Return the quoted name of a column."""
         import sqlglot
 
-        return sqlglot.exp.column(name, quoted=True).sql(self._grammar)
+        return sqlglot.exp.column(name, quoted=True).sql(self.grammar)
 
     def predicate(self, text: str, relation: str) -> str:
         """Check that a condition is one expression that decides on each row by this row alone.
@@ -245,7 +273,7 @@ class TableEngine(ABC):
         from sqlglot import exp
 
         try:
-            parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self._grammar)
+            parsed = sqlglot.parse(f"SELECT 1 WHERE ({text})", dialect=self.grammar)
         except sqlglot.errors.SqlglotError:
             parsed = []
         parts = {key for each in parsed if each for key, value in each.args.items() if value}
@@ -263,7 +291,7 @@ class TableEngine(ABC):
             )
         # Engines have columns of their own, such as rowid, that count the rows before a row.
         columns = {name.casefold() for name in self.known_columns}
-        tables = _names_of(relation, self._grammar)
+        tables = _names_of(relation, self.grammar)
         for column in where.find_all(exp.Column):
             names = [part.name.casefold() for part in column.parts]
             if not _is_column(names, columns, tables):
@@ -271,7 +299,13 @@ class TableEngine(ABC):
                     f"{self.origin}: no column {column.name!r}\n"
                     f"{nearest(column.name, self.known_columns)}"
                 )
-        return str(where.this.sql(self._grammar))
+        return str(where.this.sql(self.grammar))
+
+
+def no_rows(chosen: Chosen) -> GraphFormatError:
+    """Return the error of a table without rows."""
+    reason = "no rows" if chosen.where is None else f"where {chosen.where} matches no row"
+    return GraphFormatError(f"{chosen.place}: {reason}\nexpected two node ids per row")
 
 
 def _names_of(relation: str, grammar: str) -> list[str]:

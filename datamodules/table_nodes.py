@@ -1,12 +1,9 @@
 """Public nodes of a graph in a table: ids and attributes in other tables of its database, or in files."""
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from typing import Any, NamedTuple
 
-from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, AttributeSource, attribute_table
-from lightning_dpg.datamodules.table_engine import TableEngine
-from lightning_dpg.datamodules.table_records import ColumnOfIds, IdsOfNodes
+from lightning_dpg.datamodules.table_engine import TableEngine, nearest
 from lightning_dpg.formats.attribute_tables import attributes_of_arrow
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import GraphFormatError, given_names
@@ -16,61 +13,17 @@ _QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'
 """A name in double quotes, or in backticks as on Spark."""
 
 
-def ids_of_nodes(ids: object, column: str | None) -> IdsOfNodes:
-    """Name the column of ids in a database, or read the ids from a file.
+class ColumnOfIds(NamedTuple):
+    """A column of public ids, written as ``table(column)``."""
 
-    Args:
-        ids: ``TABLE(COLUMN)``, a file of ids, ``FILE(COLUMN)``, or the ids.
-        column: Column of ids in a file that is named alone.
-    """
-    if not isinstance(ids, str | Path):
-        return given_names(ids)  # type: ignore[arg-type]
-    if _is_file(str(ids)):
-        return given_names(ids, column)
-    place = _column_of_ids(str(ids))
-    return given_names(*place) if _is_file(place.table) else place
+    table: str
+    column: str
 
 
-def attributes_beside(
-    engine: TableEngine,
-    source: AttributeSource | None,
-    policy: Mapping[str, str] | None,
-    id_column: str | None,
-) -> tuple[AttributeTable, IdsOfNodes] | None:
-    """Read the public attributes of the nodes, and their ids; None if there are none.
-
-    Args:
-        engine: Engine of the edges.
-        source: File, DataFrame, or ``TABLE(COLUMN)`` of the same database.
-        policy: Policies of the attributes, if there are any.
-        id_column: Column of ids in a file.
-    """
-    if isinstance(source, str) and source == FROM_GRAPH:
-        raise GraphFormatError(
-            f"nodes.attributes: {FROM_GRAPH}, and a table of edges holds no attributes of nodes\n"
-            "give their table: --attributes people.parquet, or 'customers(id)' of the same database"
-        )
-    if not isinstance(source, str) or _is_file(source):
-        read = attribute_table(source, policy, id_column)
-        return None if read is None else (read, read.ids)
-    place = _column_of_ids(source)
-    if engine.relation is not None:
-        raise GraphFormatError(
-            f"nodes.attributes {source}: {engine.origin} has no second table\n"
-            "give a file of attributes, such as people.parquet"
-        )
-    relation = engine.table(place.table)
-    engine.columns(relation, place.table)
-    rows = engine.arrow(f"SELECT * FROM {relation}")
-    return attributes_of_arrow(rows, f"{engine.origin}: {place.table}", place.column), place
-
-
-def _is_file(name: str) -> bool:
-    return name.lower().endswith(_FILES)
-
-
-def _column_of_ids(text: str) -> ColumnOfIds:
-    """Read ``table(column)``, where both names may stand in quotes."""
+def column_of_ids(text: object) -> ColumnOfIds | None:
+    """Read ``table(column)``, where both names may stand in quotes; None for files and other objects."""
+    if not isinstance(text, str) or text.lower().endswith(_FILES):
+        return None
     match = re.fullmatch(rf"\s*((?:{_QUOTED}|[^()])+?)\s*\(\s*({_QUOTED}|[^()]+?)\s*\)\s*", text)
     if match is None:
         raise GraphFormatError(
@@ -81,3 +34,67 @@ def _column_of_ids(text: str) -> ColumnOfIds:
     if re.fullmatch(_QUOTED, column):
         column = column[1:-1].replace('""', '"') if column[0] == '"' else column[1:-1]
     return ColumnOfIds(match[1], column)
+
+
+def ids_of_nodes(engine: TableEngine, ids: Any, column: str | None) -> list[str]:
+    """Read ids from a table of the database or from a file.
+
+    Args:
+        engine: Engine of the edges.
+        ids: ``TABLE(COLUMN)``, a file of ids, ``FILE(COLUMN)``, or the ids.
+        column: Column of ids in a file that is named alone.
+    """
+    place = column_of_ids(ids)
+    if place is None:
+        return given_names(ids, column)
+    if place.table.lower().endswith(_FILES):
+        return given_names(*place)
+    relation, names = _opened(engine, place, "ids, such as customers.parquet(id)")
+    if place.column not in names:
+        raise GraphFormatError(
+            f"nodes: {place.table} has no column {place.column!r}\n{nearest(place.column, names)}"
+        )
+    found = engine.arrow(f"SELECT DISTINCT {engine.column(place.column)} FROM {relation}")
+    cells = found.column(0).to_pylist()
+    if any(isinstance(cell, float | bool) for cell in cells):
+        raise GraphFormatError(
+            f"nodes: {place.table}({place.column}) holds {found.schema[0].type}\n"
+            "expected ids that are whole numbers or text"
+        )
+    return given_names("" if cell is None else cell for cell in cells)
+
+
+def attributes_there(engine: TableEngine, place: ColumnOfIds) -> AttributeTable:
+    """Read the public attributes of the nodes from a table of the database."""
+    relation, _ = _opened(engine, place, "attributes, such as people.parquet")
+    rows = engine.arrow(f"SELECT * FROM {relation}")
+    return attributes_of_arrow(rows, f"{engine.origin}: {place.table}", place.column)
+
+
+def _opened(engine: TableEngine, place: ColumnOfIds, file: str) -> tuple[str, list[str]]:
+    """Return a second table of the database in SQL, and the names of its columns."""
+    if engine.relation is not None:
+        raise GraphFormatError(
+            f"nodes {place.table}({place.column}): {engine.origin} has no second table\n"
+            f"give a file of {file}, or put both tables into a database"
+        )
+    relation = engine.table(place.table)
+    return relation, list(engine.columns(relation, place.table))
+
+
+def is_of_edges(edges: str, engine: TableEngine, *ids: object) -> bool:
+    """Return whether ids are a column of the edges themselves, which is no list beside them.
+
+    Args:
+        edges: Table of the edges in SQL.
+        engine: Its engine.
+        ids: What the settings name as ids.
+    """
+    places = [place for place in map(column_of_ids, ids) if place is not None]
+    tables = [
+        engine.table(place.table).casefold()
+        for place in places
+        if not place.table.lower().endswith(_FILES)
+    ]
+    ends = edges.casefold()
+    return any(ends.endswith(each) or each.endswith(ends) for each in tables)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine, cut_short
+from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
 from lightning_dpg.datamodules.server_engines import (
-    IbisPostgresEngine,
-    PostgresEngine,
     SparkEngine,
+    open_postgres,
     open_spark,
+    postgres_of,
 )
 from lightning_dpg.datamodules.table_engine import TableEngine
 from lightning_dpg.formats.text_rows import check_lines, csv_head
@@ -53,7 +53,7 @@ def open_engine(source: Any) -> TableEngine:
         return DuckDBEngine(str(path), path, None)
     if scheme in ("postgresql", "postgres"):
         _require("adbc_driver_postgresql")
-        return PostgresEngine(urlsplit(text))
+        return open_postgres(urlsplit(text))
     if scheme == "spark":
         _require("pyspark", extra="spark")
         return open_spark(text)
@@ -65,6 +65,14 @@ def open_engine(source: Any) -> TableEngine:
     return DuckDBEngine(text, None, _read_files(text))
 
 
+def parquet_file(source: Any) -> Path | None:
+    """Return the path of a source that is one Parquet file, which is read without an engine."""
+    if not isinstance(source, str | Path) or not str(source).lower().endswith(".parquet"):
+        return None
+    path = user_path(source)
+    return path if path.is_file() else None
+
+
 def _expression_engine(expression: Any) -> TableEngine:
     """Return the engine of an Ibis table expression."""
     import ibis
@@ -74,7 +82,8 @@ def _expression_engine(expression: Any) -> TableEngine:
     if backend.name == "duckdb":
         return DuckDBEngine("ibis table", None, relation, backend.con)
     if backend.name == "postgres":
-        return IbisPostgresEngine(backend, relation)
+        _require("adbc_driver_postgresql")
+        return postgres_of(backend.con, relation)
     if backend.name == "pyspark":
         return SparkEngine("ibis table", backend.raw_sql("SELECT 1").sparkSession, relation)
     raise GraphFormatError(
@@ -97,7 +106,6 @@ def _read_files(pattern: str) -> str:
     if not files:
         raise GraphFormatError(f"{pattern}: no such file")
     if kind.endswith(".parquet"):
-        _check_ends(files)
         return f"read_parquet({_literal(str(path))})"
     return _read_csv(pattern, path, files)
 
@@ -130,15 +138,6 @@ def _read_csv(pattern: str, path: Path, files: Sequence[str]) -> str:
         f"read_csv({_literal(str(path))}, auto_detect=false, header=true, skip={line}, "
         f"columns={{{columns}}}, delim={_literal(separator)}, quote='\"', escape='\"', comment='')"
     )
-
-
-def _check_ends(files: Sequence[str]) -> None:
-    """Refuse a Parquet file that lacks its last bytes, which say where its parts are."""
-    for name in files:
-        with open(name, "rb") as file:
-            file.seek(max(file.seek(0, 2) - 4, 0))
-            if file.read() not in (b"PAR1", b"PARE"):
-                raise cut_short(name, "its end is missing")
 
 
 def _require(*modules: str, extra: str = "tables") -> None:

@@ -1,14 +1,9 @@
-"""Counts of the edges of a table, one Ibis expression each.
+"""Counts of the edges of a table and sums over them by its server, one Ibis expression each."""
 
-Sums of rows over neighbors are added up by a cluster. Other engines hand over the edges block by block,
-of which none is kept: a join and sums of 64 columns take DuckDB ten times as long. So does DuckDB for
-wedges, which servers choose by themselves.
-"""
-
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import ibis  # of the extra 'tables'
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,12 +12,12 @@ from torch import Tensor
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph.exact_mixing import check_mixing, mixing_cells, mixing_of_counts
 from lightning_dpg.graph.joint_degrees import cells_of_counts
-from lightning_dpg.graph.neighbor_sums import block_size, on_grid, sums_over_blocks
-from lightning_dpg.graph.wedges import BLOCK, WedgeHash, count_closed, wedges_over_blocks
+from lightning_dpg.graph.neighbor_sums import on_grid
+from lightning_dpg.graph.wedges import WedgeHash, count_closed
 
 _NODES = "public_nodes"
 _MOST_NUMBERS = 2**23
-"""Numbers of public rows, 64 MiB of them, that a cluster gets at a time."""
+"""Numbers of public rows, 64 MiB of them, that a server gets at a time."""
 
 
 class TableStatistics:
@@ -30,15 +25,16 @@ class TableStatistics:
 
     Args:
         table: The table.
+        read: Reads the edges into memory.
     """
 
-    def __init__(self, table: EdgeTable) -> None:
-        self._table = table
+    def __init__(self, table: EdgeTable, read: Callable[[], Tensor]) -> None:
+        self._table, self._read = table, read
 
-    @cached_property
+    @property
     def edges(self) -> Tensor:
         """Records of shape ``(M, 2)`` in lexicographic order."""
-        return self._table.read_edges()
+        return self._read()
 
     def num_edges(self) -> int:
         """Count the edges."""
@@ -50,7 +46,7 @@ class TableStatistics:
         # The second ends of ordered pairs have entries of their own, behind the first ones.
         shift = int(space.ends(torch.zeros(1, 2, dtype=torch.long))[0, 1])
         counts = np.zeros(space.num_ends, dtype=np.int64)
-        nodes, degrees = table.rows(_degrees(table.pairs(), shift)).T
+        nodes, degrees = table.engine.numbers(_degrees(table.pairs(), shift)).T
         counts[nodes] = degrees
         return torch.from_numpy(counts)
 
@@ -61,8 +57,8 @@ class TableStatistics:
         grouped = ends.group_by(["first", "second"]).aggregate(edges=ends.count())
         size = int(classes.max()) + 1
         counts = np.zeros((size, size), dtype=np.int64)
-        for first, second, edges in self._table.rows(grouped):
-            counts[first, second] = edges
+        first, second, edges = self._table.engine.numbers(grouped).T
+        counts[first, second] = edges
         return counts
 
     def column_mixing(
@@ -73,7 +69,7 @@ class TableStatistics:
         sums = []
         for values, size in zip(rows.T, sizes, strict=True):
             self._table.engine.upload(_NODES, {"node": np.arange(len(values)), "class": values})
-            counted = self._table.rows(_edges_by_value_and_degree(self._table.pairs()))
+            counted = self._table.engine.numbers(_edges_by_value_and_degree(self._table.pairs()))
             high, low, larger, edges = counted.astype(np.int64).T
             cells = mixing_cells(low, high)
             sums.append(mixing_of_counts(cells, larger, edges, size, max_weight))
@@ -81,8 +77,6 @@ class TableStatistics:
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends: shape ``(C,)``."""
-        import ibis
-
         table, ends = self._table, _with_degrees(self._table.pairs())
         ends = ends.select(
             smaller=ibis.least(ends.low_degree, ends.high_degree),
@@ -90,13 +84,11 @@ class TableStatistics:
         )
         ends = ends.filter(ends.smaller + ends.larger <= largest_two)
         grouped = ends.group_by(["smaller", "larger"]).aggregate(edges=ends.count())
-        rows = table.rows(grouped)
+        rows = table.engine.numbers(grouped)
         return cells_of_counts(rows[:, :2], rows[:, 2], largest_two, table.num_nodes)
 
     def neighbor_sums(self, rows: Tensor) -> Tensor:
-        """Sum the rows of each node's neighbors: shape ``(N, k)``; no edge stays in memory."""
-        if not self._table.engine.is_cluster:
-            return sums_over_blocks(self._table.edge_blocks(block_size(len(rows))), rows)
+        """Sum the rows of each node's neighbors: shape ``(N, k)``, some columns at a time."""
         values, step = on_grid(rows)
         width = max(1, _MOST_NUMBERS // len(values))
         parts = [
@@ -111,8 +103,10 @@ class TableStatistics:
         columns = dict(zip(names, values.T, strict=True))
         self._table.engine.upload(_NODES, {"node": np.arange(len(values)), **columns})
         sums = np.zeros_like(values)
-        for batch in self._table.rows_in_batches(_neighbor_sums(self._table.pairs(), names)):
-            whole = batch.astype(np.int64)  # DuckDB hands over sums as floats
+        for batch in self._table.engine.numbers_in_batches(
+            _neighbor_sums(self._table.pairs(), names)
+        ):
+            whole = batch.astype(np.int64)
             sums[whole[:, 0]] = whole[:, 1:]
         return sums
 
@@ -125,37 +119,28 @@ class TableStatistics:
     ) -> NDArray[np.int64]:
         """Count chosen wedges and closed wedges: shape ``(2, K)``.
 
-        A server chooses the wedges, counts them and finds the closed ones. The cap on the wedges
+        The server chooses the wedges, counts them and finds the closed ones. The cap on the wedges
         that a link closes follows a public random order of the slots, which stays here: the server
-        hands over the closed wedges by numbers of slots and of nodes. An engine within this process
-        hands over the edges block by block.
+        hands over the closed wedges by numbers of slots and of nodes.
         """
         table = self._table
-        if table.engine.is_within_process:
-            return wedges_over_blocks(self._blocks, slots, classes, closures_per_edge, seed)
         hashing = WedgeHash(slots, seed)
         table.engine.upload(_NODES, {"class": classes, **hashing.columns()})
         chosen = _wedges(table.pairs())
         counts = np.zeros((2, int(classes.max()) + 1), dtype=np.int64)
         per_class = chosen.group_by("class").aggregate(wedges=chosen.count())
-        for group, wedges in table.rows(per_class):
-            counts[0, group] = wedges
+        groups, wedges = table.engine.numbers(per_class).T
+        counts[0, groups] = wedges
         closed = chosen.join(table.pairs(), ["low", "high"]).select("slot", "class", "low", "high")
-        rows = table.rows(closed)
+        rows = table.engine.numbers(closed)
         links = rows[:, 2] * table.num_nodes + rows[:, 3]
         is_counted = count_closed(rows[:, 0], links, hashing.order, closures_per_edge)
         counts[1] = np.bincount(rows[is_counted, 1], minlength=counts.shape[1])
         return counts
 
-    def _blocks(self) -> Iterator[NDArray[np.int64]]:
-        for edges in self._table.edge_blocks(BLOCK):
-            yield edges.numpy().astype(np.int64)
-
 
 def _classes_of_ends(pairs: Any) -> Any:
     """Return the larger and the smaller uploaded class of the ends of each pair, beside the pair."""
-    import ibis
-
     nodes = ibis.table({"node": "int64", "class": "int64"}, name=_NODES)
     low = nodes.select(low=nodes.node, low_class=nodes["class"])
     high = nodes.select(high=nodes.node, high_class=nodes["class"])
@@ -178,8 +163,6 @@ def _with_degrees(pairs: Any) -> Any:
 
 def _edges_by_value_and_degree(pairs: Any) -> Any:
     """Count edges by the uploaded values of their ends and by the larger degree of both."""
-    import ibis
-
     ends = _with_degrees(_classes_of_ends(pairs))
     ends = ends.mutate(larger=ibis.greatest(ends.low_degree, ends.high_degree))
     return ends.group_by(["first", "second", "larger"]).aggregate(edges=ends.count())
@@ -187,8 +170,6 @@ def _edges_by_value_and_degree(pairs: Any) -> Any:
 
 def _degrees(pairs: Any, shift: int) -> Any:
     """Return the number of edges at each node that has any; second nodes are shifted."""
-    import ibis
-
     ends = ibis.union(
         pairs.select(node=pairs.low.cast("int64")),
         pairs.select(node=pairs.high.cast("int64") + shift),
@@ -198,8 +179,6 @@ def _degrees(pairs: Any, shift: int) -> Any:
 
 def _neighbor_sums(pairs: Any, names: Sequence[str]) -> Any:
     """Return the sums of the public columns of all neighbors, at each node that has any."""
-    import ibis
-
     values = ibis.table({"node": "int64", **dict.fromkeys(names, "int64")}, name=_NODES)
     low, high = pairs.low.cast("int64"), pairs.high.cast("int64")
     ends = ibis.union(pairs.select(center=low, other=high), pairs.select(center=high, other=low))
@@ -213,8 +192,6 @@ def _wedges(pairs: Any) -> Any:
     All arithmetic is on whole numbers below 2^63, which each engine has: factors and numbers of 64
     bits are halves of 32 bits, and the halves are multiplied by parts of 16 bits.
     """
-    import ibis
-
     columns = ("node", "class", "slots", "first_bin", "factor_high", "factor_low")
     others = ("node", "number_high", "number_low")
     nodes = ibis.table({name: "int64" for name in (*columns, *others[1:])}, name=_NODES)

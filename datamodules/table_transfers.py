@@ -1,19 +1,18 @@
-"""Transfers of a table (private): counts by its engine, one Ibis expression each, or all rows.
+"""Counts of the transfers of a table (private) by its server, one Ibis expression each.
 
-The engine orders the transfers of each pair once, by the public order of time, payer and amount. What is
+The server orders the transfers of each pair once, by the public order of time, payer and amount. What is
 handed over are counts, and for the strengths of nodes a sum for each of them.
 """
 
 from functools import cached_property
 from typing import Any
 
+import ibis  # of the extra 'tables'
 import numpy as np
 import torch
-from torch import Tensor
 
 from lightning_dpg.datamodules.table_records import EdgeTable
-from lightning_dpg.datamodules.transfers import ordered
-from lightning_dpg.formats.transfer_columns import TransferColumns, window_seconds
+from lightning_dpg.formats.transfer_columns import TransferColumns
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     HOUR,
@@ -30,14 +29,14 @@ from lightning_dpg.graph.transfer_counts import (
     window_of,
 )
 from lightning_dpg.graph.transfer_source import EndClasses
-from lightning_dpg.interfaces import TransferBounds, Transfers
+from lightning_dpg.interfaces import TransferBounds
 
 _CLASSES = "classes_of_ends"
 _RANKED = "ranked_transfers"
 
 
 class TableTransfers:
-    """The transfers of a table, which its engine counts.
+    """The transfers of a table, which its server counts.
 
     Args:
         table: The table, whose columns of amounts and times are read.
@@ -47,8 +46,8 @@ class TableTransfers:
     """
 
     def __init__(self, table: EdgeTable) -> None:
-        assert table.values is not None
-        self._table, self._columns = table, table.values
+        assert table.chosen.values is not None
+        self._table, self._columns = table, table.chosen.values
         self.bounds = TransferBounds(self._columns.weight_max, self._columns.window)
 
     def counts(self, most: int | None) -> "TableTransferCounts":
@@ -57,38 +56,13 @@ class TableTransfers:
 
     @cached_property
     def _ranked(self) -> Any:
-        """All transfers with their place in the order of their pair, kept by the engine."""
+        """All transfers with their place in the order of their pair, kept by the server."""
         rows, has_times = _rows(self._table, self._columns), self._columns.time is not None
-        self._table.define(_RANKED, _ranked(rows, has_times=has_times), keep=True)
+        self._table.engine.define(_RANKED, _ranked(rows, has_times=has_times), keep=True)
         schema = {**rows.schema(), "place": "int32"}
         if has_times:
             schema |= {"gap": "int64", "is_reply": "int8"}
-        return _ibis_module().table(schema, name=_RANKED)
-
-    def rows(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Read all rows into memory, as they are in the table, in no order.
-
-        Returns:
-            Payer and payee ``(T, 2)``, amounts in hundredths that are not clipped, and times of the clock
-            in seconds since 1970, as far as there are any.
-        """
-        rows = self._table.numbered_rows()
-        names = [name for name in ("amount", "time") if name in rows.columns]
-        found = self._table.transfer_rows(rows.select("source_number", "target_number", *names))
-        columns = dict(zip(names, torch.from_numpy(found[:, 2:]).T, strict=True))
-        times = columns.get("time")
-        if times is not None and self._columns.window is not None:
-            times = times + window_seconds(self._columns.window)[0]
-        return torch.from_numpy(found[:, :2]), columns.get("amount"), times
-
-    def read(self) -> Transfers:
-        """Read all transfers into memory, in their public order."""
-        pairs, amounts, times = self.rows()
-        if amounts is not None:
-            amounts = amounts.clamp(max=self._columns.largest)
-        if times is not None and self._columns.window is not None:
-            times = times - window_seconds(self._columns.window)[0]
-        return ordered(Transfers(pairs, amounts, times, self.bounds))
+        return ibis.table(schema, name=_RANKED)
 
 
 class TableTransferCounts:
@@ -113,7 +87,7 @@ class TableTransferCounts:
         """Count pairs by the number of their transfers."""
         pairs = self._counted.group_by(["low", "high"]).aggregate(n=self._counted.count())
         counts = np.zeros(len(number_borders(self._most)), dtype=np.int64)
-        found = self._table.rows(pairs.group_by("n").aggregate(pairs=pairs.count()))
+        found = self._table.engine.numbers(pairs.group_by("n").aggregate(pairs=pairs.count()))
         np.add.at(counts, number_bins(found[:, 0], self._most), found[:, 1])
         return counts
 
@@ -129,14 +103,14 @@ class TableTransferCounts:
         rows = self._with_cells(classes)
         sums = rows.group_by("cell").aggregate(sum=rows.amount.sum().cast("int64"))
         found = np.zeros(classes.num_cells, dtype=np.int64)
-        cells, values = self._table.rows(sums).T
+        cells, values = self._table.engine.numbers(sums).T
         found[cells] = values
         return found
 
     def strengths(self, nodes: slice) -> Integers:
         """Count nodes by the class of their degree and the bin of their sum of amounts."""
         found = np.zeros((2, self._table.num_nodes), dtype=np.int64)
-        numbers, degrees, sums = self._table.rows(_node_sums(self._counted)).T
+        numbers, degrees, sums = self._table.engine.numbers(_node_sums(self._counted)).T
         found[:, numbers] = degrees, sums
         strengths = Strengths(classes_of_degrees(found[0]), found[1])
         return count_strengths(strengths, nodes, self._columns.weight_max or 0.0)
@@ -179,14 +153,18 @@ class TableTransferCounts:
         """Count rows by steps of the window: shape ``(number,)``."""
         steps = rows.mutate(start=rows.time - rows.time % length)
         counts = np.zeros(number, dtype=np.int64)
-        starts, found = self._table.rows(steps.group_by("start").aggregate(rows=steps.count())).T
+        starts, found = self._table.engine.numbers(
+            steps.group_by("start").aggregate(rows=steps.count())
+        ).T
         counts[starts // length] = found
         return counts
 
     def _table_of(self, rows: Any, names: list[str], shape: tuple[int, int]) -> Integers:
         """Count rows by two columns of whole numbers."""
         counts = np.zeros(shape, dtype=np.int64)
-        first, second, found = self._table.rows(rows.group_by(names).aggregate(rows=rows.count())).T
+        first, second, found = self._table.engine.numbers(
+            rows.group_by(names).aggregate(rows=rows.count())
+        ).T
         counts[first, second] = found
         return counts
 
@@ -200,7 +178,7 @@ class TableTransferCounts:
             "payee_class": classes.of_end[payee],
         }
         table.engine.upload(_CLASSES, columns)
-        nodes = _ibis_module().table(dict.fromkeys(columns, "int64"), name=_CLASSES)
+        nodes = ibis.table(dict.fromkeys(columns, "int64"), name=_CLASSES)
         rows = self._counted
         rows = rows.join(nodes.select(payer=nodes.node, payer_class=nodes.payer_class), "payer")
         rows = rows.join(nodes.select(payee=nodes.node, payee_class=nodes.payee_class), "payee")
@@ -209,7 +187,7 @@ class TableTransferCounts:
 
 def _rows(table: EdgeTable, columns: TransferColumns) -> Any:
     """Return the transfers in numbers: the pair, payer and payee, clipped amount and time."""
-    ibis, rows = _ibis_module(), table.numbered_rows()
+    rows = table.numbered_rows()
     payer, payee = rows.source_number, rows.target_number
     low, high = payer, payee
     if table.kind == "undirected":
@@ -227,7 +205,6 @@ def _ranked(rows: Any, *, has_times: bool) -> Any:
 
     Equal transfers cannot be told apart: it does not matter which of them is first.
     """
-    ibis = _ibis_module()
     keys = [name for name in ("time", "payer", "amount") if name in rows.columns]
     window = ibis.window(group_by=["low", "high"], order_by=keys)
     places = {"place": ibis.row_number().over(window).cast("int32")}
@@ -240,7 +217,6 @@ def _ranked(rows: Any, *, has_times: bool) -> Any:
 
 def _totals(ranked: Any, largest: int) -> Any:
     """Return one transfer for each pair, of all its amounts, in the direction of its first one."""
-    ibis = _ibis_module()
     sums = ranked.group_by(["low", "high"]).aggregate(
         payer=ranked.payer.min(), total=ranked.amount.sum().cast("int64")
     )
@@ -253,7 +229,6 @@ def _totals(ranked: Any, largest: int) -> Any:
 
 def _node_sums(rows: Any) -> Any:
     """Return the number of pairs and the sum of amounts at each node that has any."""
-    ibis = _ibis_module()
     is_first = ibis.ifelse(rows.place == 0, 1, 0).cast("int64")
     ends = ibis.union(
         rows.select(node=rows.payer, is_first=is_first, amount=rows.amount),
@@ -267,11 +242,4 @@ def _node_sums(rows: Any) -> Any:
 def _bin(values: Any, borders: Integers) -> Any:
     """Return the bin of numbers, given the smallest one of each bin."""
     cases = [(values < border, place) for place, border in enumerate(borders[1:].tolist())]
-    return _ibis_module().cases(*cases, else_=len(borders) - 1).cast("int64")
-
-
-def _ibis_module() -> Any:
-    """Return Ibis, which is optional."""
-    import ibis
-
-    return ibis
+    return ibis.cases(*cases, else_=len(borders) - 1).cast("int64")

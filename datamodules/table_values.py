@@ -1,35 +1,36 @@
-"""Checks of the amounts and times of a table, before anything is learned, and its rows that are transfers."""
+"""Amounts and times of a table on a server as whole numbers, from columns that hold numbers and times.
 
+The rules are those of :mod:`lightning_dpg.formats.transfer_columns`. Each looks at one row alone.
+"""
+
+import re
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
-from lightning_dpg.datamodules.table_cells import (
-    CLOCK,
-    DAY,
-    MOMENT,
-    NEGATIVE,
-    NO_NUMBER,
-    NO_TIME,
-    clock_changes,
-)
+import ibis  # of the extra 'tables'
+
+from lightning_dpg.datamodules.table_engine import Chosen
 from lightning_dpg.formats.transfer_columns import (
+    LARGEST,
     UNIX,
     RowCounts,
     TransferColumns,
+    already_dates,
     described,
-    negative_amount,
-    no_number,
-    no_time,
     window_seconds,
     zone_missing,
     zone_unneeded,
 )
+from lightning_dpg.graph.drawn_transfers import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError
 
-_DAY = 86_400
+_DAY, _HOUR = 86_400, 3600
+_INFINITE, _OUTSIDE = -2, -1
 
-RowOf = Callable[[Any], list[Any]]
-"""Run a query of Ibis of one row."""
+RowOf = Callable[[Any], list[int]]
+"""Run a query of Ibis for one row of counts."""
 
 
 class KeptRows(NamedTuple):
@@ -47,118 +48,170 @@ class KeptRows(NamedTuple):
     summary: str
 
 
-def kept_rows(rows: Any, row_of: RowOf, given: TransferColumns, place: str) -> KeptRows:
-    """Refuse cells that are no amount or time, and choose the rows that are transfers.
+def ibis_type(chosen: Chosen, name: str) -> str:
+    """Return the type in Ibis of a column of amounts or times.
+
+    Raises:
+        GraphFormatError: If it holds neither numbers nor times, or if the settings say otherwise.
+    """
+    kind, given = chosen.types[name], chosen.values
+    is_number = (
+        re.match(r"u?int\d|halffloat|float|double|decimal", kind) or "type_name=numeric" in kind
+    )
+    if given is None or name == given.weight or given.time_format in UNIX:
+        if given is not None and name == given.time and kind.startswith(("date32", "timestamp")):
+            raise already_dates(chosen.place, name, str(given.time_format))
+        if is_number:
+            return "string"  # whatever it is: a cast makes a float of it
+        expected = "a column of numbers"
+    else:
+        if kind.startswith(("date32", "timestamp")):
+            if given.time_format is not None:
+                raise already_dates(chosen.place, name, given.time_format)
+            shown = f"{chosen.place}: a cell in column {name!r}"
+            if "tz=" in kind and given.zone is None:
+                raise zone_missing(shown)
+            if "tz=" not in kind and given.zone is not None:
+                raise zone_unneeded(shown, given.zone)
+            return "date" if kind[0] == "d" else f"timestamp({'UTC' if 'tz=' in kind else ''!r})"
+        expected = (
+            "a column of dates or timestamps; for seconds since 1970 set\n"
+            "columns.time_format to unix, or for milliseconds to unix_ms (--time-format unix)"
+        )
+    raise GraphFormatError(
+        f"{chosen.place}: column {name!r} holds {kind}\nexpected {expected}\n"
+        "make a view that casts it, and read the view"
+    )
+
+
+def amount_of(cell: Any) -> Any:
+    """Return amounts in hundredths, rounded as files are: NULL is none, and below 0 is no amount.
+
+    No literal is a float: Ibis does not translate them for Spark unless it has a connection of its own.
+    """
+    number, is_absent = _number(cell)
+    scaled = ibis.least(ibis.greatest(number, 0), int(LARGEST)) * CENTS
+    whole = scaled.floor()
+    rest = (scaled - whole.cast("float64")) * 2
+    is_up = (rest > 1) | ((rest == 1) & (whole % 2 == 1))
+    cents = whole + ibis.ifelse(is_up, 1, 0)
+    return ibis.cases(
+        (is_absent, ibis.null("int64")),
+        (number.isinf(), _INFINITE),
+        (number < 0, -1),
+        else_=cents,
+    ).cast("int64")
+
+
+def time_of(cell: Any, given: TransferColumns) -> Any:
+    """Return seconds of the clock since the beginning of the window: NULL is none, -1 is outside."""
+    assert given.window is not None  # the settings have one for each column of times
+    first, last = (day.date() for day in given.window)
+    start, end = window_seconds(given.window)
+    if given.time_format not in UNIX and (given.zone is None):
+        day = cell.date() if cell.type().is_timestamp() else cell
+        is_inside = (day >= _literal(first)) & (day <= _literal(last))
+        seconds = day.delta(_literal(first), unit="day") * _DAY
+        if cell.type().is_timestamp():
+            second = cell.second().cast("float64").floor()  # of Spark with its fraction
+            seconds = seconds + cell.hour() * _HOUR + cell.minute() * 60 + second
+        inside = ibis.ifelse(is_inside, seconds, _OUTSIDE)
+        return ibis.ifelse(cell.isnull(), ibis.null("int64"), inside).cast("int64")
+    is_absent = cell.isnull()
+    if given.time_format in UNIX:
+        number, is_absent = _number(cell)
+        moment = number / UNIX[given.time_format]
+    else:
+        moment = cell.epoch_seconds().cast("float64")
+    # Moments two days from the window are outside of it in every zone.
+    near = ibis.least(ibis.greatest(moment, start - 2 * _DAY), end + 2 * _DAY).floor()
+    changes = (
+        [] if given.zone is None else clock_changes(given.zone, start - 2 * _DAY, end + 2 * _DAY)
+    )
+    cases = [(near >= since, near + ahead - start) for since, ahead in reversed(changes)]
+    seconds = ibis.cases(*cases, else_=near - start) if cases else near - start
+    inside = ibis.ifelse((seconds >= 0) & (seconds < end - start), seconds, _OUTSIDE)
+    return ibis.ifelse(is_absent, ibis.null("int64"), inside).cast("int64")
+
+
+def _literal(day: date) -> Any:
+    return ibis.literal(day.isoformat()).cast("date")
+
+
+def _number(cell: Any) -> tuple[Any, Any]:
+    """Return numbers, 0 where there is none, and where that is."""
+    number = cell.cast("float64")
+    is_absent = cell.isnull() | number.isnan()
+    return ibis.ifelse(is_absent, 0, number), is_absent
+
+
+def clock_changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, int]]:
+    """Return by how many seconds a clock is ahead of UTC between two moments (public).
 
     Args:
-        rows: Rows in Ibis with the columns of :func:`lightning_dpg.datamodules.table_cells.value_rows`.
+        zone: Zone of the clock.
+        first: The first moment, in seconds since 1970.
+        last: The last one.
+
+    Returns:
+        Moments from which a number of seconds holds, and these numbers, in ascending order.
+    """
+    changes = [(first, _ahead(zone, first))]
+    for hour in range(first, last, _HOUR):
+        before, after = _ahead(zone, hour), _ahead(zone, hour + _HOUR)
+        if before != after:
+            low, high = hour, hour + _HOUR
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _ahead(zone, middle) == before else (low, middle)
+            changes.append((high, after))
+    return changes
+
+
+def _ahead(zone: ZoneInfo, moment: int) -> int:
+    offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
+    return int((offset or timedelta()).total_seconds())
+
+
+def kept_rows(rows: Any, row_of: RowOf, given: TransferColumns, place: str) -> KeptRows:
+    """Refuse numbers that are no amounts, and choose the rows that are transfers.
+
+    Args:
+        rows: Rows in Ibis with the columns of :func:`amount_of` and :func:`time_of`.
         row_of: Runs a query.
         given: The columns.
         place: Name of the table for an error.
 
     Raises:
-        GraphFormatError: If a cell is neither empty nor an amount or a time, or if no row is a transfer.
+        GraphFormatError: If an amount is negative or infinite, or if no row is a transfer.
     """
-    import ibis
-
-    if given.weight is not None:
-        _check_amounts(rows, row_of, given.weight, place)
-    length = 0
-    if given.time is not None and given.window is not None:
-        first, end = window_seconds(given.window)
-        length = end - first
-        rows = rows.mutate(time=_clock(rows, row_of, given, place) - first)
-    has_values = is_inside = ibis.literal(True)
-    is_above = ibis.literal(False)
+    has_values = is_inside = rows.source.notnull()  # of all rows
+    is_bad = is_above = ~has_values
     names = ["source", "target"]
     if given.weight is not None:
         has_values = has_values & rows.amount.notnull()
-        is_above = rows.amount > given.largest
+        is_bad, is_above = rows.amount < 0, rows.amount > given.largest
         names.append("amount")
     if given.time is not None:
-        has_values = has_values & rows.form.notnull()
-        is_inside = (rows.time >= 0) & (rows.time < length)
+        has_values = has_values & rows.time.notnull()
+        is_inside = rows.time >= 0
         names.append("time")
     is_kept = has_values & is_inside
-    counts = [int(count or 0) for count in row_of(
+    bad, *counts = row_of(
         rows.aggregate(
+            bad=is_bad.sum(),
             kept=is_kept.sum(),
             absent=(~has_values).sum(),
             outside=(has_values & ~is_inside).sum(),
             above=(is_kept & is_above).sum(),
         )
-    )]  # fmt: skip
+    )
+    if bad:
+        raise GraphFormatError(
+            f"{place}: {bad:,} amounts in column {given.weight!r} are negative or infinite\n"
+            "expected amounts of 0 or more\n"
+            "make a view that writes them as transfers in the other direction, or leave them out: where"
+        )
     found = RowCounts(*counts)
     summary = described(given, found, place)
     return KeptRows(rows.filter(is_kept).select(*names), found.absent + found.outside, summary)
-
-
-def _check_amounts(rows: Any, row_of: RowOf, name: str, place: str) -> None:
-    """Refuse cells that are no amounts."""
-    bad = rows.filter(rows.amount < 0)
-    codes = [NO_NUMBER, NEGATIVE]  # in the order of files
-    counts = row_of(bad.aggregate(**{f"n{-code}": (bad.amount == code).sum() for code in codes}))
-    for code, count in zip(codes, counts, strict=True):
-        if not int(count or 0):
-            continue
-        cell = _example(bad.filter(bad.amount == code).amount_text, row_of)
-        if code == NEGATIVE:
-            raise negative_amount(place, cell, name)
-        raise no_number(place, cell, name, "an amount", "numbers such as 1234.56")
-
-
-def _clock(rows: Any, row_of: RowOf, given: TransferColumns, place: str) -> Any:
-    """Return the seconds of the clock of all rows; refuse times of other forms."""
-    name, forms = str(given.time), (NO_TIME, DAY, CLOCK, MOMENT)
-    counts = row_of(rows.aggregate(**{f"form_{k}": (rows.form == k).sum() for k in forms}))
-    there = {form for form, count in zip(forms, counts, strict=True) if int(count or 0)}
-
-    def cell(form: int) -> str:
-        return _example(rows.filter(rows.form == form).time_text, row_of)
-
-    if NO_TIME in there and given.time_format in UNIX:
-        expected = f"whole numbers, as columns.time_format is {given.time_format!r}"
-        raise no_number(place, cell(NO_TIME), name, "a number of seconds", expected)
-    if NO_TIME in there:
-        raise no_time(place, cell(NO_TIME), name)
-    if len(there) > 1:
-        one, other = sorted(there)[:2]
-        raise GraphFormatError(
-            f"{place}: column {name!r} holds {_FORMS[one]}, such as {cell(one)!r}, and {_FORMS[other]}, such "
-            f"as {cell(other)!r}\nexpected one form in all rows\nmake a view that writes all of them in one "
-            "form, and read the view"
-        )
-    for form in there:
-        shown = f"{place}: {cell(form)!r} in column {name!r}"
-        if form == MOMENT and given.zone is None:
-            raise zone_missing(shown)
-        if form != MOMENT and given.zone is not None:
-            raise zone_unneeded(shown, given.zone)
-    if given.zone is None or given.window is None:
-        return rows.time
-    first, end = window_seconds(given.window)
-    # Other moments are outside of the window in every zone.
-    return _ahead(rows.time, clock_changes(given.zone, first - 2 * _DAY, end + 2 * _DAY))
-
-
-_FORMS = {
-    DAY: "days without a time of day",
-    CLOCK: "days with a time of day",
-    MOMENT: "times with a zone",
-}
-
-
-def _ahead(times: Any, changes: list[tuple[int, int]]) -> Any:
-    """Return moments by a clock, see :func:`clock_changes`."""
-    import ibis
-
-    (_, before), *others = changes
-    if not others:
-        return times + before
-    cases = [(times >= moment, times + ahead) for moment, ahead in reversed(others)]
-    return ibis.cases(*cases, else_=times + before)
-
-
-def _example(cells: Any, row_of: RowOf) -> str:
-    """Return one of some cells, of which there is one."""
-    return str(row_of(cells.as_table().limit(1))[0])[:40]

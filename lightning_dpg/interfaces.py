@@ -42,15 +42,17 @@ class GraphRecords(Protocol):
         edges: Records of shape ``(M, 2)``, rows ``i < j`` that occur once.
         num_nodes: Number of nodes N (public).
         node_names: Names of the nodes (public).
-        graph: Graph of the training edges, with all nodes (private).
         assumptions: What a guarantee takes as public because of how the data were prepared.
     """
 
     edges: Tensor
     num_nodes: int
     node_names: list[str]
-    graph: Data
     assumptions: list[str]
+
+    @property
+    def graph(self) -> Data:
+        """Graph of the training edges, with all nodes (private)."""
 
 
 @runtime_checkable

@@ -206,7 +206,7 @@ TABLE_HAS_NO = "EdgeTableDataModule has no option"
                 *(*TABLE, "--data.source", "a.parquet", "--data.kind", "bipartite"),
                 *("--data.nodes.side_column", "side"),
             ],
-            ["nodes.side_column is for files of nodes"],
+            ["a.parquet: no such file"],
         ),
         (TABLE, ["data.source is missing"]),
         (["fit", "--config", "bter", "--data.names", "numbers"], ["did you mean nodes.names?"]),

@@ -6,7 +6,7 @@ Each row is read by itself. What looks at all rows can refuse them, and never ch
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -22,14 +22,16 @@ from lightning_dpg.formats.conversion import (
     with_transfers,
     without_values,
 )
-from lightning_dpg.formats.edge_columns import HEADER_OR_EDGE
+from lightning_dpg.formats.edge_columns import HEADER_OR_EDGE, refuse_missing
 from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
+from lightning_dpg.graph.graph import index_type
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 
 LARGEST_WHOLE = 2.0**53 - 1
 """Floats up to this one stand for one whole number each."""
 _SPARSE = 4  # ids up to so many times their number are places of a table
 
+Told = TypeVar("Told")
 Place = Callable[[int], str]
 """Say where a row is, counted from 0: ``, line 3``."""
 
@@ -57,9 +59,10 @@ def read_arrow(
         transfers: Columns of amounts and times, if they are read.
         others: Columns that are not read.
     """
-    width = table.num_columns + len(others)
+    cells, width = list(table.columns), table.num_columns + len(others)
+    del table  # memory: the rows go before the graph is built
     return edges_of(
-        list(table.columns),
+        cells,
         origin,
         f"{form}; columns {columns[0]!r} and {columns[1]!r} of {width}",
         undirected=undirected,
@@ -113,22 +116,23 @@ def edges_of(
     there = _with_both(ends, columns[:2], origin, place, drop_missing)
     cells = [_cells(column, there) for column in columns[2:]]
     columns.clear()
-    rows = np.flatnonzero(there)
-    if len(rows) < len(there):
+    rows = None if there.all() else np.flatnonzero(there)
+    if rows is not None:
         form = f"{form}; {len(there) - len(rows):,} rows without an id"
         ends = [end.filter(pa.array(there)) for end in ends]
+        place, is_quoted = _of_rows(place, rows), _of_rows(is_quoted, rows)
     ends = _of_one_kind(ends)
     if pa.types.is_string(ends[0].type):
-        _check_agreement(ends, header, origin, lambda row: place(rows[row]), is_quoted)
+        _check_agreement(ends, header, origin, place, is_quoted)
     names, pairs = _numbered(ends, keep_gaps)
     values = None
     if transfers is not None:
         named = dict(zip(transfers.names, cells, strict=True))
         values, keep = read_values(
-            transfers, named, lambda row: f"{origin}{place(rows[row])}", str(origin)
+            transfers, named, lambda row: f"{origin}{place(row)}", str(origin)
         )
         names, pairs = kept_rows(names, pairs, keep)
-        rows = rows[keep]
+        place = _of_rows(place, np.flatnonzero(keep))
     reading = read_edges(
         torch.from_numpy(pairs),
         names,
@@ -138,8 +142,13 @@ def edges_of(
         node_set=NodeSet.LARGEST if keep_gaps else NodeSet.LINES,
         is_symmetric=is_symmetric,
     )
-    reading = reading._replace(header=header, place=lambda row: place(rows[row]))
+    reading = reading._replace(header=header, place=place)
     return with_transfers(without_values(reading, others), values)
+
+
+def _of_rows(told: Callable[[int], Told], rows: NDArray[np.int64]) -> Callable[[int], Told]:
+    """Return what is told of all rows for some of them."""
+    return lambda row: told(int(rows[row]))
 
 
 def column_of(cells: Any, origin: str) -> Any:
@@ -261,22 +270,16 @@ def _with_both(
     """
     there = np.asarray(compute.and_(*(compute.is_valid(end) for end in ends))).astype(bool)
     absent = np.flatnonzero(~there)
-    if not len(absent):
-        return there
-    if len(absent) == len(there):
-        raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
-    if not drop:
+    if len(absent):
         row = int(absent[0])
-        column = next(k for k, end in enumerate(ends, 1) if not end[row].is_valid)
-        way_out = (
-            "set columns.missing_ids to drop (--missing-ids drop) to leave these rows out"
-            if not _hold_words(ends, columns)
-            else "leave the cell of a missing id empty; a name such as 'Null' needs another form, "
-            "such as 'Null, A.'"
-        )
-        raise GraphFormatError(
-            f"{origin}: {len(absent):,} of {len(there):,} rows lack an id, the first is in"
-            f"{place(row).removeprefix(',')}, column {column}\nexpected two node ids per row\n{way_out}"
+        column = next((k for k, end in enumerate(ends, 1) if not end[row].is_valid), 0)
+        refuse_missing(
+            origin,
+            len(absent),
+            len(there),
+            f"in{place(row).removeprefix(',')}, column {column}",
+            drop=drop,
+            may_be_names=not drop and _hold_words(ends, columns),
         )
     return there
 
@@ -348,13 +351,14 @@ def _check_agreement(
         )
 
 
-def _numbered(ends: list[Any], keep_gaps: bool) -> tuple[list[str], NDArray[np.int64]]:
+def _numbered(ends: list[Any], keep_gaps: bool) -> tuple[list[str], NDArray[Any]]:
     """Return the ids that occur, and both ends of each row as positions among them, ``(L, 2)``."""
     if pa.types.is_integer(ends[0].type):
         ids = np.empty((len(ends[0]), 2), dtype=np.int64)
         for column in (0, 1):
             ids[:, column] = ends[column].to_numpy()
-        ends.clear()
+        ends.clear()  # memory: also what the caller holds
+        pa.default_memory_pool().release_unused()
         if keep_gaps:
             return [str(number) for number in range(int(ids.max()) + 1)], ids
         distinct, positions = _positions(ids)
@@ -365,16 +369,17 @@ def _numbered(ends: list[Any], keep_gaps: bool) -> tuple[list[str], NDArray[np.i
     return coded.dictionary.to_pylist(), np.ascontiguousarray(positions)
 
 
-def _positions(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _positions(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return the different ids in ascending order, and the position of each among them."""
     largest = int(ids.max())
     if largest >= _SPARSE * ids.size:
         distinct, positions = np.unique(ids, return_inverse=True)
-        return distinct, positions.reshape(ids.shape)
+        return distinct, positions.reshape(ids.shape).astype(index_type(len(distinct)))
     # Ids that are nearly the numbers from 0 on are places of a table: many need no sort.
     is_there = np.zeros(largest + 1, dtype=bool)
     is_there[ids] = True
-    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[ids]
+    places = np.cumsum(is_there, dtype=index_type(len(is_there))) - 1
+    return np.flatnonzero(is_there), places[ids]
 
 
 def _cells(column: Any, there: NDArray[np.bool_]) -> Cells:

@@ -22,7 +22,13 @@ from lightning_dpg.formats.edge_columns import directed
 from lightning_dpg.formats.transfer_columns import EdgeValues
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import GraphFormatError, is_missing, name_of, natural_order
+from lightning_dpg.graph.node_names import (
+    GraphFormatError,
+    are_ascending_numbers,
+    is_missing,
+    name_of,
+    natural_order,
+)
 
 _MOST_MUTUAL = 0.05
 """Share of the links that an undirected list may hold in both directions."""
@@ -296,15 +302,17 @@ def checked(
             f"{origin}: edges with a number of no node: {outside:,}\n"
             f"expected numbers from 0 to {len(names) - 1}"
         )
-    order = natural_order(names)
-    position = torch.empty(len(names), dtype=torch.long)
-    position[torch.tensor(order)] = torch.arange(len(names))
     if more := len(names) - len({*names}):
         raise GraphFormatError(
             f"{origin}: nodes with the name of another one: {more:,}\nexpected names that differ"
         )
-    links = position[pairs]
-    graph = make_graph(links, len(names), [names[i] for i in order])
+    links, ordered = pairs, names
+    if not are_ascending_numbers(names):  # memory: as whole numbers are read
+        order = natural_order(names)
+        position = torch.empty(len(names), dtype=pairs.dtype)
+        position[torch.tensor(order)] = torch.arange(len(names), dtype=pairs.dtype)
+        links, ordered = position[pairs], [names[i] for i in order]
+    graph = make_graph(links, len(names), ordered)
     if of_set:
         return GraphReading(graph, node_set, "", links)
     if graph.num_edges == 0:
@@ -347,9 +355,9 @@ def with_sides(
 def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:
     """Count different directed links without loops, of which undirected edges are known."""
     is_link = pairs[:, 0] != pairs[:, 1]
-    if int(is_link.sum()) == num_edges:  # no edge is listed twice, the usual case
+    if int(torch.count_nonzero(is_link)) == num_edges:  # no edge is listed twice, the usual case
         return num_edges
-    keys = (pairs[:, 0] * num_nodes + pairs[:, 1])[is_link].sort().values
+    keys = (pairs[:, 0].long() * num_nodes + pairs[:, 1])[is_link].sort().values
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
 

@@ -181,6 +181,41 @@ def directed(origin: str | Path) -> GraphFormatError:
     )
 
 
+def refuse_missing(
+    origin: str | Path,
+    num_missing: int,
+    rows: int,
+    first: str,
+    *,
+    drop: bool,
+    may_be_names: bool = False,
+) -> None:
+    """Refuse rows without an id, unless they are to be dropped and leave others.
+
+    Args:
+        origin: Place that the error names.
+        num_missing: Number of rows without an id.
+        rows: Number of all rows.
+        first: Where the first one is, such as ``line 3, column 2``.
+        drop: Whether the rows are dropped.
+        may_be_names: Whether a word such as ``null`` may be a name: then no option that drops it is
+            named.
+    """
+    if num_missing and num_missing == rows:
+        raise GraphFormatError(f"{origin}: each row lacks an id\nexpected two node ids per row")
+    if num_missing and not drop:
+        way_out = "set columns.missing_ids to drop (--missing-ids drop) to leave these rows out"
+        if may_be_names:
+            way_out = (
+                "leave the cell of a missing id empty; a name such as 'Null' needs another form, such "
+                "as 'Null, A.'"
+            )
+        raise GraphFormatError(
+            f"{origin}: {num_missing:,} of {rows:,} rows lack an id, the first is {first}\n"
+            f"expected two node ids per row\n{way_out}"
+        )
+
+
 def check_header(
     path: Path,
     columns: tuple[str, str] | None,

@@ -45,7 +45,7 @@ class ExportsArrow(Protocol):
 
 
 def read_table(
-    table: Table | ExportsArrow,
+    table: Any,
     *,
     undirected: bool = False,
     columns: tuple[str, str] | None = None,
@@ -64,7 +64,7 @@ def read_table(
             left out.
     """
     arrow = _of_arrow(table)
-    labels = list(table.columns) if arrow is None else arrow.column_names
+    labels = list(table.columns if arrow is None else arrow.column_names)
     names = [str(label) for label in labels]
     first, second = chosen_columns("table", names, columns)
     if names.count(names[first]) > 1 or names.count(names[second]) > 1:

@@ -103,7 +103,8 @@ def read_parquet(
             asked = [] if transfers is None else transfers.names
             places = value_columns(str(path), every, asked, chosen)
             names = [every[place] for place in (*chosen, *places)]
-            table = opened.read(names).select(names)
+            table = [opened.read(names).select(names)]
+        pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         raise GraphFormatError(
             f"{path}: not a whole Parquet file\n"
@@ -111,7 +112,7 @@ def read_parquet(
         ) from error
     read = {*chosen, *places}
     return read_arrow(
-        table,
+        table.pop(),  # memory: nobody else holds the rows
         path,
         "Parquet",
         undirected=undirected,

@@ -32,7 +32,7 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     """
     if edges.ndim != 2 or edges.size(1) != 2:
         raise ValueError(f"edges must have shape (P, 2), got {tuple(edges.shape)}")
-    edges = edges.to(device="cpu", dtype=torch.long)
+    edges = edges.cpu()
     if edges.numel() and not (0 <= int(edges.min()) and int(edges.max()) < num_nodes):
         raise ValueError(
             f"edges must hold node numbers from 0 to {num_nodes - 1}, "
@@ -50,7 +50,7 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     edge_index = np.empty((2, 2 * ends.shape[1]), dtype=np.int64)
     keys = edge_index[1]  # memory: many edges fit once
     orientations = keys.reshape(2, -1)
-    np.multiply(ends, num_nodes, out=orientations)
+    np.multiply(ends, num_nodes, out=orientations, dtype=np.int64)
     orientations += ends[::-1]
     keys.sort()
     is_repeated = keys[1:] == keys[:-1]
@@ -69,7 +69,13 @@ def _first_repeated(names: Sequence[str]) -> str:
 def undirected_edges(graph: Data) -> Tensor:
     """Return each undirected edge once: rows ``i < j``, ``(M, 2)``, in lexicographic order."""
     edge_index: Tensor = graph.edge_index
-    return edge_index[:, edge_index[0] < edge_index[1]].T.contiguous()
+    edges = edge_index.new_empty(int(torch.count_nonzero(edge_index[0] < edge_index[1])), 2)
+    place = 0
+    for block in torch.split(edge_index, _BLOCK, dim=1):  # memory: many edges fit once
+        found = block[:, block[0] < block[1]].T
+        edges[place : place + len(found)] = found
+        place += len(found)
+    return edges
 
 
 def adjacency(graph: Data) -> csr_array:

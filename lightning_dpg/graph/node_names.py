@@ -5,6 +5,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def user_path(name: str | Path) -> Path:
 def name_of(cell: object) -> str:
     """Return an id as text; a whole number is one also where a gap beside it has made it a float."""
     if isinstance(cell, Real) and not isinstance(cell, Integral) and float(cell).is_integer():
-        return str(int(cell))
+        return str(int(float(cell)))
     return str(cell)
 
 
@@ -77,6 +78,14 @@ def natural_order(names: Sequence[str]) -> list[int]:
         order = sorted(range(len(names)), key=names.__getitem__)
         return sorted(order, key=lambda i: len(names[i]))
     return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
+
+
+def are_ascending_numbers(names: Sequence[str]) -> bool:
+    """Return whether names are whole numbers in ascending order, which is their natural one."""
+    if not all(map(re.compile(r"0|[1-9][0-9]*").fullmatch, names)):
+        return False
+    return all(len(one) < len(other) or (len(one) == len(other) and one < other)
+               for one, other in pairwise(names))  # fmt: skip
 
 
 def is_missing(name: str) -> bool:

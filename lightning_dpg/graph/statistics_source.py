@@ -72,14 +72,10 @@ class GraphStatisticsSource(CountsWedges, Protocol):
 
 @runtime_checkable
 class HoldsStatistics(Protocol):
-    """Records of one graph that count their edges without handing them over.
+    """Records of one graph in a table, whose edges are counted and not handed over.
 
     Attributes:
         statistics: The counts (private).
     """
 
     statistics: GraphStatisticsSource
-
-    @property
-    def holds_edges(self) -> bool:
-        """Whether the edges are in memory, because they were handed over after all."""

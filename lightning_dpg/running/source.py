@@ -131,9 +131,6 @@ def form_of(name: str | None, given: Collection[str] = ()) -> Form:
     if name is None:
         return "graph"
     is_pattern = any(sign in name for sign in _PATTERN) and not Path(name).exists()
-    has_values = not _VALUES.keys().isdisjoint(given)
-    if has_values and not is_pattern and name.lower().endswith(".parquet"):
-        return "graph"  # in memory, times of any format are read
     if (
         name.startswith(_SCHEMES)
         or name.lower().removesuffix(".gz").endswith(_TABLES)

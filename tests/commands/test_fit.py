@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from lightning_dpg.commands.fit import long_form
-from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
@@ -87,7 +86,7 @@ def folder(tmp_path, monkeypatch):
         (
             "t.parquet --epsilon 1 --method chung_lu --weight eur --weight-max 9.5",
             [
-                *(CHUNG_LU, "--privacy.epsilon=1.0", "--data.name=t.parquet"),
+                *(CHUNG_LU, "--privacy.epsilon=1.0", TABLE, "--data.source=t.parquet"),
                 *("--data.columns.weight=eur", "--data.columns.weight_max=9.5"),
             ],
         ),
@@ -222,7 +221,7 @@ def test_a_fit_of_a_file_and_then_of_its_run(folder, capsys):
     assert (folder / "two" / "release" / "privacy.json").is_file()
 
 
-def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, monkeypatch, capsys):
+def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, capsys):
     parquet = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
     arrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
@@ -235,7 +234,6 @@ def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, m
     people = pandas.DataFrame(draws, columns=["a", "b", "c"]).assign(subject=subjects)
     people.insert(0, "id", [f"n{i}" for i in range(120)])
     people.to_csv("people.csv", index=False)
-    monkeypatch.setattr(EdgeTable, "read_edges", None)  # the edges stay in the table
     method = ["--config", "neighbor_votes", "--model.split_seed", "0", "--out", "run"]
     edges = ["--data", "EdgeTableDataModule", "--data.source", "calls.parquet"]
     nodes = ["--data.nodes.attributes", "people.csv", "--data.nodes.policy.subject", "label"]
@@ -243,7 +241,10 @@ def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, m
     people.iloc[1:].to_csv("few.csv", index=False)
     few = ["few.csv" if word == "people.csv" else word for word in nodes]
     assert main(["fit", *method, *edges, *few, *budget]) == 2
-    assert "ids of edges that are not among the ids of nodes: 1" in capsys.readouterr().err
+    assert (
+        "calls.parquet: edges with an id that is not among the 119 ids of nodes: "
+        in capsys.readouterr().err
+    )
     assert not (folder / "run").exists()
     assert main(["fit", *method, *edges, *nodes, *budget]) == 0
     assert "edge-level (8, 0.0001)-DP" in capsys.readouterr().out

@@ -13,9 +13,11 @@ from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
+from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
 from lightning_dpg.running.fit import fit_method
+from tests.book.conftest import server  # noqa: F401  # a fixture
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
@@ -89,8 +91,8 @@ def test_summary_counts_what_was_dropped(tmp_path):
     parquet.write_table(table(NUMBERS, amount=1.5), tmp_path / "pairs.parquet")
     data = opened(str(tmp_path / "pairs.parquet"), undirected=True)
     assert data.summary == (
-        "read pairs.parquet: 4 nodes, 4 edges (table; columns 'payer' and 'payee'; 1 repeated, "
-        "1 loops); e.g. 2, 7, ...; dropped from the edges: amount"
+        "read pairs.parquet: 4 nodes, 4 edges (Parquet; columns 'payer' and 'payee' of 3; 1 repeated, "
+        "1 loops); e.g. 10, 2, ...; dropped from the edges: amount"
     )
 
 
@@ -102,7 +104,7 @@ def test_csv_files_database_and_expression_hold_one_graph(tmp_path):
     expected = listed(tmp_path, NAMES)
     assert_same(opened(str(tmp_path / "part*.csv")), expected)
     assert_same(opened(url, table="calls"), expected)
-    assert "(table calls; columns" in opened(url, table="calls").summary
+    assert "bank.duckdb: table calls: 7 nodes" in opened(url, table="calls").summary
     import ibis
 
     connection = ibis.duckdb.connect(str(tmp_path / "bank.duckdb"), read_only=True)
@@ -175,24 +177,6 @@ def test_nodes_out_of_the_table_of_edges_are_read_off_the_private_lines(tmp_path
     assert "read off the private lines" in assumption
 
 
-def test_graphs_of_one_connection_are_counted_apart():
-    import ibis
-
-    connection = ibis.duckdb.connect()
-    for name, rows in {
-        "nodes": "(1, 2), (2, 3), (3, 4)",
-        "edge_pairs": "(1, 2), (1, 3), (1, 4)",
-    }.items():
-        connection.raw_sql(
-            f"CREATE TABLE {name} AS SELECT * FROM (VALUES {rows}) t (source, target)"
-        )
-    path, star = (opened(connection.table(name)) for name in ("nodes", "edge_pairs"))
-    assert path.records.statistics.degrees().tolist() == [1, 2, 2, 1]
-    assert star.records.statistics.degrees().tolist() == [3, 1, 1, 1]
-    assert path.records.statistics.mixing(np.array([0, 1, 0, 0])).tolist() == [[1, 0], [2, 0]]
-    assert connection.raw_sql("SELECT count(*) FROM nodes").fetchall() == [(3,)]
-
-
 def test_attributes_and_ids_stand_in_the_database_or_in_files(tmp_path):
     calls = pa.table({"source": ["a", "b"], "target": ["b", "c"]})
     people = pa.table({"id": ["d", "b", "a", "c"], "age": [4, None, 1, 3], "kind": [1, 0, 1, 1]})
@@ -215,7 +199,6 @@ def test_attributes_and_ids_stand_in_the_database_or_in_files(tmp_path):
         assert records.classes.tolist() == [1, 0, 1, 1] == expected.records.classes.tolist()
         assert data.assumptions == expected.assumptions
         assert data.summary.endswith("public attributes: age, kind, as 2 numbers")
-        assert not records.holds_edges
         assert torch.equal(data.graph.x, expected.graph.x)
         assert data.identity() == expected.identity()
     for ids in (tmp_path / "ids.txt", f"{file}(id)", ["e", "c", "b", "a"], "from_edges"):
@@ -243,14 +226,20 @@ def test_sides_of_a_bipartite_graph_from_two_tables(tmp_path):
     assert data.records.num_left == 3
 
 
-def test_counting_methods_leave_the_edges_and_others_read_them(tmp_path):
-    parquet.write_table(table(NUMBERS), tmp_path / "pairs.parquet")
-    counted = opened(str(tmp_path / "pairs.parquet"), undirected=True)
-    fit_method(BTER(), counted, 1.0, 0.0)
-    assert not counted.records.holds_edges
-    read = opened(str(tmp_path / "pairs.parquet"), undirected=True)
-    fit_method(RandomizedResponse(4), read, 8.0, 0.0)
-    assert read.records.holds_edges
+def on_server(request, rows, **settings):
+    """A table on a server, which counts it, before a method asks for its edges."""
+    postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    url = request.getfixturevalue("server") + "/postgres"
+    with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest("pairs", rows, mode="replace")
+    return opened(url, table="pairs", **settings)
+
+
+def test_counting_methods_leave_the_edges_on_a_server_and_others_read_them(request):
+    for method, is_read in ((BTER(), False), (RandomizedResponse(4), True)):
+        data = on_server(request, table(NUMBERS), undirected=True)
+        fit_method(method, data, 8.0, 0.0)
+        assert isinstance(data.records, OneGraph) == is_read
 
 
 def test_numbered_and_split_tables(tmp_path):
@@ -277,10 +266,9 @@ def test_a_directed_looking_table_is_refused_as_a_file_is(tmp_path):
         opened(str(tmp_path / "pairs.parquet"))
 
 
-def test_curves_leave_the_edges_of_a_table_where_they_are(tmp_path):
-    parquet.write_table(table(NAMES), tmp_path / "names.parquet")
+def test_curves_leave_the_edges_of_a_server_where_they_are(tmp_path, request):
     for method, is_read in ((ErdosRenyi(), False), (RandomizedResponse(7), True)):
-        data = opened(str(tmp_path / "names.parquet"))
+        data = on_server(request, table(NAMES))
         trainer = pl.Trainer(
             max_epochs=1,
             default_root_dir=tmp_path,
@@ -290,7 +278,7 @@ def test_curves_leave_the_edges_of_a_table_where_they_are(tmp_path):
             callbacks=[PrivacyAccountant(8.0, 0.0, book=NO_BOOK), GraphStatistics()],
         )
         trainer.fit(method, data)
-        assert data.records.holds_edges == is_read
+        assert isinstance(data.records, OneGraph) == is_read
         assert ("nonprivate/" in next(tmp_path.glob(f"{is_read}/**/metrics.csv")).read_text()) == (
             is_read
         )

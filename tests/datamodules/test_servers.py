@@ -23,9 +23,8 @@ def bank(server):  # noqa: F811  # the fixture above
         'CREATE TABLE other."Transfers 2026" AS SELECT * FROM other.transfers',
         "CREATE ROLE locked LOGIN PASSWORD 'right'",
     )
-    (path,) = open_engine(f"{server}/postgres").row(
-        "SELECT setting FROM pg_settings WHERE name = 'hba_file'"
-    )
+    setting = "SELECT setting FROM pg_settings WHERE name = 'hba_file'"
+    path = open_engine(f"{server}/postgres").arrow(setting).column(0)[0].as_py()
     lines = "('host all locked all scram-sha-256'), ('host all all all trust')"
     run(
         f"{server}/postgres",
@@ -118,14 +117,14 @@ def test_options_of_libpq_reach_the_server(bank):
 
 def test_a_server_that_goes_away_while_it_is_read(bank):
     engine = open_engine(bank)
-    (number,) = engine.row("SELECT pg_backend_pid()")
+    number = engine.arrow("SELECT pg_backend_pid()").column(0)[0].as_py()
     with pytest.raises(GraphFormatError, match="the connection ended while the table was read"):
         for place, _ in enumerate(engine.batches("SELECT * FROM generate_series(1, 3000000)")):
             if place == 0:
                 run(bank, f"SELECT pg_terminate_backend({number})")
     with pytest.raises(GraphFormatError):
         engine.define("edge_pairs", "SELECT 1 AS low", keep=True)
-        engine.row("SELECT low FROM edge_pairs")
+        engine.arrow("SELECT 1")
 
 
 def test_a_name_that_is_advised_works(bank):

@@ -146,15 +146,11 @@ class EdgeListDataModule(GraphDataModule):
         """Read the graph and split its edges; prediction needs neither."""
         if stage == "predict":
             return
-        if (
-            self.nodes.published_names == "numbers"
-            and self.trainer is not None
-            and self.trainer.world_size > 1
-        ):
-            _ = self.graph  # drawn now, for one numbering in all processes
-            self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
         if not self._is_set_up:
             self._split_edges()
+        if self._numbering is not None and self.trainer is not None and self.trainer.world_size > 1:
+            # All processes take the numbering of the first one.
+            self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
 
     def _split_edges(self) -> None:
         self._check_arguments()
@@ -257,10 +253,6 @@ class EdgeListDataModule(GraphDataModule):
         held_out = self.val_fraction + self.test_fraction
         if held_out >= 1:
             raise Refusal(f"val_fraction + test_fraction must be below 1, got {held_out}")
-        if self.split is not None and self.nodes.published_names == "numbers":
-            raise MisconfigurationException(
-                "split names nodes by their places in the file: set nodes.names to keep"
-            )
         if self.split is not None and self.kind != "undirected":
             raise MisconfigurationException(
                 "split is for undirected graphs: set kind to undirected"

@@ -210,9 +210,8 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     def _stays_there(self) -> bool:
         """Return whether the edges may stay in the table."""
-        return self.nodes.published_names == "keep" and not (
-            self.val_fraction or self.test_fraction
-        )
+        are_numbered = self.nodes.are_numbered(self._table.node_set)
+        return not (are_numbered or self.val_fraction or self.test_fraction)
 
     @property
     def space(self) -> PairSpace:
@@ -249,8 +248,9 @@ class EdgeTableDataModule(EdgeListDataModule):
         if node_set is NodeSet.LINES:
             header = table.columns
             refuse_row_names(table.node_names, table.place, are_of_rows=True, header=header)
+        are_numbered = self.nodes.are_numbered(node_set)
         self.assumptions.append(
-            node_set_assumption(table.num_nodes, node_set, self.nodes.published_names)
+            node_set_assumption(table.num_nodes, node_set, are_numbered=are_numbered)
         )
         self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
         if self._attributes is not None:
@@ -268,7 +268,8 @@ class EdgeTableDataModule(EdgeListDataModule):
         self.transfers = self._read_transfers()
         whole = table.space.graph(table.read_edges(), table.node_names)
         self._whole = share_attributes(whole, self._without_edges)
-        return self._whole if self.nodes.published_names == "keep" else self._numbered(self._whole)
+        are_numbered = self.nodes.are_numbered(table.node_set)
+        return self._numbered(self._whole) if are_numbered else self._whole
 
     @cached_property
     def _table_graph(self) -> TableGraph:

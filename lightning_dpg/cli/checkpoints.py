@@ -114,7 +114,7 @@ def restore_split(path: str, checkpoint: Mapping[str, Any], data: LightningDataM
     split = checkpoint.get(type(data).__qualname__)
     if split is not None:
         data.load_state_dict(split)  # as Lightning does if there is a folder
-    refuse_other_graph(Path(path), checkpoint, getattr(data, "graph", None))
+    refuse_other_graph(Path(path), checkpoint, getattr(data, "train_graph", None))
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -153,7 +153,7 @@ def refuse_other_graph(path: Path, checkpoint: Mapping[str, Any], graph: Any) ->
     Args:
         path: The checkpoint.
         checkpoint: Its content.
-        graph: Graph of the data, or None if there is no single one.
+        graph: Graph of the records, or None if there is no single one.
 
     Raises:
         CommandError: If their node names, which are public, differ.

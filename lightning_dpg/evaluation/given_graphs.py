@@ -1,5 +1,6 @@
 """Releases and graphs that an evaluation compares, from objects, files and folders."""
 
+import copy
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import FEATURES
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.run_data import of_known_nodes, own_names
+from lightning_dpg.running.run_data import under_own_names as named
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
@@ -42,12 +45,12 @@ def all_graphs(sources: Iterable[Any], undirected: bool, kind: Kind) -> list[Nam
 def predicting(source: Any) -> Release | None:
     """Return the open release of a source that predicts classes; None if it draws graphs."""
     if isinstance(source, Release):
-        return source if isinstance(source.method, NodeClassifier) else None
+        return of_known_nodes(source) if isinstance(source.method, NodeClassifier) else None
     folder = release_folder(source) if isinstance(source, (str, Path)) else None
     if folder is None or not (folder / LEARNER).is_file():
         return None
     release = open_release(folder)
-    return release if isinstance(release.method, NodeClassifier) else None
+    return of_known_nodes(release) if isinstance(release.method, NodeClassifier) else None
 
 
 def kind_of(synthetic: Any, undirected: bool) -> Kind:
@@ -66,10 +69,10 @@ def kind_of(synthetic: Any, undirected: bool) -> Kind:
 
 def opened(release: Release | Path | None) -> Release | None:
     """Open a release, to score pairs; None if it cannot be opened."""
-    if not isinstance(release, Path):
-        return release
+    if isinstance(release, Release):
+        return named(release)
     try:
-        return open_release(release)
+        return None if release is None else named(open_release(release))
     except Refusal:  # its class is not shipped, or it has graphs only
         return None
 
@@ -92,7 +95,7 @@ def name_of(source: object, otherwise: str) -> str:
 def graphs_of(
     source: Any, otherwise: str, undirected: bool, kind: Kind, attributes: bool
 ) -> Iterator[NamedGraph]:
-    """Yield each graph that a source stands for."""
+    """Yield each graph that a source stands for, with the names of nodes that were published."""
     if isinstance(source, Release):
         guarantee = str(source.statement.get("guarantee", ""))
         graph = _draw(source, kind)
@@ -108,6 +111,18 @@ def graphs_of(
         nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
         graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
         yield NamedGraph(str(path), graph, statement["guarantee"], statement, folder)
+
+
+def under_own_names(one: NamedGraph) -> NamedGraph:
+    """Name the nodes of a graph as their owner does, where its release has numbers in their place."""
+    release, statement = one.release, one.statement
+    if release is None and (Path(one.name).parent / STATEMENT).is_file():  # a file of a release
+        release = Path(one.name).parent
+        statement = read_statement(release)
+    folder = release.folder if isinstance(release, Release) else release
+    graph = copy.copy(one.graph)
+    graph.node_names = own_names(graph.node_names, statement, folder)
+    return one._replace(graph=graph)
 
 
 def _names_of_nodes(folder: Path) -> list[str] | None:

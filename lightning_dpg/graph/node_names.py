@@ -9,6 +9,8 @@ from pathlib import Path
 
 from lightning_dpg.errors import Refusal
 
+SECRET_NUMBERS = "that the nodes are numbered in a secret random order (the release holds no name)"
+"""What a guarantee says of nodes without names."""
 MISSING_NAMES = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
 CLOSED = "quotes that close on the same line"
 WAY_TO_CLOSE = 'write a quote in a cell twice ("") and the cell in quotes, without a line break'

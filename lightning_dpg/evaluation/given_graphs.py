@@ -6,17 +6,26 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.node_classification import NamedGraph
-from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, Kind, space_of
+from lightning_dpg.graph.attributes import attach
+from lightning_dpg.graph.node_names import NoEdgesError
+from lightning_dpg.graph.pair_space import (
+    BipartitePairs,
+    DirectedPairs,
+    Kind,
+    pair_space,
+    space_of,
+)
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.graph_files import FORMATS
-from lightning_dpg.release.reader import open_release, read_recipe
+from lightning_dpg.release.reader import open_release, read_attributes, read_recipe
 from lightning_dpg.release.release import Release
-from lightning_dpg.release.writer import FEATURES
+from lightning_dpg.release.writer import ATTRIBUTES, FEATURES
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.run_data import of_known_nodes, own_names
@@ -109,7 +118,14 @@ def graphs_of(
     statement = read_statement(folder)
     for path in released_graphs(folder):
         nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
-        graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
+        try:
+            if not path.stat().st_size:
+                raise NoEdgesError(f"{path}: empty")
+            graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
+        except NoEdgesError:  # drawn without edges, which can be judged
+            if not (folder / GENERATOR).is_file():
+                raise
+            graph = _without_edges(folder, kind)
         yield NamedGraph(str(path), graph, statement["guarantee"], statement, folder)
 
 
@@ -123,6 +139,18 @@ def under_own_names(one: NamedGraph) -> NamedGraph:
     graph = copy.copy(one.graph)
     graph.node_names = own_names(graph.node_names, statement, folder)
     return one._replace(graph=graph)
+
+
+def _without_edges(folder: Path, kind: Kind) -> Data:
+    """Return the nodes of a release, with their public attributes, as a graph without edges."""
+    recipe = read_recipe(folder / GENERATOR)[0]
+    names = recipe["node_names"]
+    space = pair_space(kind, len(names), recipe.get("num_left"))
+    graph = space.graph(torch.empty(0, 2, dtype=torch.long), names)
+    known = read_attributes(folder / ATTRIBUTES, names)
+    if known is not None:
+        attach(graph, known)
+    return graph
 
 
 def _names_of_nodes(folder: Path) -> list[str] | None:

@@ -10,7 +10,13 @@ import numpy as np
 from lightning_dpg.formats.edge_columns import read_text, text_rows
 from lightning_dpg.formats.edge_tables import LARGEST_WHOLE, Table, column_cells
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.node_names import ID_HEADERS, GraphFormatError, is_missing, user_path
+from lightning_dpg.graph.node_names import (
+    ID_HEADERS,
+    GraphFormatError,
+    is_missing,
+    shown_columns,
+    user_path,
+)
 
 _NAMES = {"name", "label"}
 """Headers of ids that are those of an attribute where there is another one."""
@@ -55,7 +61,12 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
     if len(numbered) < 2:
         raise GraphFormatError(f"{path}: no rows\nexpected names of columns, then a row per node")
     (_, header), *rows = numbered
-    place = _place_of_ids(str(path), header, id_column)
+    if header[0].startswith(("#", "%")) and id_column not in header:
+        raise GraphFormatError(
+            f"{path}: the first line is a comment\nexpected names of columns: remove its mark, if it "
+            "holds them"
+        )
+    place = _place_of_ids(str(path), header, id_column, shown_columns(header))
     for line, row in rows:
         if len(row) != len(header):
             raise GraphFormatError(
@@ -77,9 +88,10 @@ def _read_parquet(path: Path) -> Any:
     try:
         with parquet.ParquetFile(path) as opened:
             return opened.read()
-    except (ArrowException, OSError) as error:
-        problem = str(error).partition("\n")[0][:100]
-        raise GraphFormatError(f"{path}: cannot be read ({problem})\nor export as CSV") from error
+    except (ArrowException, OSError):
+        raise GraphFormatError(
+            f"{path}: not a whole Parquet file\nexport it anew, or as CSV"
+        ) from None
 
 
 def attributes_of_arrow(rows: Any, origin: str, id_column: str | None) -> AttributeTable:
@@ -125,18 +137,18 @@ def _cells(column: Any) -> Sequence[Any]:
 def _of_columns(
     origin: str, header: Sequence[str], columns: Sequence[Sequence[Any]], id_column: str | None
 ) -> AttributeTable:
-    place = _place_of_ids(origin, header, id_column)
+    shown = f"\nthe columns are {', '.join(header)[:100]}"
+    place = _place_of_ids(origin, header, id_column, shown)
     return _table(origin, header, columns, place, lambda row: f"row {row} (from 0)")
 
 
-def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None) -> int:
+def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None, shown: str) -> int:
     """Return the place of the column of ids."""
     if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise GraphFormatError(f"{origin}: two columns have the name {twice!r}")
+        raise GraphFormatError(f"{origin}: two columns have one name{shown}")
     if len(header) < 2:
         raise GraphFormatError(
-            f"{origin}: one column ({header[0][:60]!r})\nexpected ids and attributes in columns"
+            f"{origin}: one column{shown}\nexpected ids and attributes in columns"
         )
     if id_column is not None and id_column in header:
         return header.index(id_column)
@@ -146,8 +158,8 @@ def _place_of_ids(origin: str, header: Sequence[str], id_column: str | None) -> 
         return likely[0]
     problem = "which column holds the ids?" if id_column is None else f"no column {id_column!r}"
     raise GraphFormatError(
-        f"{origin}: {problem}\nthe columns are {', '.join(header)[:100]}\n"
-        "name it: nodes.column (--data.nodes.column NAME)"
+        f"{origin}: {problem}{shown}\n"
+        "name it as the first row does: nodes.column (--data.nodes.column NAME)"
     )
 
 
@@ -168,7 +180,7 @@ def _table(
             )
         name = _id(cell)
         if is_missing(name) or name in first_row:
-            first = f"id {name!r} was on {place_of(first_row[name])}" if name in first_row else ""
+            first = f"its id was on {place_of(first_row[name])}" if name in first_row else ""
             raise GraphFormatError(
                 f"{origin}, {place_of(row)}: {first or 'no id'}\nexpected one row per node"
             )

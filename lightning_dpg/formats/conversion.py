@@ -21,7 +21,12 @@ from lightning_dpg.formats.edge_columns import directed
 from lightning_dpg.formats.transfer_columns import EdgeValues
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_order
+from lightning_dpg.graph.node_names import (
+    GraphFormatError,
+    NoEdgesError,
+    is_missing,
+    natural_order,
+)
 
 _MOST_MUTUAL = 0.05
 """Share of the links that an undirected list may hold in both directions."""
@@ -267,7 +272,7 @@ def checked(
     except ValueError as error:
         raise GraphFormatError(f"{origin}: {error}") from error
     if graph.num_edges == 0:
-        raise GraphFormatError(f"{origin}: no edges\nexpected an edge between two different nodes")
+        raise NoEdgesError(f"{origin}: no edges\nexpected an edge between two different nodes")
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     edges = graph.num_edges // 2
     distinct = _distinct(pairs, len(names), edges)

@@ -29,7 +29,7 @@ from lightning_dpg.formats.edge_columns import (
 from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
 from lightning_dpg.graph.attribute_arrays import read_stored
 from lightning_dpg.graph.attributes import LABELS
-from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
+from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError, NoEdgesError
 from lightning_dpg.graph.pair_space import space_of
 
 COLUMNS = ("source", "target")
@@ -258,7 +258,7 @@ def _numbered(origin: str | Path, ends: list[Any]) -> tuple[list[str], Tensor]:
     from pyarrow import compute
 
     if not len(ends[0]):
-        raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
+        raise NoEdgesError(f"{origin}: no rows\nexpected two node ids per row")
     kinds = {str(end.type) for end in ends}
     if all(pyarrow.types.is_integer(end.type) for end in ends):
         values = np.stack([end.to_numpy().astype(np.int64) for end in ends], axis=1)

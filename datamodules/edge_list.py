@@ -48,7 +48,7 @@ class EdgeListDataModule(GraphDataModule):
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"payer": ["a", "b", "b"], "at": [9, 8, 7], "payee": ["b", "a", "c"]})
-    >>> data = EdgeListDataModule(table, undirected=True)
+    >>> data = EdgeListDataModule(table, undirected=True, nodes=Nodes(names="ids"))
     >>> data.setup("fit")
     >>> data.edges.tolist(), data.records.node_names
     ([[0, 1], [1, 2]], ['a', 'b', 'c'])
@@ -56,7 +56,15 @@ class EdgeListDataModule(GraphDataModule):
     read table: 3 nodes, 2 edges (table; columns 'payer' and 'payee' of 3;
     0 repeated, 0 loops, edges whose direction is dropped: 1); e.g. a, b, ...; dropped from the edges: at
 
-    The ids that occur in edges are private. A public list of nodes makes the guarantee stronger:
+    The ids that occur in edges are private. By default records have numbers in a secret order in their
+    place; the graph has them:
+
+    >>> data = EdgeListDataModule(table, undirected=True)
+    >>> data.setup("fit")
+    >>> sorted(data.graph.node_names), data.records.node_names
+    (['a', 'b', 'c'], ['0', '1', '2'])
+
+    A public list of nodes makes the guarantee stronger:
 
     >>> EdgeListDataModule([("a", "b"), ("b", "c")]).graph.num_nodes
     3

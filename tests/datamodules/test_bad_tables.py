@@ -97,7 +97,7 @@ FILES = {
     "ids of 2^63": ("large", {}, "below 2\\^63"),
     "letter case": ("good", {"columns": Columns("PAYER", "payee")}, "mean payer"),
     "a hole": ("hole", {}, "not a whole Parquet file"),
-    "names": ("good", {"nodes": {"names": "none"}}, "names must be 'auto', 'keep' or 'numbers'"),
+    "names": ("good", {"nodes": {"names": "none"}}, "names must be 'auto', 'ids' or 'numbers'"),
     "half a file": ("cut", {}, "not a whole Parquet file .*\nit may be cut short"),
     "no file": ("absent", {}, "no such file"),
     "a table of a file": ("good", {"table": "t"}, "leave it out"),

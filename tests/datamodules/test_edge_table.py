@@ -17,6 +17,8 @@ from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
 from lightning_dpg.running.fit import fit_method
 
+pytestmark = pytest.mark.usefixtures("ids_in_order")
+
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")

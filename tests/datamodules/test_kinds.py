@@ -47,7 +47,11 @@ def test_a_directed_record_is_an_ordered_pair():
     ids=["networkx", "table", "matrix"],
 )
 def test_each_source_keeps_directions(source):
-    assert read(source, "directed", nodes=Nodes(names="ids")).records.edges.tolist() == [[0, 1], [1, 0], [1, 2]]
+    assert read(source, "directed", nodes=Nodes(names="ids")).records.edges.tolist() == [
+        [0, 1],
+        [1, 0],
+        [1, 2],
+    ]
 
 
 def test_an_undirected_source_has_no_directions():

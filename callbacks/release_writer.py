@@ -50,10 +50,10 @@ from lightning_dpg.release.writer import (
 )
 from lightning_dpg.run_folder import CONFIGURATION, GENERATOR, LEARNER, NOT_PRIVATE, RELEASE
 
-NAMED = "nodes: the release holds their ids (--names numbers publishes numbers in a secret order)"
+NAMED = "names in the release: ids of the nodes (for numbers in a secret order: --names numbers)"
 NUMBERED = (
-    "nodes: the release holds numbers in a secret order (list all nodes by --nodes FILE, or say --names "
-    "ids, to publish ids); key, for you only:"
+    "names in the release: numbers in a secret order (for ids: list all nodes, --nodes FILE, or --names "
+    "ids); key, for you only:"
 )
 
 

@@ -49,6 +49,12 @@ from lightning_dpg.release.writer import (
 )
 from lightning_dpg.run_folder import CONFIGURATION, GENERATOR, LEARNER, NOT_PRIVATE, RELEASE
 
+NAMED = "names in the release: ids of the nodes (for numbers in a secret order: --names numbers)"
+NUMBERED = (
+    "names in the release: numbers in a secret order (for ids: list all nodes, --nodes FILE, or --names "
+    "ids); key, for you only:"
+)
+
 
 class ReleaseWriter(Callback):
     """Write ``release/`` into the run folder: synthetic graphs, generator, statement and card.
@@ -110,8 +116,8 @@ class ReleaseWriter(Callback):
             return
         release = Path(folder) / folder_name(statement)
         data = typed(trainer).datamodule
-        if serves_records(data) and data.write_key(Path(folder) / KEY):
-            print(f"names of the node numbers, for you only: {Path(folder) / KEY}")
+        key = Path(folder) / KEY
+        has_key = serves_records(data) and data.write_key(key)
         # Without a logger the folder is one of the user, and so is a file of that name.
         path = Path(folder) / CONFIGURATION
         configuration = public_digest(path) if trainer.loggers and path.is_file() else None
@@ -126,6 +132,8 @@ class ReleaseWriter(Callback):
         for name in {RELEASE, NOT_PRIVATE} - {release.name}:  # of an earlier run in this folder
             shutil.rmtree(Path(folder) / name, ignore_errors=True)
         print(f"run folder: {Path(folder)}\n{release.name.replace('_', ' ')}: {release}")
+        if isinstance(records, GraphRecords):
+            print(f"{NUMBERED} {key}" if has_key else NAMED)
         write_nonprivate_card(content, results, Path(folder))
 
     def on_predict_batch_end(

@@ -1,5 +1,6 @@
 """Base class of the data modules of one graph."""
 
+import copy
 import csv
 import os
 import random
@@ -41,6 +42,7 @@ from lightning_dpg.graph.attributes import (
     share_attributes,
 )
 from lightning_dpg.graph.graph import largest_component
+from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.interfaces import (
     Identity,
@@ -65,10 +67,10 @@ _SIDES_OF_COLUMNS = (
 )
 
 
-def node_set_assumption(num_nodes: int, node_set: NodeSet, names: str) -> str:
+def node_set_assumption(num_nodes: int, node_set: NodeSet, *, are_numbered: bool) -> str:
     """State what a guarantee assumes of the nodes, by their origin."""
     fact, shows = f"the {num_nodes} nodes and their names", "is in the release"
-    if names == "numbers":
+    if are_numbered:
         fact, shows = f"the number of nodes, {num_nodes}", "is counted"
     return f"{fact} ({_NODE_SETS[node_set].format(shows=shows)})"
 
@@ -131,11 +133,10 @@ class GraphDataModule(pl.LightningDataModule):
         self._whole: Data | None = None
         self._rows: GraphReading | None = None  # where their amounts or times are read
         self._numbering: list[int] | None = None
-        self._key: list[str] | None = None
 
     @property
     def graph(self) -> Data:
-        """Return the whole graph (private), read at the first use."""
+        """Return the whole graph (private) under its own names, read at the first use."""
         if self._graph is None:
             self._graph = self._read_graph()
         return self._graph
@@ -183,8 +184,9 @@ class GraphDataModule(pl.LightningDataModule):
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
             )
+        are_numbered = nodes.are_numbered(reading.node_set)
         self.assumptions.append(
-            node_set_assumption(graph.num_nodes, reading.node_set, nodes.published_names)
+            node_set_assumption(graph.num_nodes, reading.node_set, are_numbered=are_numbered)
         )
         if nodes.attributes is not None:
             read = own_attributes(reading, self.kind) if table is None else table
@@ -193,7 +195,7 @@ class GraphDataModule(pl.LightningDataModule):
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        if nodes.published_names != "keep":
+        if are_numbered:
             return self._numbered(graph)
         if graph is self._whole:
             self._whole = None  # memory: it is held once
@@ -300,31 +302,45 @@ class GraphDataModule(pl.LightningDataModule):
             self.assumptions.append(PUBLIC_ATTRIBUTES)
 
     def _on_nodes(self, edges: Tensor) -> Data:
-        """Build a graph of some of the edges, with all nodes and their public attributes."""
-        return share_attributes(self.space.graph(edges, self.graph.node_names), self.graph)
+        """Build a graph of some of the edges, with all nodes as they are published."""
+        names = self.graph.node_names if self._numbering is None else None
+        return share_attributes(self.space.graph(edges, names), self.graph)
 
-    def _numbered(self, graph: Data) -> Data:
-        """Replace names by numbers in an order that only the key file reveals."""
+    def _order(self, num_nodes: int, num_left: int | None) -> list[int]:
+        """Return the secret order of the nodes, drawn at the first use; left nodes come first.
+
+        Raises:
+            MisconfigurationException: If the order of a checkpoint is that of other data.
+        """
         if self._numbering is None:
-            self._numbering = list(range(graph.num_nodes))
+            self._numbering = list(range(num_nodes))
             random.SystemRandom().shuffle(self._numbering)
-        if len(self._numbering) != graph.num_nodes:
+        if len(self._numbering) != num_nodes:
             raise MisconfigurationException(
                 f"the checkpoint numbers {len(self._numbering)} nodes, and the graph has "
-                f"{graph.num_nodes}: resume with the data of the first run"
+                f"{num_nodes}: resume with the data of the first run"
             )
+        if num_left is not None:
+            self._numbering.sort(key=lambda node: node >= num_left)
+        return self._numbering
+
+    def _published(self, graph: Data) -> Data:
+        """Return a graph with the names that a release has."""
+        shown = copy.copy(graph)
+        if self._numbering is not None:
+            shown.node_names = [str(number) for number in range(int(graph.num_nodes))]
+        return shown
+
+    def _numbered(self, graph: Data) -> Data:
+        """Put the nodes into an order that only the key file reveals; records have no names."""
         space = space_of(graph)
-        if space.num_left is not None:  # the left nodes keep the first numbers
-            self._numbering.sort(key=lambda node: node >= (space.num_left or 0))
-        names = graph.node_names
-        self._key = [names[node] for node in self._numbering]
+        numbering = self._order(int(graph.num_nodes), space.num_left)
+        names = [graph.node_names[node] for node in numbering]
         number = torch.empty(graph.num_nodes, dtype=torch.long)
-        number[torch.tensor(self._numbering)] = torch.arange(graph.num_nodes)
-        self.assumptions.append(
-            "that the nodes are numbered in a secret random order (the release holds no name)"
-        )
-        numbered = space.graph(number[space.edges(graph)])
-        attributes, order = attributes_of(graph), torch.tensor(self._numbering)
+        number[torch.tensor(numbering)] = torch.arange(graph.num_nodes)
+        self.assumptions.append(SECRET_NUMBERS)
+        numbered = space.graph(number[space.edges(graph)], names)
+        attributes, order = attributes_of(graph), torch.tensor(numbering)
         if attributes is not None:
             attach(numbered, attributes.of_nodes(order))
             if not attributes.is_empty:
@@ -343,12 +359,12 @@ class GraphDataModule(pl.LightningDataModule):
         Returns:
             Whether there is a key: there is none where names are published.
         """
-        if self._key is None:
+        if self._numbering is None:
             return False
         path.unlink(missing_ok=True)  # an older file may have another mode
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("number", "name"), *enumerate(self._key)])
+            csv.writer(file).writerows([("number", "name"), *enumerate(self._nodes.node_names)])
         return True
 
     def state_dict(self) -> dict[str, Any]:
@@ -362,11 +378,11 @@ class GraphDataModule(pl.LightningDataModule):
             MisconfigurationException: If the tensors of the checkpoint follow another order.
         """
         numbering = state_dict.get("numbering")
-        then, now = ("keep" if numbering is None else "numbers"), self.nodes.published_names
-        if then != now and self._graph is not None:
+        then = "ids" if numbering is None else "numbers"
+        if self._graph is not None and (numbering is None) != (self._numbering is None):
             raise MisconfigurationException(
                 f"the checkpoint was made with names: {then}, and its tensors follow their order\n"
-                f"set nodes.names to {then} (--data.nodes.names {then})"
+                f"set nodes.names to {then} (--names {then})"
             )
         if numbering is not None and numbering != self._numbering:
             self._numbering, self._graph = list(numbering), None

@@ -50,7 +50,7 @@ class EdgeListDataModule(GraphDataModule):
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"payer": ["a", "b", "b"], "at": [9, 8, 7], "payee": ["b", "a", "c"]})
-    >>> data = EdgeListDataModule(table, undirected=True)
+    >>> data = EdgeListDataModule(table, undirected=True, nodes=Nodes(names="ids"))
     >>> data.setup("fit")
     >>> data.edges.tolist(), data.records.node_names
     ([[0, 1], [1, 2]], ['a', 'b', 'c'])
@@ -58,7 +58,15 @@ class EdgeListDataModule(GraphDataModule):
     read table: 3 nodes, 2 edges (table; columns 'payer' and 'payee' of 3;
     0 repeated, 0 loops, edges whose direction is dropped: 1); e.g. a, b, ...; dropped from the edges: at
 
-    The ids that occur in edges are private. A public list of nodes makes the guarantee stronger:
+    The ids that occur in edges are private. By default records have numbers in a secret order in their
+    place; the graph has them:
+
+    >>> data = EdgeListDataModule(table, undirected=True)
+    >>> data.setup("fit")
+    >>> sorted(data.graph.node_names), data.records.node_names
+    (['a', 'b', 'c'], ['0', '1', '2'])
+
+    A public list of nodes makes the guarantee stronger:
 
     >>> EdgeListDataModule([("a", "b"), ("b", "c")]).graph.num_nodes
     3
@@ -148,15 +156,11 @@ class EdgeListDataModule(GraphDataModule):
         """Read the graph and split its edges; prediction needs neither."""
         if stage == "predict":
             return
-        if (
-            self.nodes.published_names == "numbers"
-            and self.trainer is not None
-            and self.trainer.world_size > 1
-        ):
-            _ = self.graph  # drawn now, for one numbering in all processes
-            self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
         if not self._is_set_up:
             self._split_edges()
+        if self._numbering is not None and self.trainer is not None and self.trainer.world_size > 1:
+            # All processes take the numbering of the first one.
+            self.load_state_dict(self.trainer.strategy.broadcast(self.state_dict()))
 
     def _split_edges(self) -> None:
         self._check_arguments()
@@ -195,7 +199,7 @@ class EdgeListDataModule(GraphDataModule):
     @cached_property
     def train_graph(self) -> Data:
         """Graph of the training edges, with all nodes."""
-        return copy.copy(self.graph)
+        return self._published(self.graph)
 
     @property
     def num_edges(self) -> int:
@@ -210,7 +214,7 @@ class EdgeListDataModule(GraphDataModule):
 
     def _held(self) -> OneGraph:
         """Return the training records in memory."""
-        nodes = self.train_graph if "train_graph" in vars(self) else self._nodes
+        nodes = self.train_graph if "train_graph" in vars(self) else self._published(self._nodes)
         has_attributes = getattr(nodes, "attribute_names", None)
         kind = AttributedGraph if has_attributes else OneGraph
         private = self.private_columns, self.private_labels, self.train_transfers
@@ -298,10 +302,6 @@ class EdgeListDataModule(GraphDataModule):
         held_out = self.val_fraction + self.test_fraction
         if held_out >= 1:
             raise Refusal(f"val_fraction + test_fraction must be below 1, got {held_out}")
-        if self.split is not None and self.nodes.published_names == "numbers":
-            raise MisconfigurationException(
-                "split names nodes by their places in the file: set nodes.names to keep"
-            )
         if self.split is not None and self.kind != "undirected":
             raise MisconfigurationException(
                 "split is for undirected graphs: set kind to undirected"

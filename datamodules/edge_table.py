@@ -130,8 +130,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _is_counted(self) -> bool:
         """Whether a server counts the edges, which stay there as long as nobody asks for them."""
         return (
-            self.nodes.published_names == "keep"
-            and not (self.val_fraction or self.test_fraction)
+            not (self.val_fraction or self.test_fraction)
             and parquet_file(self.source) is None
             and isinstance(self._engine, ServerEngine)
             and self._engine.may_keep
@@ -215,7 +214,16 @@ class EdgeTableDataModule(EdgeListDataModule):
             self.kind,
             undirected=self.undirected,
             drops_missing=self.columns.drops_missing,
+            order=self._order if self.nodes.are_numbered(self._node_set) else None,
         )
+
+    @property
+    def _node_set(self) -> NodeSet:
+        """Origin of the nodes: a column of the edges themselves is no list beside them."""
+        nodes, is_bipartite = self.nodes, self.kind == "bipartite"
+        given = nodes.left if is_bipartite else nodes.ids or nodes.attributes
+        is_list = given not in (None, FROM_EDGES) and not self._are_of_edges
+        return NodeSet.LIST if is_list else NodeSet.LINES
 
     def _split_edges(self) -> None:
         """Read and split the edges only where a server does not count them."""
@@ -227,18 +235,22 @@ class EdgeTableDataModule(EdgeListDataModule):
         values = table.chosen.values
         if values is not None:
             self._state_bounds(TransferBounds(values.weight_max, values.window))
-        is_list = table.are_given and not self._are_of_edges
-        node_set = NodeSet.LIST if is_list else NodeSet.LINES
-        if not is_list:
+        node_set = self._node_set
+        if node_set is NodeSet.LINES:
             header = table.chosen.pair
-            refuse_row_names(table.node_names, table.chosen.place, are_of_rows=True, header=header)
+            refuse_row_names(table.names, table.chosen.place, are_of_rows=True, header=header)
         self.summary = table.summary()
-        self.assumptions.append(node_set_assumption(table.num_nodes, node_set, "keep"))
-        self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.node_names)
+        are_numbered = self.nodes.are_numbered(node_set)
+        self.assumptions.append(
+            node_set_assumption(table.num_nodes, node_set, are_numbered=are_numbered)
+        )
+        self._without_edges = table.space.graph(torch.empty(0, 2).long(), table.names)
         if self._attribute_table is not None:
             self._add_attributes(self._without_edges, self._attribute_table)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))
+        if are_numbered:
+            self._without_edges = self._numbered(self._without_edges)
         self.val_links = self.test_links = None
         self._is_set_up = True
 
@@ -249,7 +261,7 @@ class EdgeTableDataModule(EdgeListDataModule):
         stated = list(self.assumptions), self.summary
         graph = super()._read_graph()
         self.assumptions[:], self.summary = stated
-        if graph.node_names != self._table.node_names:
+        if graph.node_names != self._without_edges.node_names:
             raise GraphFormatError(
                 f"{self._chosen.place}: the table changed while it was read\nread it again"
             )
@@ -269,6 +281,23 @@ class EdgeTableDataModule(EdgeListDataModule):
     def num_edges(self) -> int:
         """Return the number of edges including held-out edges (private)."""
         return self._table.counts.edges if self._is_counted else super().num_edges
+
+    @property
+    def _nodes(self) -> Data:
+        """The nodes alone."""
+        return self._without_edges if self._is_counted else super()._nodes
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the numbering of a resumed run, and count in this one.
+
+        Raises:
+            MisconfigurationException: See :meth:`EdgeListDataModule.load_state_dict`.
+        """
+        before = self._numbering
+        super().load_state_dict(state_dict)
+        if self._numbering != before and vars(self).pop("_table", None) is not None:
+            vars(self).pop("_table_graph", None)
+            self._split_edges()
 
     def identity(self) -> Identity:
         """Return the canonical content of the whole graph; edges that are counted are not kept."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import user_path
+from lightning_dpg.graph.node_names import natural_order, user_path
 
 
 def public_coin(node_names: list[str], edges: Tensor, seed: int) -> Tensor:
@@ -48,10 +48,10 @@ def numbers_in_file(node_names: Sequence[str], file_order: Sequence[str] | None)
     Args:
         node_names: Names of the N nodes in their order.
         file_order: Names in the order of the file, maybe with nodes that the graph does not have;
-            None if the file has no names of its own.
+            None if the file has no names of its own, but numbers.
     """
     if file_order is None:
-        return torch.arange(len(node_names))
+        return torch.tensor(natural_order(node_names))
     number = {name: node for node, name in enumerate(node_names)}
     return torch.tensor([number[name] for name in file_order if name in number])
 

@@ -14,6 +14,7 @@ from lightning_dpg.datamodules.node_attributes import AttributeSource
 from lightning_dpg.datamodules.private_columns import Domain, read_domains
 from lightning_dpg.datamodules.private_labels import domain
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.conversion import NodeSet
 from lightning_dpg.formats.text_rows import TextForm
 from lightning_dpg.formats.transfer_columns import UNIX, TransferColumns
 from lightning_dpg.graph.attributes import PRIVATE, PRIVATE_LABEL, Policy
@@ -44,9 +45,9 @@ class Nodes:
             its database, such as ``customers(id)``, or ``FILE(COLUMN)``.
         column: Column of the table of nodes that holds the ids.
         names: ``numbers`` publishes numbers from 0 to N - 1 in a secret random order instead of
-            names, and leaves a key file in the run folder; ``keep`` publishes the names. ``auto``
-            keeps them unless columns are private: a drawn row beside a name would be taken for that
-            of its bearer.
+            ids, and leaves a key file in the run folder; ``ids`` publishes the ids. ``auto`` takes
+            numbers for ids that were read off the private lines, which nobody has listed, and where
+            columns are private: a drawn row beside a name would be taken for that of its bearer.
         left: Ids of all left nodes of a bipartite graph (public), in a form of ``ids``. By default
             the sides are those of the graph or, of an edge list, of its two columns.
         right: Ids of all right nodes (public).
@@ -73,7 +74,7 @@ class Nodes:
 
     ids: str | Sequence[str] | None = None
     column: str | None = None
-    names: Literal["auto", "keep", "numbers"] = "auto"
+    names: Literal["auto", "ids", "numbers"] = "auto"
     left: str | Sequence[str] | None = None
     right: str | Sequence[str] | None = None
     side_column: str | None = None
@@ -85,8 +86,8 @@ class Nodes:
 
     def __post_init__(self) -> None:
         """Refuse another word for names, and private labels or columns without their values."""
-        if self.names not in ("auto", "keep", "numbers"):
-            raise Refusal(f"names must be 'auto', 'keep' or 'numbers', got {self.names!r}")
+        if self.names not in ("auto", "ids", "numbers"):
+            raise Refusal(f"names must be 'auto', 'ids' or 'numbers', got {self.names!r}")
         _ = self.value_domains  # refused before anything is read
         labels = [name for name, policy in self.policies.items() if policy == PRIVATE_LABEL]
         if len(labels) > 1:
@@ -100,12 +101,15 @@ class Nodes:
                 "those of public labels are read from the column"
             )
 
-    @property
-    def published_names(self) -> Literal["keep", "numbers"]:
-        """How nodes are named, with the meaning of ``auto``."""
+    def are_numbered(self, node_set: NodeSet) -> bool:
+        """Return whether a release has numbers in place of the ids, with the meaning of ``auto``.
+
+        Args:
+            node_set: Origin of the ids. Ids from 0 to the largest one tell their number only.
+        """
         if self.names != "auto":
-            return self.names
-        return "numbers" if self.value_domains else "keep"
+            return self.names == "numbers"
+        return bool(self.value_domains) or node_set is NodeSet.LINES
 
     @cached_property
     def policies(self) -> dict[str, Policy]:

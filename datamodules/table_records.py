@@ -5,7 +5,7 @@ the ids. The ids of edges stay on the server; the names of nodes are read once e
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +44,12 @@ class EdgeTable:
         kind: Kind of the graph.
         undirected: Whether directions of an undirected graph are dropped instead of refused.
         drops_missing: Whether rows without an id are dropped.
+        order: Returns the order of the released numbers, given the numbers of all nodes and of those
+            on the left; None where the release has the names.
+
+    Attributes:
+        names: Names of the nodes in natural order.
+        node_names: Names of the nodes in the release, by their numbers.
     """
 
     def __init__(
@@ -55,9 +61,10 @@ class EdgeTable:
         *,
         undirected: bool,
         drops_missing: bool,
+        order: Callable[[int, int | None], Sequence[int]] | None = None,
     ) -> None:
         self.engine, self.chosen, self.kind = engine, chosen, kind
-        self.are_given = bool(given)
+        self._order = order
         self._of_values = ""  # for the owner
         self._id_type = self._type_of_ids()
         self._check_rows(self._typed_rows(), drops_missing)
@@ -134,9 +141,15 @@ class EdgeTable:
             raise GraphFormatError(
                 f"{self.chosen.place}: {self.num_nodes} node(s)\nexpected two nodes or more"
             )
+        order = (
+            list(range(len(names)))
+            if self._order is None
+            else self._order(self.num_nodes, self.num_left)
+        )
+        place_of = dict(zip(order, range(len(names)), strict=True))
         numbers, start = list[int](), 0
         for ids, side in zip(found, sides, strict=True):  # spaces around an id go as in files
-            number = {name: node for node, name in enumerate(side, start)}
+            number = {name: place_of[node] for node, name in enumerate(side, start)}
             numbers += [number.get(name.strip(), -1) for name in ids]
             start += len(side)
         if outside := numbers.count(-1):
@@ -157,13 +170,11 @@ class EdgeTable:
         if self._id_type == "int64":
             columns["id"] = columns["id"].astype(np.int64)
         self.engine.upload("nodes", columns)
-        self.node_names = names
         if self.num_left is not None and len(set(names)) < len(names):
             left, right = names[: self.num_left], names[self.num_left :]
-            self.node_names = [
-                *(f"left:{name}" for name in left),
-                *(f"right:{name}" for name in right),
-            ]
+            names = [*(f"left:{name}" for name in left), *(f"right:{name}" for name in right)]
+        self.names = names
+        self.node_names = names if self._order is None else [*map(str, range(len(names)))]
 
     @property
     def space(self) -> PairSpace:
@@ -192,7 +203,7 @@ class EdgeTable:
         counts = self.counts
         repeated = counts.rows - counts.num_missing - counts.loops - counts.links
         dropped = (counts.links - counts.edges) % counts.edges
-        names = self.node_names
+        names = self.names
         shown_kind = "" if self.kind == "undirected" else f"{self.kind}; "
         note = f", {counts.num_missing:,} without an id" if counts.num_missing else ""
         note += f", edges whose direction is dropped: {dropped:,}" if dropped else ""

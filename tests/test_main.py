@@ -148,6 +148,7 @@ def test_run_folder_holds_everything(run):
         "hparams.yaml",
         "ledger.jsonl",
         "metrics.csv",
+        "node_names.csv",
         "release",
     }
     assert steps_of(run) == list(range(1, 9))

@@ -500,7 +500,7 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, rows=None, **ch
         labels = {"policy": {"y": "private_label"}, "classes": "0,1"}
         changes["nodes"] = config["data"]["init_args"]["nodes"] | labels
     if case in PRIVATE_COLUMNS:
-        column = {"private_columns": "y", "domains": {"y": ["0", "1"]}, "names": "keep"}
+        column = {"private_columns": "y", "domains": {"y": ["0", "1"]}, "names": "ids"}
         changes["nodes"] = {"attributes": "from_graph"} | column
     given = dict(config["data"]["init_args"])
     if case in TRANSFERS:

@@ -1,13 +1,14 @@
 """All attacks on a release of one graph, as a report (reads the private graph)."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.attack_log import log_attack
@@ -55,7 +56,7 @@ from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_config import config_beside
-from lightning_dpg.running.run_data import data_of_rows, data_of_run
+from lightning_dpg.running.run_data import data_of_rows, data_of_run, of_known_nodes
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
 
 TARGET_SHARE = 0.05
@@ -315,9 +316,9 @@ def _folder_of(published: Any) -> Path | None:
 def _opened(published: Any) -> Release | list[Any]:
     """Open a published release; otherwise return the list of published graphs."""
     if isinstance(published, Release):
-        return published
+        return of_known_nodes(published)
     if (folder := _folder_of(published)) is not None:
-        return open_release(folder)
+        return of_known_nodes(open_release(folder))
     return published if isinstance(published, list) else [published]
 
 
@@ -341,10 +342,8 @@ def published_release(release: Release, real: Data) -> Published:
     published = _draw(release, NUM_GRAPHS)
     if isinstance(release.method, NodeClassifier):
         return published._replace(predictions=_on_nodes(published, release.method, real))
-    # Scores use node numbers, which are those of the graph of the fit.
-    same_numbers = release.method.node_names == list(real.node_names)
     graphs = published_graphs(list(published.graphs), real).graphs
-    return Published(graphs, published.score if same_numbers else None)
+    return Published(graphs, _score_on_nodes(published, release.method, real))
 
 
 def published_graphs(graphs: list[Data], real: Data) -> Published:
@@ -358,11 +357,30 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
         alignment = align(graph, real)
         if alignment is None or alignment.reference.num_nodes > real.num_nodes:
             raise CommandError(
-                f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}\n"
+                f"the real graph has {real.num_nodes} nodes, what was published {graph.num_nodes}"
+                f"{', and no name is in both' if alignment is None else ''}\n"
                 "give the graph that the method was fitted on, such as the largest component"
             )
         aligned.append(in_space(alignment.graph, space_of(real)))
     return Published(aligned)
+
+
+def _score_on_nodes(
+    published: Published, method: Synthesizer, real: Data
+) -> Callable[[Tensor], Tensor] | None:
+    """Score pairs of nodes of the real graph; None if the release has other nodes."""
+    score = published.score
+    number = {name: place for place, name in enumerate(method.node_names or ())}
+    if score is None or number.keys() != set(real.node_names):
+        return None
+    order = torch.tensor([number[name] for name in real.node_names])
+    is_undirected = method.kind == "undirected"
+
+    def on_nodes(pairs: Tensor) -> Tensor:
+        found = order[pairs]
+        return score(found.sort(dim=1).values if is_undirected else found)
+
+    return on_nodes
 
 
 def _on_nodes(published: Published, method: NodeClassifier, real: Data) -> Predictions:

@@ -30,6 +30,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import Identity
 from lightning_dpg.privacy.accounting import gdp_epsilon
+from lightning_dpg.running.complete import under_ids
 from lightning_dpg.running.contents import contents_of
 from lightning_dpg.running.data_argument import ReadData, reader
 from lightning_dpg.running.graph_arguments import name_of_graph
@@ -140,6 +141,7 @@ def audit_settings(
     check_arguments(
         canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence
     )
+    settings = under_ids(settings)
     name, privacy = settings["model"]["class_path"].rpartition(".")[2], settings["privacy"]
     contents = _contents(settings, read)
     log_reading("audit", [name], [float(privacy["epsilon"])], contents, book or privacy.get("book"))

@@ -20,7 +20,7 @@ from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.running.complete import method_settings, on_data
+from lightning_dpg.running.complete import method_settings, on_data, under_ids
 
 
 class Grid(NamedTuple):
@@ -61,7 +61,7 @@ class Grid(NamedTuple):
                             sort_keys=True,
                         )
                         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-                        read = on_data(settings, self.sources.get(graph, graph))
+                        read = under_ids(on_data(settings, self.sources.get(graph, graph)))
                         jobs.append(Job(label, role, graph, epsilon, seed, read, digest, classify))
         return jobs
 

@@ -111,10 +111,12 @@ def restore_split(path: str, checkpoint: Mapping[str, Any], data: LightningDataM
         checkpoint: Its content.
         data: A data module that has been set up.
     """
-    split = checkpoint.get(type(data).__qualname__)
-    if split is not None:
+    split, names = checkpoint.get(type(data).__qualname__), checkpoint.get("node_names")
+    graph = getattr(data, "train_graph", None)
+    if split is not None and (graph is None or len(names or ()) in (0, graph.num_nodes)):
         data.load_state_dict(split)  # as Lightning does if there is a folder
-    refuse_other_graph(Path(path), checkpoint, getattr(data, "graph", None))
+        graph = getattr(data, "train_graph", None)
+    refuse_other_graph(Path(path), checkpoint, graph)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -153,7 +155,7 @@ def refuse_other_graph(path: Path, checkpoint: Mapping[str, Any], graph: Any) ->
     Args:
         path: The checkpoint.
         checkpoint: Its content.
-        graph: Graph of the data, or None if there is no single one.
+        graph: Graph of the records, or None if there is no single one.
 
     Raises:
         CommandError: If their node names, which are public, differ.

@@ -47,8 +47,9 @@ def evaluate(
       *_mae         mean absolute error of the largest 1 % of the values
       edge_overlap  share of the real edges that the synthetic graph has; 1 is a copy
     Nodes are matched by name. A node that one graph lacks counts as a node without an edge there, in all
-    queries. If no name is common, nodes are matched by position, and community_nmi, community_ami,
-    community_f1 and edge_overlap need as many nodes in both graphs.
+    queries. If no name is common, community_nmi, community_ami, community_f1 and edge_overlap are left out.
+    Numbers in a secret order, which a release has in place of ids, are names by the key in the folder of its
+    run.
 
     Figures of large graphs are sampled, from public seeds. These are distances beyond 20,000 nodes, and
     triangles and clustering beyond 50 million paths of two edges towards the larger degree. Subgraphs of

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
 from lightning_dpg.cli.written_settings import Setting, named_settings
@@ -127,6 +127,7 @@ def fit(
     delta: float | None = None,
     out: Path | None = None,
     reading: Reading = Reading(),
+    names: Literal["auto", "ids", "numbers"] | None = None,
     seed: int | None = None,
     book: str | None = None,
     dataset: str | None = None,
@@ -153,6 +154,9 @@ def fit(
         delta: Budget; by default that of the configuration, 0 for a pure method.
         out: New or empty folder of the run; by default ``runs/METHOD/version_K``.
         reading: See :class:`lightning_dpg.running.source.Reading`.
+        names: What the release calls the nodes: ``ids``, or ``numbers`` in a secret order, whose key stays
+            in the folder of the run. ``auto``, the default, takes numbers for ids that were read off the
+            edges, and ids if all nodes are listed.
         seed: Public seed, which the noise does not follow.
         book: URL of the budget book; by default that of LIGHTNING_DPG_BOOK.
         dataset: Name of the data in the book; by default they are recognized.
@@ -199,8 +203,9 @@ def fit(
         "dataset": dataset,
     }
     added = [f"--{_SAME[name]}={value}" for name, value in options.items() if value is not None]
-    if file is not None or reading.given():
-        section = data_settings(file, reading.given(), form)
+    settings = reading.given() | ({} if names is None else {"names": names})
+    if file is not None or settings:
+        section = data_settings(file, settings, form)
         is_configured = form == "graph" and any("--config" in word for word in (*chosen, *words))
         has_class = bool(data_class) or is_configured
         added += [] if has_class else [f"--data={section['class_path']}"]

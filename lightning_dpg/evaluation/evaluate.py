@@ -5,10 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
+import torch
 from torch_geometric.data import Data
 
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules.transfers import renumbered
 from lightning_dpg.errors import CommandError
 from lightning_dpg.evaluation.baselines import QUICK, Baselines, epsilon_of
 from lightning_dpg.evaluation.evaluation import Evaluation
@@ -20,6 +22,7 @@ from lightning_dpg.evaluation.given_graphs import (
     opened,
     predicting,
     sources_of,
+    under_own_names,
 )
 from lightning_dpg.evaluation.measured import Measured
 from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
@@ -56,7 +59,7 @@ from lightning_dpg.release.release import Release
 from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
-from lightning_dpg.running.run_data import data_of_rows, data_of_run
+from lightning_dpg.running.run_data import NO_KEY, data_of_rows, data_of_run
 
 _PREDICTS = (
     "its method predicts classes of nodes, and draws no graph\n"
@@ -266,19 +269,21 @@ def evaluate_graphs(
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(opened)  # for all graphs of a folder
     measured = []
-    for graph in graphs:
+    for published in graphs:
+        drawn = _drawn_rows(published, open_once)
+        transfers = _drawn_transfers(published, open_once)
+        graph = under_own_names(published)
         compared = _compared(profile, original, graph.graph)
-        found = Measured(graph.name, compared, graph.guarantee)
+        has_key = not str(graph.graph.node_names[0]).endswith(NO_KEY)
+        found = Measured(graph.name, compared, graph.guarantee, has_key=has_key)
         epsilon = epsilon_of(graph.statement)
         if baselines and epsilon is not None:
             method, release = graph.statement.get("method", ""), open_once(graph.release)
             purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
             found = found._replace(purposes=purposes)
-        drawn = _drawn_rows(graph, open_once)
         if drawn is not None:
             release = open_once(graph.release)
             found = found._replace(rows=_figures(real_rows(graph.release), drawn, release))
-        transfers = _drawn_transfers(graph, open_once)
         if transfers is not None:
             figures = _transfer_figures(real_rows(graph.release), transfers, graph.graph)
             found = found._replace(transfers=figures)
@@ -327,6 +332,11 @@ def _transfer_figures(
         window is not None and window[0] != drawn.first_day
     ):
         return ()
+    number = {name: place for place, name in enumerate(graph.node_names)}
+    has_names = number.keys() == {*real.graph.node_names}
+    if has_names:
+        numbers = torch.tensor([number[name] for name in real.graph.node_names])
+        private = renumbered(private, numbers)
     both = (
         GraphTransfers(
             each.pairs.numpy(),
@@ -340,7 +350,7 @@ def _transfer_figures(
         kind=real.kind,
         num_nodes=int(graph.num_nodes),
         window=None if window is None else window_of(*window),
-        has_names=list(real.graph.node_names) == list(graph.node_names),
+        has_names=has_names,
     )
 
 
@@ -395,7 +405,7 @@ def _evaluate_classes(
         original = original.clone()  # the true labels are for this measurement only
         original.y = real.private_labels.class_numbers()
     drawn = [
-        graph
+        under_own_names(graph)
         for source, name in graphs
         for graph in graphs_of(source, name, undirected, kind, attributes=True)
     ]

@@ -14,8 +14,15 @@ from lightning_dpg.evaluation.row_quality import row_answers, row_lines
 from lightning_dpg.evaluation.transfer_quality import transfer_answers, transfer_lines
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
-from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.metrics.queries import ALIGNED, Answer, Profile
+from lightning_dpg.release.writer import KEY
 from lightning_dpg.tables import as_csv, as_data_frame, as_json
+
+NO_NAMES = (
+    f"left out: {', '.join(ALIGNED)} and scores of pairs, since the nodes are numbered in a secret order "
+    f"and the key ({KEY} of the run) is not beside the release"
+)
+"""Line on a release without the key of its numbers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +52,8 @@ class Evaluation:
         """
         tables = list[Sequence[str]]()
         for one in self.measured:
-            tables.append((*table(self.name, one.name, one.answers), ""))
+            left_out = [] if one.has_key else [NO_NAMES]
+            tables.append((*table(self.name, one.name, one.answers), *left_out, ""))
             if one.rows is not None:
                 tables.append((*row_lines(one.rows), ""))
             if one.transfers is not None:

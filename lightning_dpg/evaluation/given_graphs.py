@@ -1,23 +1,35 @@
 """Releases and graphs that an evaluation compares, from objects, files and folders."""
 
+import copy
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.node_classification import NamedGraph
-from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, Kind, space_of
+from lightning_dpg.graph.attributes import attach
+from lightning_dpg.graph.node_names import NoEdgesError
+from lightning_dpg.graph.pair_space import (
+    BipartitePairs,
+    DirectedPairs,
+    Kind,
+    pair_space,
+    space_of,
+)
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.graph_files import FORMATS
-from lightning_dpg.release.reader import open_release, read_recipe
+from lightning_dpg.release.reader import open_release, read_attributes, read_recipe
 from lightning_dpg.release.release import Release
-from lightning_dpg.release.writer import FEATURES
+from lightning_dpg.release.writer import ATTRIBUTES, FEATURES
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 from lightning_dpg.running.graph_arguments import load
+from lightning_dpg.running.run_data import of_known_nodes, own_names
+from lightning_dpg.running.run_data import under_own_names as named
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
@@ -42,12 +54,12 @@ def all_graphs(sources: Iterable[Any], undirected: bool, kind: Kind) -> list[Nam
 def predicting(source: Any) -> Release | None:
     """Return the open release of a source that predicts classes; None if it draws graphs."""
     if isinstance(source, Release):
-        return source if isinstance(source.method, NodeClassifier) else None
+        return of_known_nodes(source) if isinstance(source.method, NodeClassifier) else None
     folder = release_folder(source) if isinstance(source, (str, Path)) else None
     if folder is None or not (folder / LEARNER).is_file():
         return None
     release = open_release(folder)
-    return release if isinstance(release.method, NodeClassifier) else None
+    return of_known_nodes(release) if isinstance(release.method, NodeClassifier) else None
 
 
 def kind_of(synthetic: Any, undirected: bool) -> Kind:
@@ -66,10 +78,10 @@ def kind_of(synthetic: Any, undirected: bool) -> Kind:
 
 def opened(release: Release | Path | None) -> Release | None:
     """Open a release, to score pairs; None if it cannot be opened."""
-    if not isinstance(release, Path):
-        return release
+    if isinstance(release, Release):
+        return named(release)
     try:
-        return open_release(release)
+        return None if release is None else named(open_release(release))
     except Refusal:  # its class is not shipped, or it has graphs only
         return None
 
@@ -92,7 +104,7 @@ def name_of(source: object, otherwise: str) -> str:
 def graphs_of(
     source: Any, otherwise: str, undirected: bool, kind: Kind, attributes: bool
 ) -> Iterator[NamedGraph]:
-    """Yield each graph that a source stands for."""
+    """Yield each graph that a source stands for, with the names of nodes that were published."""
     if isinstance(source, Release):
         guarantee = str(source.statement.get("guarantee", ""))
         graph = _draw(source, kind)
@@ -106,8 +118,39 @@ def graphs_of(
     statement = read_statement(folder)
     for path in released_graphs(folder):
         nodes = _names_of_nodes(folder) if path.suffix == ".parquet" else None
-        graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
+        try:
+            if not path.stat().st_size:
+                raise NoEdgesError(f"{path}: empty")
+            graph = load(str(path), undirected, kind, attributes=attributes, nodes=nodes)
+        except NoEdgesError:  # drawn without edges, which can be judged
+            if not (folder / GENERATOR).is_file():
+                raise
+            graph = _without_edges(folder, kind)
         yield NamedGraph(str(path), graph, statement["guarantee"], statement, folder)
+
+
+def under_own_names(one: NamedGraph) -> NamedGraph:
+    """Name the nodes of a graph as their owner does, where its release has numbers in their place."""
+    release, statement = one.release, one.statement
+    if release is None and (Path(one.name).parent / STATEMENT).is_file():  # a file of a release
+        release = Path(one.name).parent
+        statement = read_statement(release)
+    folder = release.folder if isinstance(release, Release) else release
+    graph = copy.copy(one.graph)
+    graph.node_names = own_names(graph.node_names, statement, folder)
+    return one._replace(graph=graph)
+
+
+def _without_edges(folder: Path, kind: Kind) -> Data:
+    """Return the nodes of a release, with their public attributes, as a graph without edges."""
+    recipe = read_recipe(folder / GENERATOR)[0]
+    names = recipe["node_names"]
+    space = pair_space(kind, len(names), recipe.get("num_left"))
+    graph = space.graph(torch.empty(0, 2, dtype=torch.long), names)
+    known = read_attributes(folder / ATTRIBUTES, names)
+    if known is not None:
+        attach(graph, known)
+    return graph
 
 
 def _names_of_nodes(folder: Path) -> list[str] | None:

@@ -28,6 +28,8 @@ class Measured(NamedTuple):
     """Figures of its private columns; None without any, and empty if the real ones are not given."""
     transfers: tuple[TransferFigure, ...] | None = None
     """Figures of its transfers; None without any, and empty if the real ones are not given."""
+    has_key: bool = True
+    """Whether its nodes are known: not if they are numbers in a secret order without their key."""
 
     @property
     def answers(self) -> dict[str, Answer]:

@@ -25,7 +25,7 @@ from lightning_dpg.formats.conversion import (
 from lightning_dpg.formats.edge_columns import HEADER_OR_EDGE, refuse_missing
 from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
 from lightning_dpg.graph.graph import index_type
-from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
+from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError, NoEdgesError
 
 LARGEST_WHOLE = 2.0**53 - 1
 """Floats up to this one stand for one whole number each."""
@@ -110,7 +110,7 @@ def edges_of(
         GraphFormatError: If a row has an id of another kind, if rows do not agree, or if there are none.
     """
     if not len(columns[0]):
-        raise GraphFormatError(f"{origin}: no rows\nexpected two node ids per row")
+        raise NoEdgesError(f"{origin}: no rows\nexpected two node ids per row")
     columns[:] = [c if isinstance(c, pa.ChunkedArray) else pa.chunked_array([c]) for c in columns]
     ends = [_ids(column, origin, place) for column in columns[:2]]
     there = _with_both(ends, columns[:2], origin, place, drop_missing)

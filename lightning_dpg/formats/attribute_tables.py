@@ -15,6 +15,7 @@ from lightning_dpg.graph.node_names import (
     GraphFormatError,
     is_missing,
     name_of,
+    shown_columns,
     user_path,
 )
 
@@ -79,12 +80,13 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
     numbered = [(number + 1, row) for number, row in lines if any(row)]
     if len(numbered) < 2:
         raise GraphFormatError(f"{path}: no rows\nexpected names of columns, then a row per node")
-    (line, header), *rows = numbered
-    if header[0].startswith("#"):
+    (_, header), *rows = numbered
+    if header[0].startswith(("#", "%")) and id_column not in header:
         raise GraphFormatError(
-            f"{path}, line {line}: a comment\nexpected names of columns: remove the mark # before them"
+            f"{path}: the first line is a comment\nexpected names of columns: remove its mark, if it "
+            "holds them"
         )
-    place = _place_of_ids(str(path), header, id_column, is_shown=False)
+    place = _place_of_ids(str(path), header, id_column, shown_columns(header))
     for line, row in rows:
         if len(row) != len(header):
             raise GraphFormatError(
@@ -167,13 +169,16 @@ def _cells(column: Any) -> Sequence[Any]:
 
 
 def _place_of_ids(
-    origin: str, header: Sequence[str], id_column: str | None, *, is_shown: bool = True
+    origin: str, header: Sequence[str], id_column: str | None, shown: str | None = None
 ) -> int:
     """Return the place of the column of ids; the first row of a text may be one of cells."""
+    shown = f"\nthe columns are {', '.join(header)[:100]}" if shown is None else shown
     if len(set(header)) < len(header):
-        raise GraphFormatError(f"{origin}: two columns have one name\nexpected names that differ")
+        raise GraphFormatError(f"{origin}: two columns have one name{shown}")
     if len(header) < 2:
-        raise GraphFormatError(f"{origin}: one column\nexpected ids and attributes in columns")
+        raise GraphFormatError(
+            f"{origin}: one column{shown}\nexpected ids and attributes in columns"
+        )
     if id_column is not None and id_column in header:
         return header.index(id_column)
     ids = [i for i, name in enumerate(header) if name.casefold() in ID_HEADERS]
@@ -181,11 +186,9 @@ def _place_of_ids(
     if id_column is None and len(likely) == 1:
         return likely[0]
     problem = "which column holds the ids?" if id_column is None else f"no column {id_column!r}"
-    names = f"the columns are {', '.join(header)[:100]}"
-    if not is_shown:
-        names = f"the first line names {len(header)} columns, or is a row: then put names above it"
     raise GraphFormatError(
-        f"{origin}: {problem}\n{names}\nname it: nodes.column (--data.nodes.column NAME)"
+        f"{origin}: {problem}{shown}\n"
+        "name it as the first row does: nodes.column (--data.nodes.column NAME)"
     )
 
 
@@ -206,7 +209,7 @@ def _table(
             )
         name = name_of(cell).strip()
         if is_missing(name) or name in first_row:
-            first = f"id {name!r} was on {place_of(first_row[name])}" if name in first_row else ""
+            first = f"its id was on {place_of(first_row[name])}" if name in first_row else ""
             raise GraphFormatError(
                 f"{origin}, {place_of(row)}: {first or 'no id'}\nexpected one row per node"
             )

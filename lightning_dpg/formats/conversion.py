@@ -24,6 +24,7 @@ from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.node_names import (
     GraphFormatError,
+    NoEdgesError,
     are_ascending_numbers,
     is_missing,
     name_of,
@@ -316,7 +317,7 @@ def checked(
     if of_set:
         return GraphReading(graph, node_set, "", links)
     if graph.num_edges == 0:
-        raise GraphFormatError(f"{origin}: no edges\nexpected an edge between two different nodes")
+        raise NoEdgesError(f"{origin}: no edges\nexpected an edge between two different nodes")
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     edges = graph.num_edges // 2
     distinct = _distinct(pairs, len(names), edges)

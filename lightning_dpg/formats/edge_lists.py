@@ -35,7 +35,7 @@ from lightning_dpg.formats.text_rows import (
     text_rows,
 )
 from lightning_dpg.formats.transfer_columns import TransferColumns
-from lightning_dpg.graph.node_names import GraphFormatError, is_missing
+from lightning_dpg.graph.node_names import GraphFormatError, NoEdgesError, is_missing
 from lightning_dpg.graph.pair_space import space_of
 
 _WORD = r"^[^\W\d][^\d]*$"
@@ -170,7 +170,7 @@ def _by_line(
         for column, place in zip(columns, read, strict=True):
             column.append(row[place])
     if not columns[0]:
-        raise GraphFormatError(f"{path}: no line behind the header\nexpected two node ids per line")
+        raise NoEdgesError(f"{path}: no line behind the header\nexpected two node ids per line")
     return [pa.chunked_array([pa.array(column, pa.string())]) for column in columns]
 
 

@@ -1,8 +1,9 @@
 """A hard stop for rows that were read as names of nodes.
 
-Names are published free of epsilon. A reader that cuts a line at the wrong place takes a row, or a part
-of one, for a name, and the release would hold the private row. The check looks at the names that
-were read, whatever the reader was. Names that the owner has listed are public, and are not checked.
+A reader that cuts a line at the wrong place takes a row, or a part of one, for a name. The graph would be
+a wrong one, and where ids are published free of epsilon the release would hold the private row. The check
+looks at the names that were read, whatever the reader was and whatever a release calls the nodes. Names
+that the owner has listed are public, and are not checked.
 """
 
 import re
@@ -136,7 +137,7 @@ def _is_closed(name: str) -> bool:
 
 def _refused(origin: str, problem: str) -> GraphFormatError:
     return GraphFormatError(
-        f"{origin}: rows were read as names of nodes, which are published: {problem}\n"
+        f"{origin}: rows were read as names of nodes: {problem}\n"
         "expected ids; a header in the separator of the lines, such as 'source target', decides, with\n"
         "columns.source and columns.target\n(--source NAME --target NAME)\n"
         "if the names are right, list them: nodes (--nodes FILE)"

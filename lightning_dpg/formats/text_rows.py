@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.node_names import CLOSED, WAY_TO_CLOSE, GraphFormatError, line_cells
+from lightning_dpg.graph.node_names import (
+    CLOSED,
+    WAY_TO_CLOSE,
+    GraphFormatError,
+    NoEdgesError,
+    line_cells,
+)
 
 EXPECTED = "two node ids per line, separated by space, tab or comma"
 SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
@@ -269,7 +275,7 @@ def first_row(
     if named is not None:
         line, text = next(lines, (0, ""))
     if not text:
-        raise GraphFormatError(f"{path}: empty\nexpected {EXPECTED}")
+        raise NoEdgesError(f"{path}: empty\nexpected {EXPECTED}")
     _check_container(path, content, line)
     return line, text.strip(), None if named is None else named[1]
 

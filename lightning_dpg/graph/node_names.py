@@ -11,6 +11,8 @@ from pathlib import Path
 
 from lightning_dpg.errors import Refusal
 
+SECRET_NUMBERS = "that the nodes are numbered in a secret random order (the release holds no name)"
+"""What a guarantee says of nodes without names."""
 MISSING_NAMES = {"", "nan", "nat", "none", "null", "<na>", "n/a", "#n/a"}
 CLOSED = "quotes that close on the same line"
 WAY_TO_CLOSE = 'write a quote in a cell twice ("") and the cell in quotes, without a line break'
@@ -28,6 +30,10 @@ _FORMS = (r"\d", "@", "[.]", ":", "/", "_", "[A-Z]")
 
 class GraphFormatError(Refusal):
     """Error for a graph that cannot be read, with the place and a way out in at most 5 lines."""
+
+
+class NoEdgesError(GraphFormatError):
+    """Error for a graph without edges, which only a synthetic graph may be."""
 
 
 def user_path(name: str | Path) -> Path:
@@ -133,12 +139,9 @@ def given_column(nodes: str | Path, column: str, other: str) -> dict[str, str]:
     path = user_path(nodes)
     names, values = _read_names(path, column), _read_names(path, other)
     side_of = dict(zip(names, values, strict=True))
-    twice = next(
-        (name for name, value in zip(names, values, strict=True) if side_of[name] != value), None
-    )
-    if twice is not None:
+    if any(side_of[name] != value for name, value in zip(names, values, strict=True)):
         raise GraphFormatError(
-            f"nodes {path}: {twice!r} has two values of {other!r}\nexpected one per id"
+            f"nodes {path}: an id has two values of {other!r}\nexpected one per id"
         )
     return side_of
 
@@ -166,14 +169,17 @@ def _read_names(path: Path, column: str | None) -> list[str]:
     rows = [(line, row) for line, row in _rows(path) if any(row)]
     if not rows:
         raise GraphFormatError(f"nodes {path}: empty\nexpected one node id per line")
-    (_, first), *rest = rows
-    position = _place_of_column(path, first, column)
+    (start, first), *rest = rows
+    shown, note = shown_columns(first), ""
+    if not shown and len(first) > 1 and _is_comment(path, start - 1):
+        note = f"\nline {start - 1} is a comment: if it is the header, remove its mark"
+    position = _place_of_column(path, first, column, shown, note)
     has_header = column is not None or _is_header(path, first[0], [row[0] for _, row in rest])
     names = []
     for line, row in rest if has_header else rows:
         if len(row) != len(first) or is_missing(row[position]):
             raise GraphFormatError(
-                f"nodes {path}, line {line}: {','.join(row)[:60]!r}\n"
+                f"nodes {path}, line {line}: {'no id' if len(row) == len(first) else f'{len(row)} cells'}\n"
                 f"expected a node id and {len(first)} column(s), as in the first row"
             )
         names.append(row[position])
@@ -200,24 +206,40 @@ def _is_header(path: Path, first: str, others: Sequence[str]) -> bool:
     if is_apart or first.casefold().removesuffix("s") in _BEARERS:
         raise GraphFormatError(
             f"nodes {path}: the first row may be a header: it is a word unlike the others, or a usual "
-            f"one\nif it is, name the column: nodes.column (--nodes '{path}({first})')\n"
+            f"one\nif it is, name the column: nodes.column (--nodes '{path}(NAME)')\n"
             "if it is an id, put a line 'id' above it"
         )
     return False
 
 
-def _place_of_column(path: Path, names: Sequence[str], column: str | None) -> int:
+def shown_columns(first: Sequence[str]) -> str:
+    """Return the names of columns for an error; nothing where the first row may be no header."""
+    words = [re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) for name in first]
+    names_ids = any(len(each) > 1 and each[-1].lower() in ("id", "ids") for each in words)
+    is_header = names_ids or any(name.casefold() in ID_HEADERS for name in first)
+    return f"\nthe columns are {', '.join(first)[:100]}" if is_header else ""
+
+
+def _place_of_column(
+    path: Path, names: Sequence[str], column: str | None, shown: str, note: str = ""
+) -> int:
     """Return the place of the column of ids among the names of all columns."""
     if column is not None and column not in names:
-        raise GraphFormatError(
-            f"nodes {path}: no column {column!r}\nthe first row holds {', '.join(names)[:100]}"
-        )
-    if column is None and len(names) > 1:
-        raise GraphFormatError(
-            f"nodes {path}: {len(names)} columns ({', '.join(names)[:100]})\n"
-            f"name the one that holds the ids: nodes.column (--nodes '{path}({names[0]})')"
-        )
-    return 0 if column is None else names.index(column)
+        what = f"no column {column!r} in the first row{shown}"
+    elif column is None and len(names) > 1:
+        what = f"{len(names)} columns{shown}"
+    else:
+        return 0 if column is None else names.index(column)
+    raise GraphFormatError(
+        f"nodes {path}: {what}{note}\n"
+        f"name the one that holds the ids as the first row does: nodes.column (--nodes '{path}(NAME)')"
+    )
+
+
+def _is_comment(path: Path, line: int) -> bool:
+    """Return whether a line of a list, from 1 on, is a comment."""
+    lines = _text(path).split("\n")
+    return 0 < line <= len(lines) and lines[line - 1][:1] in ("#", "%")
 
 
 def _read_parquet_names(path: Path, column: str | None) -> list[str]:
@@ -232,11 +254,11 @@ def _read_parquet_names(path: Path, column: str | None) -> list[str]:
     try:
         with parquet.ParquetFile(path) as opened:
             columns = opened.schema_arrow.names
-            chosen = columns[_place_of_column(path, columns, column)]
+            shown = f"\nthe columns are {', '.join(columns)[:100]}"
+            chosen = columns[_place_of_column(path, columns, column, shown)]
             cells = opened.read([chosen]).column(0).to_pylist()
-    except (ArrowException, OSError) as error:
-        problem = str(error).partition("\n")[0][:100]
-        raise GraphFormatError(f"nodes {path}: not a whole Parquet file ({problem})") from error
+    except (ArrowException, OSError):
+        raise GraphFormatError(f"nodes {path}: not a whole Parquet file") from None
     names = ["" if cell is None else str(cell).strip() for cell in cells]
     if missing := [row for row, name in enumerate(names) if is_missing(name)]:
         raise GraphFormatError(
@@ -247,17 +269,21 @@ def _read_parquet_names(path: Path, column: str | None) -> list[str]:
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return numbers and cells of rows; lines that begin with ``#`` or ``%`` are comments."""
-    content = path.read_bytes()
-    try:
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise GraphFormatError(f"nodes {path}: not a text file in UTF-8 ({error})") from error
-    lines = enumerate(text.split("\n"), 1)
+    lines = enumerate(_text(path).split("\n"), 1)
     used = [(number, line) for number, line in lines if line.strip() and line[0] not in "#%"]
     delimiter = next((mark for mark in "\t;|," if used and mark in used[0][1]), ",")
     rows = [(number, line_cells(line.strip(" "), delimiter)) for number, line in used]
     if crossing := next((number for number, row in rows if not row), None):
         raise GraphFormatError(f"nodes {path}, line {crossing}: expected {CLOSED}\n{WAY_TO_CLOSE}")
     return rows
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file with one kind of line ends."""
+    content = path.read_bytes()
+    try:
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        raise GraphFormatError(f"nodes {path}: not a text file in UTF-8") from None

@@ -1,4 +1,4 @@
-"""Two graphs on the same nodes, which are matched by name.
+"""Two graphs on the same nodes, which are matched by name alone.
 
 A list of edges does not name the nodes without an edge. A node that is in one graph only counts as a
 node without an edge of the other.
@@ -27,23 +27,17 @@ class Alignment(NamedTuple):
 def align(graph: Data, reference: Data) -> Alignment | None:
     """Put two graphs on the nodes of either, the nodes of the reference first.
 
-    Nodes are matched by name. If no name occurs in both graphs, they are matched by number.
-
     Args:
         graph: Synthetic graph.
         reference: Real graph.
 
     Returns:
-        Both graphs, or None if no name is common and the numbers of nodes differ.
+        Both graphs, or None if no name is common.
     """
     if graph.node_names == reference.node_names:
         return Alignment(graph, reference, "")
     if {*graph.node_names}.isdisjoint(reference.node_names):
-        if graph.num_nodes != reference.num_nodes:
-            return None
-        renamed = graph.clone()
-        renamed.node_names = reference.node_names
-        return Alignment(renamed, reference, "no common names, nodes by position")
+        return None
     whole = add_nodes(reference, graph.node_names)
     space = space_of(graph)
     number = {name: place for place, name in enumerate(whole.node_names)}

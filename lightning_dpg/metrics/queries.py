@@ -82,8 +82,8 @@ HIGHER_IS_BETTER: frozenset[str] = frozenset(
 # These statistics change with nodes without an edge, besides the numbers of nodes and degrees.
 _OF_ALL_NODES = ("gini", "relative_edge_distribution_entropy")
 
-# Queries about nodes, which must be the same in both graphs
-_ALIGNED = ("community_nmi", "edge_overlap", "community_ami", "community_f1")
+ALIGNED = ("community_nmi", "edge_overlap", "community_ami", "community_f1")
+"""Queries about nodes, which must be the same in both graphs."""
 _OF_COMMUNITIES = ("modularity", "community_nmi", "community_ami", "community_f1")
 
 
@@ -143,7 +143,7 @@ class Comparison(NamedTuple):
     synthetic: Profile
     """Measurements of the synthetic graph, on the same nodes if the nodes were matched."""
     is_matched: bool
-    """Whether the nodes were matched, by name or by position."""
+    """Whether the nodes were matched by name."""
 
 
 def profile(graph: Data, networkx_edges: int | None = None) -> Profile:
@@ -243,8 +243,7 @@ def compare(real: Profile, synthetic: Data) -> dict[str, Answer]:
         real: Measured real graph.
         synthetic: Synthetic graph of two nodes or more. Nodes are matched by name, and a node that
             one graph lacks counts as a node without an edge, see :func:`align`. ``community_nmi``,
-            ``community_ami``, ``community_f1`` and ``edge_overlap`` are nan if no name is common
-            and the numbers of nodes differ.
+            ``community_ami``, ``community_f1`` and ``edge_overlap`` are nan if no name is common.
     """
     return compare_measured(real, synthetic).answers
 
@@ -276,12 +275,11 @@ def compare_measured(
     notes = notes_on_samples((real.sampled, other.sampled), (real.values, other.values), spread)
     notes["motif_cosine"] = note_on_motifs(real.motifs, other.motifs, error)
     if alignment is None:
-        unmatched = f"needs the same nodes, got {real.graph.num_nodes} and {synthetic.num_nodes}"
-        pairs |= dict.fromkeys(_ALIGNED, math.nan)
-        notes |= dict.fromkeys(_ALIGNED, unmatched)
+        pairs |= dict.fromkeys(ALIGNED, math.nan)
+        notes |= dict.fromkeys(ALIGNED, "no node has a name in both graphs")
     else:
         pairs |= _of_equal_nodes(real, other)
-        notes |= dict.fromkeys(("num_nodes", *_ALIGNED), alignment.note)
+        notes |= dict.fromkeys(("num_nodes", *ALIGNED), alignment.note)
     libraries = [library_of(graph) for graph in (real.graph, synthetic)]
     if None in libraries:
         largest = max(graph.num_edges // 2 for graph in (real.graph, synthetic))
@@ -305,7 +303,7 @@ def _of_equal_nodes(real: Profile, other: Profile) -> dict[str, float]:
     overlap = edge_overlap(other.graph, real.graph)
     partitions = real.communities, other.communities
     if not all(labels.size for labels in partitions):
-        return dict.fromkeys(_ALIGNED, math.nan) | {"edge_overlap": overlap}
+        return dict.fromkeys(ALIGNED, math.nan) | {"edge_overlap": overlap}
     return {
         "edge_overlap": overlap,
         "community_nmi": normalized_mutual_information(*partitions),

@@ -76,6 +76,21 @@ def method_settings(config: Path) -> dict[str, Any]:
     return settings
 
 
+def under_ids(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave the nodes of a configuration in their order, for fits that a command compares.
+
+    Such fits publish nothing. Each fit would number nodes in a secret order of its own.
+
+    Args:
+        settings: Complete configuration of a method.
+    """
+    data = settings["data"]
+    arguments = data["init_args"]
+    if isinstance(nodes := arguments.get("nodes"), Mapping):
+        arguments = arguments | {"nodes": {**nodes, "names": "ids"}}
+    return {**settings, "data": data | {"init_args": arguments}}
+
+
 def on_data(settings: Mapping[str, Any], name: str, **options: Any) -> dict[str, Any]:
     """Replace the data of a configuration.
 

@@ -13,6 +13,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import LABELS, PRIVATE_LABEL
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.preflight import check_data
+from lightning_dpg.running.complete import under_ids
 from lightning_dpg.running.method_choice import MethodChoice
 
 ReadData = Callable[[], pl.LightningDataModule]
@@ -78,12 +79,17 @@ def _with_labels(chosen: MethodChoice, labels: str, given: dict[str, Any]) -> di
 
 
 def reader(data: object, chosen: MethodChoice) -> ReadData:
-    """Return a function that reads data anew, for fits that change them.
+    """Return a function that reads data anew, for fits that change them and publish nothing.
+
+    A node has one number in all of them.
 
     Args:
         data: As for :func:`data_module`.
         chosen: Method of the fits.
     """
+    chosen = chosen._replace(sections=under_ids(chosen.sections))
+    if isinstance(data, pl.LightningDataModule):
+        data_module(data, chosen)  # which numbers its nodes, maybe in a secret order
 
     def read() -> pl.LightningDataModule:
         if not isinstance(data, pl.LightningDataModule):

@@ -20,6 +20,7 @@ from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.formats.kinds import in_kind
 from lightning_dpg.graph.attributes import attach, encode
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.node_names import NoEdgesError
 
 # Sets with an assumption are cut from files in the folder of real data, whatever these hold.
 _PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}
@@ -86,6 +87,7 @@ def load(
 
     Raises:
         CommandError: If it is not readable.
+        NoEdgesError: If it has no edges.
     """
     if isinstance(name, EdgeListDataModule):
         return _of_module(name, kind, nodes)
@@ -97,6 +99,8 @@ def load(
             policies = {} if labels is None else {labels: "label"}
             attach(graph, encode(table, graph.node_names, policies))
         return graph
+    except NoEdgesError:
+        raise
     except GraphFormatError as error:
         raise CommandError(str(error)) from error
 

@@ -167,7 +167,10 @@ def _sections_of_class(method: type[PrivateModule]) -> dict[str, Any]:
     trainer = method_settings(find_config("bter"))["trainer"]
     return {
         "model": {"init_args": {}},
-        "data": {"class_path": f"lightning_dpg.datamodules.{data}", "init_args": {}},
+        "data": {
+            "class_path": f"lightning_dpg.datamodules.{data}",
+            "init_args": {} if of_sets else {"nodes": {}},
+        },
         "trainer": trainer | {"max_epochs": None if method.is_trained else 1},
         "privacy": {},
     }

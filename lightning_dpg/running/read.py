@@ -19,6 +19,7 @@ def read(
     data: GraphSource,
     *,
     nodes: str | list[str] | None = None,
+    names: Literal["auto", "ids", "numbers"] | None = None,
     source: str | int | None = None,
     target: str | int | None = None,
     undirected: bool = False,
@@ -45,6 +46,8 @@ def read(
         data: Built-in name, path, pattern of files or URL of a database, or an object of networkx,
             PyTorch Geometric, scipy, numpy, pandas or Ibis.
         nodes: Ids of all nodes (public), or a file of them; of a database TABLE(COLUMN).
+        names: What a release calls the nodes: ``ids``, or ``numbers`` in a secret order; by default
+            numbers for ids that were read off the edges, and ids that are listed.
         source: Column of the first id of each edge, by name or by number from 1 on.
         target: Column of the second id.
         undirected: Whether to drop the directions of a directed graph.
@@ -83,6 +86,7 @@ def read(
     """
     given = {
         "nodes": nodes,
+        "names": names,
         "source": source,
         "target": target,
         "undirected": undirected or None,

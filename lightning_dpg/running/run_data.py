@@ -1,23 +1,30 @@
-"""The private data of a run, read again as its config.yaml says."""
+"""The private data of a run, read again as its config.yaml says, and the key of its node numbers."""
 
+import copy
 import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import KEY
 from lightning_dpg.run_folder import CONFIGURATION
 from lightning_dpg.running.read import set_up
 from lightning_dpg.running.run_config import config_beside, section_of
 
+NO_KEY = " (a number in secret order)"
+"""What is added to published numbers of nodes whose key is not at hand: no node has such a name."""
+
 
 def data_of_run(run: str | Path) -> EdgeListDataModule:
     """Read the private graph of a run, with the nodes and columns of its fit.
 
-    Where a run has published numbers in place of names, its key file numbers the nodes. The classes
-    of the graph are the true labels where these are private: the data stay with their owner.
+    The classes of the graph are the true labels where these are private: the data stay with their
+    owner.
 
     Args:
         run: Folder of the run or of its release.
@@ -44,9 +51,6 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
         module = set_up(section)
         if not isinstance(module, EdgeListDataModule):
             raise CommandError(f"{config}: its data are a set of graphs, expected one graph")
-        key = config.with_name(KEY)
-        if module.nodes.published_names == "numbers" and key.is_file():
-            _number(module, section, key)
         if module.private_labels is not None:
             module.graph.y = module.private_labels.class_numbers()
         return module
@@ -78,13 +82,59 @@ def data_of_rows(real: Any, release: Release | Path) -> EdgeListDataModule | Non
         return None
 
 
-def _number(module: EdgeListDataModule, section: dict[str, Any], key: Path) -> None:
-    """Number the nodes as the key file of a run does."""
-    named = section["init_args"]["nodes"] | {"names": "keep"}
-    plain = set_up({**section, "init_args": section["init_args"] | {"nodes": named}})
-    place = {name: number for number, name in enumerate(plain.graph.node_names)}
+def own_names(
+    names: Sequence[str], statement: Mapping[str, Any], release: Path | None
+) -> list[str]:
+    """Return the names of published nodes that their owner knows, by the key in the folder of the run.
+
+    Args:
+        names: Names in the release.
+        statement: Its privacy statement.
+        release: Its folder.
+
+    Returns:
+        The names as they are, unless they are numbers in a secret order. Without the key these name no
+        node of any graph: see :data:`NO_KEY`.
+
+    Raises:
+        CommandError: If the key is that of another release.
+    """
+    if SECRET_NUMBERS not in statement.get("assumptions", ()):
+        return list(names)
+    key = None if release is None else release.absolute().parent / KEY
+    if key is None or not key.is_file():
+        return [f"{name}{NO_KEY}" for name in names]
     with key.open(encoding="utf-8", newline="") as file:
-        names = [name for _, name in list(csv.reader(file))[1:]]
-    if set(names) != set(place):
-        raise CommandError(f"{key}: these nodes are not those of the data any more")
-    module.load_state_dict({"numbering": [place[name] for name in names]})
+        known = dict(csv.reader(file))
+    if not known.keys() >= {*names}:
+        raise CommandError(f"{key}: the key of another release, which numbers other nodes")
+    return [known[name] for name in names]
+
+
+def under_own_names(release: Release) -> Release:
+    """Return a release whose method has the names of nodes that their owner knows.
+
+    Args:
+        release: The release, opened, whose own method stays as it is.
+    """
+    names = getattr(release.method, "node_names", None)
+    if names is None:  # of a set
+        return release
+    method = copy.copy(release.method)
+    method.node_names = own_names(names, release.statement, release.folder)
+    return replace(release, method=method)
+
+
+def of_known_nodes(release: Release) -> Release:
+    """Return a release under the names that the owner of its nodes knows, for what depends on nodes.
+
+    Raises:
+        CommandError: If its nodes are numbers in a secret order, and their key is not at hand.
+    """
+    found = under_own_names(release)
+    if any(name.endswith(NO_KEY) for name in getattr(found.method, "node_names", None) or ()):
+        raise CommandError(
+            f"{release.folder or 'the release'}: its nodes are numbered in a secret order, and the key is "
+            f"not beside it\ngive its run, whose folder has the key {KEY}"
+        )
+    return found

@@ -90,6 +90,7 @@ _TEXT = ("separator", "header", "comments", "decimal", "thousands")
 _OPTIONS: Mapping[Form, Mapping[str, str]] = {
     "graph": {
         "nodes": "nodes.ids",
+        "names": "nodes.names",
         "attributes": "nodes.attributes",
         "source": "columns.source",
         "target": "columns.target",
@@ -101,6 +102,7 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
     },
     "table": {
         "nodes": "nodes.ids",
+        "names": "nodes.names",
         "attributes": "nodes.attributes",
         "source": "columns.source",
         "target": "columns.target",
@@ -113,7 +115,7 @@ _OPTIONS: Mapping[Form, Mapping[str, str]] = {
     },
     "set": {"undirected": "undirected"},
 }
-"""Setting of the data module of each form, by the name of a setting of :class:`Reading`."""
+"""Setting of the data module of each form, by the name of a setting of :class:`Reading`, and ``names``."""
 
 _OF = {"graph": "a graph in a file", "table": "a table", "set": "a set of graphs"}
 

@@ -41,7 +41,7 @@ class Answers:
         drop_missing: Leave out rows without an id.
         nodes: File of all nodes, or ``TABLE(COLUMN)`` of a database.
         column: Column of the ids in files of nodes and attributes.
-        numbers: Publish numbers in place of names.
+        names: ``ids`` or ``numbers``, what the release calls the nodes; empty for the default.
         attributes: Table with a row per node.
         weight: Column of amounts.
         weight_max: Largest amount that counts.
@@ -69,7 +69,7 @@ class Answers:
     drop_missing: bool = False
     nodes: str = ""
     column: str = ""
-    numbers: bool = False
+    names: str = ""
     attributes: str = ""
     weight: str = ""
     weight_max: str = ""
@@ -166,7 +166,7 @@ class Answers:
         private = [name for name, word in self.policy.items() if word == "private"]
         given = {
             "nodes.column": self.column,
-            "nodes.names": "numbers" if self.numbers else "",
+            "nodes.names": self.names,
             "nodes.policy": {
                 name: word
                 for name, word in self.policy.items()
@@ -243,6 +243,7 @@ def checked(answers: Answers) -> Answers:
     choices: list[tuple[str, Collection[str]]] = [
         (answers.direction, _DIRECTIONS),
         (answers.secret, get_args(Secret)),
+        (answers.names, ("", "ids", "numbers")),
         (answers.goal, GOALS),
         (answers.method, ("", *methods())),
         *((word, get_args(Policy)) for word in answers.policy.values()),

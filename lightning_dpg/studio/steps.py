@@ -31,7 +31,7 @@ _OF_DATA = [
     "drop_missing",
     "nodes",
     "column",
-    "numbers",
+    "names",
     "attributes",
     "weight",
     "weight_max",

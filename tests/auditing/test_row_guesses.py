@@ -93,7 +93,7 @@ def test_a_column_that_follows_degrees_is_guessed_from_them():
         epsilon=math.inf,
         row_epsilon=math.inf,
         structure="chung_lu",
-        names="keep",
+        names="ids",
     )
     found = by_knowledge(guess_rows(release, data))
     assert found["degree"].release.value == 1 and found["degree"].is_better

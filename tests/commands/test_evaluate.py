@@ -48,7 +48,7 @@ def test_table_json_and_csv(folder, capsys):
         "real": None,
         "synthetic": None,
         "error": None,
-        "note": "needs the same nodes, got 34 and 77",
+        "note": "no node has a name in both graphs",
     }
 
     with (folder / "out.csv").open(newline="") as file:
@@ -66,7 +66,7 @@ def test_table_json_and_csv(folder, capsys):
     assert "cycle.edges against karate" in printed
     lines = [line.split() for line in printed.splitlines()]
     assert ["max_degree", "17", "2", "0.8824"] in lines
-    assert "34 and 77" in printed
+    assert "no node has a name in both graphs" in printed
     assert "not private" in printed
 
 

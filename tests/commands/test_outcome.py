@@ -144,6 +144,7 @@ def test_quiet_says_results_and_warnings_only(place, monkeypatch, capfd):
     assert [line.partition(":")[0] for line in out.splitlines()] == [
         "run folder",
         "release",
+        "names in the release",
         "guarantee",
     ]
     assert err == ""

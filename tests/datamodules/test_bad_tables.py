@@ -105,7 +105,7 @@ FILES = {
         "no column 'PAYER'\nthe columns are 'payer'",
     ),
     "a hole": ("hole", {}, "not a whole Parquet file"),
-    "names": ("good", {"nodes": {"names": "none"}}, "names must be 'auto', 'keep' or 'numbers'"),
+    "names": ("good", {"nodes": {"names": "none"}}, "names must be 'auto', 'ids' or 'numbers'"),
     "half a file": ("cut", {}, "not a whole Parquet file\n.*cut short"),
     "no file": ("absent", {}, "no such file"),
     "a table of a file": ("good", {"table": "t"}, "leave it out"),

@@ -257,7 +257,7 @@ def test_nothing_is_read_before_it_is_needed(tmp_path):
     path.unlink()
     datamodule.setup("fit")
     datamodule.setup("test")
-    assert len(datamodule.edges) == 2 and len(datamodule.assumptions) == 1
+    assert len(datamodule.edges) == 2 and len(datamodule.assumptions) == 2
 
 
 class Recorder(pl.LightningModule):

@@ -19,6 +19,8 @@ from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
 from lightning_dpg.running.fit import fit_method
 from tests.book.conftest import server  # noqa: F401  # a fixture
 
+pytestmark = pytest.mark.usefixtures("ids_in_order")
+
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")

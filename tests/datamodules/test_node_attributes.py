@@ -52,6 +52,7 @@ def test_a_table_gives_the_nodes_and_their_attributes(people):
     assert data.summary.endswith("; public attributes: age, y, as 1 numbers")
 
 
+@pytest.mark.usefixtures("ids_in_order")
 def test_nodes_can_come_from_elsewhere(people):
     records = records_of(nodes=Nodes("from_edges", attributes=people))
     assert records.node_names == ["a", "b", "c", "d"]
@@ -67,7 +68,7 @@ def test_attributes_follow_secret_numbers_and_components(people):
         EDGES, nodes=Nodes(attributes=people, names="numbers"), largest_component=True
     )
     data.setup("fit")
-    names = [data._key[number] for number in range(data.num_nodes)]
+    names = data.graph.node_names
     assert sorted(names) == ["a", "b", "c", "d"]
     assert data.records.attributes[:, 0].tolist() == [AGES[name] for name in names]
     assert data.records.graph.y.tolist() == [AGES[name] % 2 for name in names]

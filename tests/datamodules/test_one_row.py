@@ -388,7 +388,7 @@ def test_people_of_duckdb_have_the_cells_of_files(tmp_path):
                 attributes=f"t{number}{gap}(id)",
                 private_columns="x",
                 domains={"x": domain},
-                names="keep",
+                names="ids",
             )
             data = EdgeTableDataModule(
                 f"duckdb:///{tmp_path}/crm.duckdb", table="links", nodes=nodes

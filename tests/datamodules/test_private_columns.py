@@ -7,6 +7,7 @@ import torch
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.private_columns import read_domains
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.conversion import NodeSet
 from lightning_dpg.interfaces import HoldsPrivateColumns
 
 EDGES = [("a", "b"), ("b", "c"), ("c", "d")]
@@ -28,7 +29,7 @@ def people(tmp_path):
 
 
 def columns_of(people, nodes=("a", "b", "c", "d", "e"), **settings):
-    given = {"private_columns": "age,region", "domains": DOMAINS, "names": "keep"} | settings
+    given = {"private_columns": "age,region", "domains": DOMAINS, "names": "ids"} | settings
     data = EdgeListDataModule(EDGES, nodes=Nodes(nodes, attributes=people, **given))
     data.setup("fit")
     return data
@@ -54,9 +55,9 @@ def test_rows_follow_their_nodes_where_these_become_numbers(people):
     data = columns_of(people, names="auto")
     numbered = data.records
     assert numbered.node_names == ["0", "1", "2", "3", "4"]
-    order = torch.tensor([kept.node_names.index(name) for name in data._key])
+    order = torch.tensor([kept.node_names.index(name) for name in data.graph.node_names])
     assert numbered.private_columns.values.tolist() == kept.private_columns.values[order].tolist()
-    assert Nodes(attributes=people).published_names == "keep"
+    assert not Nodes(attributes=people).are_numbered(NodeSet.LIST)
 
 
 def test_a_domain_is_read_from_a_file(people, tmp_path):
@@ -90,7 +91,7 @@ def test_one_cell_changes_the_place_of_no_other_one():
     for codes in ([7, 8, 7], [7, None, 7], ["7", "x", "7"], [7.0, 8.5, 7.0]):
         table = pd.DataFrame({"id": ["a", "b", "c"], "code": codes})
         nodes = Nodes(attributes=table, private_columns=["code"], domains=domain)
-        data = EdgeListDataModule([("a", "b"), ("b", "c")], nodes=Nodes(**vars_of(nodes, "keep")))
+        data = EdgeListDataModule([("a", "b"), ("b", "c")], nodes=Nodes(**vars_of(nodes, "ids")))
         data.setup("fit")
         assert data.records.private_columns.values[[0, 2], 0].tolist() == [0, 0]
 
@@ -163,7 +164,7 @@ def test_a_database_serves_the_same_rows(people, tmp_path):
         rows = f"read_csv('{people}', header = true, all_varchar = true)"
         connection.execute(f"CREATE TABLE people AS SELECT * FROM {rows}")
     kept = columns_of(people)
-    nodes = {"private_columns": "age,region", "domains": DOMAINS, "names": "keep"}
+    nodes = {"private_columns": "age,region", "domains": DOMAINS, "names": "ids"}
     ids = ["a", "b", "c", "d", "e"]
     data = EdgeTableDataModule(
         f"duckdb:///{tmp_path}/crm.duckdb",

@@ -55,7 +55,7 @@ def test_customers_pay_within_their_region_and_near_their_age():
         "attributes": "from_graph",
         "private_columns": "age,region",
         "domains": domains,
-        "names": "keep",
+        "names": "ids",
     }
     columns = {"weight": "amount", "time": "at"}
     records = read(columns, nodes=nodes).records

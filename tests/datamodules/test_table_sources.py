@@ -34,6 +34,8 @@ from lightning_dpg.privacy.noise import NoiseSource
 from tests.book.conftest import server  # noqa: F401  # a fixture
 from tests.training import quiet_trainer, release_edges
 
+pytestmark = pytest.mark.usefixtures("ids_in_order")
+
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
@@ -248,7 +250,7 @@ def test_private_columns_and_edges_in_one_database_are_those_of_files(kind, tmp_
     private = {
         "private_columns": ["age", "town"],
         "domains": {"age": [18, 40, 100], "town": ["town 0", "town 1", "town 2"]},
-        "names": "keep",
+        "names": "ids",
     }
     parquet.write_table(people, tmp_path / "people.parquet")
     there = EdgeTableDataModule(source, nodes=Nodes(attributes="people(id)", **private), **settings)

@@ -22,6 +22,8 @@ from tests.book.conftest import server  # noqa: F401  # a fixture
 from tests.datamodules.test_table_sources import SOURCES, spark, stored  # noqa: F401
 from tests.training import quiet_trainer
 
+pytestmark = pytest.mark.usefixtures("ids_in_order")
+
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")

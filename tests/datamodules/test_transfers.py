@@ -18,6 +18,8 @@ from lightning_dpg.main import main
 from lightning_dpg.methods import BTER
 from lightning_dpg.preflight.data import check_data
 
+pytestmark = pytest.mark.usefixtures("ids_in_order")
+
 WINDOW = (dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 31))
 COLUMNS = {
     "weight": "amount",
@@ -134,7 +136,7 @@ def test_numbers_in_place_of_names_are_those_of_the_key():
     table = table_of()
     data = read(table, nodes=Nodes(names="numbers"))
     assert data.records.node_names == [str(number) for number in range(12)]
-    assert sorted(rows_of(data, data._key)) == by_hand(table)
+    assert sorted(rows_of(data, data.graph.node_names)) == by_hand(table)
     check_order(data.records.transfers)
     resumed = EdgeListDataModule(
         table, undirected=True, columns=COLUMNS, nodes=Nodes(names="numbers")

@@ -10,6 +10,8 @@ import pytest
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import Refusal
 
+pytestmark = pytest.mark.usefixtures("ids_in_order")
+
 START = dt.datetime(2026, 1, 1)
 BOUNDS = {"weight": "amount", "weight_max": 1000, "time": "at"}
 COLUMNS = BOUNDS | {"time_window": "2026-01-01,2026-06-30"}

@@ -152,8 +152,13 @@ def test_the_first_of_like_names_is_no_header(tmp_path, names):
         ("", None, ["empty"]),
         ("id,age\na,1\n", None, ["2 columns", "nodes.column"]),
         ("id,age\na,1\n", "name", ["no column 'name'", "id, age"]),
-        ("id,age\na,1\n,2\n", "id", ["line 3", "',2'"]),
-        ("a\nNaN\n", None, ["line 2", "NaN"]),
+        ("id,age\na,1\n,2\n", "id", ["line 3: no id"]),
+        ("id,age\na,1\nSECRET\n", "id", ["line 3: 1 cells", "2 column(s)"]),
+        ("a\nNaN\n", None, ["line 2: no id"]),
+        ("SECRET,34\nann,35\n", None, ["2 columns\n", "nodes.column"]),
+        ("SECRET,34\nann,35\n", "id", ["no column 'id' in the first row\n"]),
+        ("# index, SECRET\n0, ann\n1, bob\n", None, ["2 columns\nline 1 is a comment"]),
+        ("Customer Id,Region\nc1,north\n", None, ["the columns are Customer Id, Region"]),
         *(
             (f"{first}\n{second}\n{third}\n", None, ["may be a header", "nodes.column", "'id'"])
             for first, second, third in [
@@ -164,6 +169,7 @@ def test_the_first_of_like_names_is_no_header(tmp_path, names):
                 ("customer", "Ann", "Bob"),
                 ("host", "x.example", "y.example"),
                 ("customers", "ann", "bob"),
+                ("SECRET", "ann", "bob"),
             ]
         ),
     ],
@@ -176,3 +182,4 @@ def test_bad_node_lists(tmp_path, text, column, parts):
         given_names(path, column)
     assert all(part in str(error.value) for part in [str(path), *parts])
     assert len(str(error.value).splitlines()) <= 4
+    assert "SECRET" not in str(error.value).replace(str(path), "")

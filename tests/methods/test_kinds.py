@@ -214,7 +214,7 @@ def test_privgraph_finds_planted_blocks_and_keeps_degrees_and_links(kind):
     method.accept_data(data)
     method.ledger.budget = Budget(8.0, 0.0)
     release_edges(method, data.records.edges)
-    truth = np.array([block[name] for name in data.records.node_names])
+    truth = np.array([block[name] for name in data.graph.node_names])
     found = method.communities.numpy()
     largest = [np.bincount(truth[found == community]).max() for community in np.unique(found)]
     assert sum(largest) > 0.8 * len(truth)

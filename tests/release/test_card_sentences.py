@@ -5,6 +5,7 @@ from string import Formatter
 
 import pytest
 
+from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.privacy.composition import APPROXIMATE, PURE
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.card import sentences
@@ -62,7 +63,7 @@ def write_cards_of_all_kinds(folder):
     card_of(statement("local_graph", **none), is_set=True)
     for record in ("undirected edge", "directed edge", "edge between the two sides"):
         card_of(statement(entries=[entry(record=record, epsilon=1.0)]), num_graphs=3)
-    card_of(statement(assumptions=["nodes are numbered in a secret random order"]))
+    card_of(statement(assumptions=[SECRET_NUMBERS]))
     card_of(statement(assumptions=["the node attributes, as given"]), other_runs="not added up")
     card_of(statement(delta=1e-5, entries=[entry(**rounding)]), is_set=True, max_occurrences=1)
     card_of(statement(claimed_epsilon=0.1, entries=[]), is_set=True, max_occurrences=2)

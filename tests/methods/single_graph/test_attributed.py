@@ -119,7 +119,7 @@ def test_one_budget_may_be_infinite():
 def test_each_read_gets_the_noise_that_both_relations_need():
     """2,080 cells of mixing, and 64 of the table, around exact counts."""
     values = [f"club {number}" for number in range(62)] + ["Mr. Hi"]
-    private = {"private_columns": "club", "domains": {"club": values}, "names": "keep"}
+    private = {"private_columns": "club", "domains": {"club": values}, "names": "ids"}
     data = EdgeListDataModule("karate", nodes=Nodes(attributes="from_graph", **private))
     method, noisy = Attributed(structure="erdos_renyi"), {}
     method.ledger.observer = lambda key, value: noisy.setdefault(key, value)

@@ -33,6 +33,8 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     if edges.ndim != 2 or edges.size(1) != 2:
         raise ValueError(f"edges must have shape (P, 2), got {tuple(edges.shape)}")
     edges = edges.cpu()
+    if edges.dtype != torch.int32:  # memory: numbers of 32 bits stay as they are
+        edges = edges.long()
     if edges.numel() and not (0 <= int(edges.min()) and int(edges.max()) < num_nodes):
         raise ValueError(
             f"edges must hold node numbers from 0 to {num_nodes - 1}, "

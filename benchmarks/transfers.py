@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import lightning_dpg as dpg
 from benchmarks.scores_file import ScoresFile, mean_cells
 from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
+from lightning_dpg.graph.drawn_transfers import CENTS
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import (
     Counted,
@@ -34,7 +35,7 @@ from lightning_dpg.graph.transfer_counts import (
     node_sums,
     window_of,
 )
-from lightning_dpg.interfaces import AMOUNT_UNIT, Transfers
+from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
 from lightning_dpg.metrics.transfers import (
     curve_distance,
@@ -238,7 +239,7 @@ def totals_by_class(transfers: Transfers, classes: NDArray[np.int64]) -> NDArray
     """Sum amounts by the classes of payer and payee."""
     assert transfers.amounts is not None
     size, ends = int(classes.max()) + 1, classes[transfers.pairs.numpy()]
-    amounts = transfers.amounts.numpy() / AMOUNT_UNIT
+    amounts = transfers.amounts.numpy() / CENTS
     return np.bincount(ends[:, 0] * size + ends[:, 1], amounts, minlength=size**2)
 
 

@@ -196,7 +196,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     @cached_property
     def _table(self) -> "EdgeTable":
         """The table with its numbered nodes, which its server counts."""
-        from lightning_dpg.datamodules.table_records import EdgeTable  # Ibis is optional
+        from lightning_dpg.datamodules.table_records import EdgeTable  # Start-up time: Ibis
 
         self._check_kind()
         self._attribute_table, ids, sides = self._public_nodes()
@@ -308,7 +308,7 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     @cached_property
     def _table_graph(self) -> "TableGraph":
-        from lightning_dpg.datamodules.table_graph import (  # Ibis is optional
+        from lightning_dpg.datamodules.table_graph import (  # Start-up time: Ibis
             AttributedTableGraph,
             TableGraph,
         )

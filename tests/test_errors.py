@@ -154,7 +154,7 @@ def test_methods_without_privacy_take_no_finite_budget(fails, name):
         (None, ["graph.edges", "no such file"]),
         ("", ["graph.edges"]),
         ("# only a comment\n", ["graph.edges"]),
-        ("a b\nthis_is_text\n", ["graph.edges", "line 2", "two node ids"]),
+        ("a b\nthis_is_text\n", ["graph.edges", "line 2: 1 cells, and line 1 has 2"]),
         ("0 1\n1 -2\n", ["graph.edges", "line 2", "0 or more"]),
         ("7 7\n", ["graph.edges"]),
         ("1 1\n2 2\n", ["graph.edges"]),

@@ -87,12 +87,6 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
             "holds them"
         )
     place = _place_of_ids(str(path), header, id_column, shown_columns(header))
-    for line, row in rows:
-        if len(row) != len(header):
-            raise GraphFormatError(
-                f"{path}, line {line}: {len(row)} cells\n"
-                f"expected {len(header)}, as in the first row"
-            )
     columns = list(zip(*(row for _, row in rows), strict=True))
     return _table(str(path), header, columns, place, lambda row: f"line {rows[row][0]}")
 

@@ -30,6 +30,7 @@ COMMENTS = "#%"
 TEXT_SUFFIXES = (".edges", ".edgelist", ".txt", ".csv", ".tsv", ".dat")
 _HEAD_LINES = 100
 """Lines of a file that are read to look for its first row before the file is read."""
+_OF_EDGES = "\n(another separator: --separator; lists of neighbors: networkx.read_adjlist)"
 _TAIL = re.compile(r"[\[({].*[\])}]\s*$")
 """What networkx writes behind the ids of an edge: a dictionary, a list or a tuple."""
 _CONTAINERS = {
@@ -164,8 +165,8 @@ def text_rows(
             raise GraphFormatError(
                 f"{path}, line {number + 1}: {len(row)} cells, and line {first[0] + 1} has {first[1]}\n"
                 f"expected as many cells on all lines, with a {SEPARATORS[separator]} between two\n"
-                "correct the line, put a name with separators into \"quotes\", or begin it with '# '\n"
-                "(another separator: --separator; lists of neighbors: networkx.read_adjlist)"
+                'correct the line, or put a cell with separators into "quotes"'
+                + ("" if split is line_cells else _OF_EDGES)
             )
         yield number, row
 

@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 
-import numpy as np
 import pytest
 
 from lightning_dpg.datamodules import Columns, EdgeTableDataModule, Nodes
@@ -24,13 +23,11 @@ def place(tmp_path_factory):
         "good": {"payer": [1, 2, 3], "payee": [2, 3, 4], "amount": [1.0, 2.0, 3.0]},
         "nulls": {"source": [1, None, 3], "target": [2, 3, None]},
         "blank": {"source": ["a", " ", "nan"], "target": ["b", "c", "d"]},
-        "mixed": {"source": [1, 2], "target": ["a", "b"]},
         "floats": {"source": [1.5, 2.0], "target": [2.5, 3.0]},
         "negative": {"source": [1, -2], "target": [2, 3]},
         "loops": {"source": [1, 2], "target": [1, 2]},
         "digits": {"source": [Decimal("1.0")], "target": [Decimal("10.0")]},
         "nested": {"source": [["a"]], "target": [["b"]]},
-        "large": {"source": np.array([2**63], np.uint64), "target": np.array([1], np.uint64)},
     }
     for name, columns in tables.items():
         parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
@@ -74,8 +71,7 @@ FILES = {
     "one column": ("good", {"columns": Columns("payer")}, "set both"),
     "NULL": ("nulls", {}, r"2 of 3 rows lack an id, (.*\n)*.*--missing-ids drop"),
     "blank ids": ("blank", {}, "2 of 3 rows lack an id"),
-    "types": ("mixed", {}, "of type int64 and string\nexpected ids"),
-    "floats": ("floats", {}, "columns of type double"),
+    "floats": ("floats", {}, "a value of type float that is no whole number"),
     "a negative id": ("negative", {}, "an id below 0"),
     "loops": ("loops", {}, "no edges"),
     "no row": ("good", {"where": "amount > 100"}, r"where \(amount > 100\) matches no row"),
@@ -96,9 +92,8 @@ FILES = {
     "numbers of rows": ("good", {"where": "file_row_number < 2"}, "no column 'file_row_number'"),
     "physical rows": ("good", {"where": "good.rowid < 2"}, "no column 'rowid'"),
     "ids by chance": ("good", {"where": "uuid() < '8'"}, OTHER_ROWS),
-    "digits": ("digits", {}, r"columns of type decimal128\(2, 1\)"),
-    "a nested column": ("nested", {}, "columns of type .*list"),
-    "ids of 2^63": ("large", {}, "of 2\\^63 or more"),
+    "digits": ("digits", {}, "a value of type Decimal"),
+    "a nested column": ("nested", {}, "a value of type list"),
     "letter case": (
         "good",
         {"columns": Columns("PAYER", "payee")},
@@ -144,7 +139,7 @@ TABLES = {
     "a table": ({"table": "transfer"}, "no table 'transfer'\ndid you mean transfers"),
     "an id outside": (
         {"table": "transfers", "nodes": "customers(id)"},
-        "bank.duckdb: edges with an id that is not among the 2 ids of nodes: 2\nexpected",
+        "bank.duckdb: edges with an id that is not among the 2 ids of nodes: 2, the first",
     ),
     "a node table": ({"table": "transfers", "nodes": "customer(id)"}, "did you mean customers"),
     "a node column": ({"table": "transfers", "nodes": "customers(ids)"}, "did you mean id"),

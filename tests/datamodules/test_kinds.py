@@ -136,7 +136,7 @@ def test_secret_numbers_keep_edges_and_sides(kind):
 
 
 def test_konect_headers_say_which_kinds_a_file_can_be(tmp_path):
-    rows = "\n1 1 1 1167609600\n2 1 5\n1 3\n"
+    rows = "\n1 1 1 1167609600\n2 1 5 0\n1 3 1 0\n"
     for word in ("bip", "asym", "sym"):
         (tmp_path / f"out.{word}").write_text(f"% {word} weighted{rows}")
     both = read(str(tmp_path / "out.bip"), "bipartite")

@@ -195,11 +195,9 @@ class GraphDataModule(pl.LightningDataModule):
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(reading.node_set))
-        if are_numbered:
-            return self._numbered(graph)
         if graph is self._whole:
             self._whole = None  # memory: it is held once
-        return graph
+        return self._numbered(graph) if are_numbered else graph
 
     def _public_nodes(
         self,

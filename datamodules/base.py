@@ -184,7 +184,7 @@ class GraphDataModule(pl.LightningDataModule):
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
             )
-        are_numbered = nodes.are_numbered(reading.node_set)
+        are_numbered, node_set = nodes.are_numbered(reading.node_set), reading.node_set
         self.assumptions.append(
             node_set_assumption(graph.num_nodes, reading.node_set, are_numbered=are_numbered)
         )
@@ -194,9 +194,10 @@ class GraphDataModule(pl.LightningDataModule):
         elif holds_attributes(reading) and reading.node_set is not NodeSet.BUILT_IN:
             self.notes.append(LEFT_OUT)
         if self.kind == "bipartite":
-            self.assumptions.append(sides_assumption(reading.node_set))
-        if graph is self._whole:
-            self._whole = None  # memory: it is held once
+            self.assumptions.append(sides_assumption(node_set))
+        del reading  # memory: its rows
+        if graph is self._whole and self._rows is None:
+            self._whole = None  # memory: it is held once, unless its rows are in its numbers
         return self._numbered(graph) if are_numbered else graph
 
     def _public_nodes(
@@ -337,7 +338,10 @@ class GraphDataModule(pl.LightningDataModule):
         number = torch.empty(graph.num_nodes, dtype=torch.long)
         number[torch.tensor(numbering)] = torch.arange(graph.num_nodes)
         self.assumptions.append(SECRET_NUMBERS)
-        numbered = space.graph(number[space.edges(graph)], names)
+        edges = number.int()[space.edges(graph)]
+        if graph is not self._whole:
+            graph.edge_index = graph.edge_index.new_empty(2, 0)  # memory: many edges are held once
+        numbered = space.graph(edges, names)
         attributes, order = attributes_of(graph), torch.tensor(numbering)
         if attributes is not None:
             attach(numbered, attributes.of_nodes(order))

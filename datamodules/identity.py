@@ -8,6 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import AttributeTable, cells_of
+from lightning_dpg.graph.node_names import natural_order
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import Identity
 
@@ -21,7 +22,8 @@ def identity_of(graphs: Sequence[Data]) -> Identity:
         graphs: Graphs with the attribute ``node_names``; their places are part of the content.
     """
     edges, nodes = zip(*(_canonical(graph) for graph in graphs), strict=True)
-    names = [name for graph in graphs if not _is_numbered(graph) for name in graph.node_names]
+    named = [graph.node_names for graph in graphs if not _is_numbered(graph)]
+    names = [own[place] for own in named for place in natural_order(own)]
     return Identity(b"\0".join(edges), b"\0".join(nodes), space_of(graphs[0]).record, names)
 
 

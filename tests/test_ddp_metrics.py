@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from torch.utils.data import DataLoader
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import CELL, DPNetGAN
 from lightning_dpg.papers.zheng2021.base import WalkGAN
 from tests.processes import ends, start, variables_of_two
@@ -73,7 +73,9 @@ def figures(devices):
     out = {}
     for name, edges in {"odd": [(i, (i + 1) % 9) for i in range(9)], "single": [(0, 1)]}.items():
         pl.seed_everything(1)
-        data = EdgeListDataModule(torch.tensor(edges).numpy(), steps_per_epoch=1)
+        data = EdgeListDataModule(
+            torch.tensor(edges).numpy(), steps_per_epoch=1, nodes=Nodes(names="ids")
+        )
         _, out[name] = fit(devices, CELL(data.num_nodes), data, math.inf, 0.0)
 
     pl.seed_everything(1)

@@ -58,6 +58,7 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     is_repeated = keys[1:] == keys[:-1]
     if is_repeated.any():
         keys = keys[~np.concatenate([[False], is_repeated])]
+        del orientations, edge_index  # memory: before there is another one
         edge_index = np.empty((2, len(keys)), dtype=np.int64)
     np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
     return Data(edge_index=torch.from_numpy(edge_index), num_nodes=num_nodes, node_names=names)

@@ -7,7 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from lightning_dpg.formats.edge_tables import LARGEST_WHOLE, Table, column_cells
+from lightning_dpg.formats.arrow_edges import LARGEST_WHOLE
+from lightning_dpg.formats.edge_tables import Table, column_cells
 from lightning_dpg.formats.text_rows import read_text, text_rows
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import (

@@ -7,21 +7,11 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
-from lightning_dpg.formats.arrow_edges import LARGEST_WHOLE, column_of, edges_of
+from lightning_dpg.formats.arrow_edges import column_of, edges_of
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_columns import NAME_COLUMNS, chosen_columns, shown, value_columns
 from lightning_dpg.formats.transfer_columns import TransferColumns
 from lightning_dpg.graph.node_names import GraphFormatError
-
-__all__ = [
-    "LARGEST_WHOLE",
-    "ExportsArrow",
-    "Table",
-    "column_cells",
-    "read_edge_array",
-    "read_pairs",
-    "read_table",
-]
 
 
 @runtime_checkable

@@ -59,8 +59,7 @@ def test_a_row_beside_a_name_and_a_degree_say_no_more_than_the_prior(planted):
     data, release = planted
     found = by_knowledge(guess_rows(release, data))
     assert [*found] == ["name", "degree", "neighbors"]
-    # Rows are drawn by blocks of nodes, so that the share of right ones varies more than the interval says.
-    assert abs(found["name"].release.value - 0.25) < 0.15
+    assert not found["name"].is_better and abs(found["name"].release.value - 0.25) < 0.1
     assert found["degree"].prior == 0.25
     # Blocks are linked within themselves, which all others show.
     assert found["neighbors"].release.value > 0.95

@@ -14,8 +14,8 @@ from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
 from lightning_dpg.graph.node_splits import Split
-from lightning_dpg.methods.node_classes.base import NodeClassifier
-from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
+from lightning_dpg.methods.neighbor_votes import VoteMoment
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import (
     NETWORKS,

@@ -15,7 +15,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.transfer_source import CountsTransfers, EndClasses
 from lightning_dpg.graph.transfer_statistics import TransferStatistics
 from lightning_dpg.methods import BTER, Attributed
-from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts, counts_of
+from lightning_dpg.methods.single_graph.protected_unit import TransferFacts, counts_of
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.book.conftest import server  # noqa: F401  # a fixture

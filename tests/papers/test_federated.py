@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from lightning_dpg.papers.jin2022.federated import client_update, clipped, dirichlet_clients
+from lightning_dpg.papers.jin2022.clients import client_update, clipped, dirichlet_clients
 
 
 @settings(max_examples=50, deadline=None)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lightning_dpg.papers.yang2021.graphrnn_networks import EdgeMLP, EdgeRNN, RowRNN
+from lightning_dpg.papers.yang2021.graphrnn import EdgeMLP, EdgeRNN, RowRNN
 
 MODELS = {"rnn": lambda: EdgeRNN(4, 3, 5, 2), "mlp": lambda: EdgeMLP(4, 6, 3)}
 

@@ -28,6 +28,7 @@ from lightning_dpg.methods import (
     LDPGromovWassersteinAsPublished,
 )
 from lightning_dpg.nn.node_encoders import GCN
+from lightning_dpg.papers.jin2022.base import node_inputs, scaled
 from lightning_dpg.papers.jin2022.clients import (
     LocalTraining,
     build_clients,
@@ -35,7 +36,6 @@ from lightning_dpg.papers.jin2022.clients import (
     partition_dirichlet,
     weighted_update,
 )
-from lightning_dpg.papers.jin2022.inputs import node_inputs, scaled
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.sensitivity import client_update_sensitivity
 from lightning_dpg.release.writer import tensors_of

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from lightning_dpg.papers.zhang2020.oja import Oja, orthonormal
+from lightning_dpg.papers.zhang2020.power_method import Oja, orthonormal
 
 
 def turned(matrix, rank, momentum, steps):

@@ -17,7 +17,7 @@ from lightning_dpg.graph.gromov import (
     path_distances,
 )
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.privacy.budget import Budget

@@ -2,10 +2,12 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
@@ -13,7 +15,7 @@ from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.graph.katz import inverse_katz
+from lightning_dpg.graph.katz import inverse_katz, katz, katz_product
 from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
@@ -21,12 +23,107 @@ from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_l
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.papers.zhang2020.matrix import ADJACENCY, KatzMatrix
-from lightning_dpg.papers.zhang2020.oja import Oja, orthonormal
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sensitivity.matrix_products import rounded_up
+
+
+class KatzMatrix(NamedTuple):
+    r"""The matrix :math:`\sum_{l \le 2h+1} \beta^l A^l` of an adjacency matrix A, by public facts.
+
+    Attributes:
+        decay: Decay :math:`\beta`.
+        hops: Hops h.
+    """
+
+    decay: float
+    hops: int
+
+    @property
+    def terms(self) -> int:
+        """Number of terms; as it is odd, eigenvalues determine those of the adjacency matrix."""
+        return 2 * self.hops + 1
+
+    def times(self, adjacency: csr_array, block: Tensor) -> Tensor:
+        """Product with a block of vectors of shape ``(N, K)`` (private)."""
+        product = katz_product(adjacency, block.cpu().numpy(), self.decay, self.terms)
+        return torch.from_numpy(product).to(block.device)
+
+    def signal_to_noise(self, max_degree: int, num_nodes: int, rank: int, std: float) -> float:
+        """Largest possible ratio over all graphs (public).
+
+        The signal is the largest eigenvalue, the noise a spectral norm.
+
+        Args:
+            max_degree: Largest degree that a node can have.
+            num_nodes: Number of nodes N.
+            rank: Number K of vectors.
+            std: Standard deviation of the noise in a product, positive.
+        """
+        signal = float(katz(np.array([float(max_degree)]), self.decay, self.terms)[0])
+        return signal / (std * (math.sqrt(num_nodes) + math.sqrt(rank)))
+
+
+ADJACENCY = KatzMatrix(decay=1.0, hops=0)
+"""The adjacency matrix itself."""
+
+
+class Oja(torch.optim.Optimizer):
+    r"""Optimizer that turns an orthonormal basis toward the leading eigenvectors of a matrix.
+
+    With the product of the matrix and the basis V, possibly noisy, in ``.grad``, a step is
+
+    .. math:: M \leftarrow \mu M + \mathrm{grad}, \qquad V \leftarrow \mathrm{QR}(M)
+
+    Without momentum this is orthogonal iteration. With momentum M is a mean over steps: noise
+    averages out, and eigenvectors of negative eigenvalues cancel, because their sign alternates.
+    The QR decomposition has a positive diagonal: equal columns keep their signs.
+
+    * Oja, "A simplified neuron model as a principal component analyzer", 1982.
+    * Hardt, Price, "The noisy power method: a meta algorithm with applications", 2014.
+
+    Args:
+        params: Bases of shape ``(N, K)`` with K columns, at most N.
+        momentum: Weight :math:`\mu` of the past, from 0 to below 1.
+    """
+
+    def __init__(self, params: Iterable[nn.Parameter], momentum: float = 0.0) -> None:
+        """Check the arguments."""
+        if not 0 <= momentum < 1:
+            raise Refusal(f"momentum must be in [0, 1), got {momentum}")
+        super().__init__(params, {"momentum": momentum})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Take one step with each basis whose product is in ``.grad``."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for basis in group["params"]:
+                if basis.grad is not None:
+                    basis.copy_(orthonormal(self._mean(basis, basis.grad, group["momentum"])))
+        return loss
+
+    def _mean(self, basis: Tensor, product: Tensor, momentum: float) -> Tensor:
+        """Return the product with momentum over earlier steps, shape ``(N, K)``."""
+        if not momentum:
+            return product
+        state = self.state[basis]
+        if "products" not in state:
+            state["products"] = torch.zeros_like(basis)
+        products: Tensor = state["products"].mul_(momentum).add_(product)
+        return products
+
+
+def orthonormal(matrix: Tensor) -> Tensor:
+    """Return an orthonormal basis of the columns ``(N, K)``, by QR with a positive diagonal."""
+    basis, triangle = torch.linalg.qr(matrix)
+    signs = torch.where(triangle.diagonal() < 0, -1.0, 1.0).to(basis)
+    return basis * signs
+
 
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 """Parts of the share of the degrees, as in PrivGraph."""

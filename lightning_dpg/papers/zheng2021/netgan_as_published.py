@@ -8,14 +8,14 @@ from torch import Tensor
 
 from lightning_dpg.advice import Facts
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.papers.zheng2021.base import WalkGAN
-from lightning_dpg.papers.zheng2021.critic_gradients import (
+from lightning_dpg.papers.zheng2021.dp_netgan import (
+    WalkGAN,
     bundle_sum,
     clipped_parameters,
     critic_training,
     randomly_oriented,
+    simpler_methods,
 )
-from lightning_dpg.papers.zheng2021.dp_netgan import simpler_methods
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger

@@ -14,7 +14,7 @@ from lightning_dpg.datamodules import GraphSetDataModule
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import LocalScalars
-from lightning_dpg.methods.graph_features.local_scalars import graph_scalars
+from lightning_dpg.methods.local_scalars import graph_scalars
 from tests.training import quiet_trainer
 
 BOTH = ("density", "transitivity")

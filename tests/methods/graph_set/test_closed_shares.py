@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lightning_dpg.methods.graph_set.pooled_set.closed_shares import closed_shares
+from lightning_dpg.methods.graph_set.pooled_shapes import closed_shares
 
 MOST = np.array([300.0, 500, 800, 1000, 400])
 

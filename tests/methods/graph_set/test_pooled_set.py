@@ -13,14 +13,14 @@ from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.graph.closing_swaps import SwapGraph
 from lightning_dpg.methods import PooledSet
-from lightning_dpg.methods.graph_set.pooled_set import pooled_statistics
-from lightning_dpg.methods.graph_set.pooled_set.classes import GraphClasses
-from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
+from lightning_dpg.methods.graph_set import pooled_set
+from lightning_dpg.methods.graph_set.pooled_set import draw_edges, num_wedges
+from lightning_dpg.methods.graph_set.pooled_shapes import (
+    GraphClasses,
+    estimated_counts,
     expected_degrees,
     whole_degrees,
 )
-from lightning_dpg.methods.graph_set.pooled_set.drawing import draw_edges, num_wedges
-from lightning_dpg.methods.graph_set.pooled_set.edge_estimates import estimated_counts
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import quiet_trainer
 
@@ -105,9 +105,9 @@ def test_noise_has_the_scale_of_the_ledger(tmp_path, monkeypatch):
     """The components are the last of the statistics: 0.05 of epsilon for one number in 1024ths."""
     draws = []
     method = PooledSet()
-    release = pooled_statistics._noisy
+    release = pooled_set._noisy
     monkeypatch.setattr(
-        pooled_statistics, "_noisy", lambda m, v, e: draws.append((v, e)) or release(m, v, e)
+        pooled_set, "_noisy", lambda m, v, e: draws.append((v, e)) or release(m, v, e)
     )
     fit(tmp_path, method, GraphSetDataModule(SPARSE), 1.0)
     (value, entry) = draws[-1]

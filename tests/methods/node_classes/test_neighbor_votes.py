@@ -11,9 +11,8 @@ from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_moments import as_matrix, as_vector
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
-from lightning_dpg.methods.node_classes import neighbor_votes
-from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
+from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, neighbor_votes
+from lightning_dpg.methods.neighbor_votes import VoteMoment, belief_rows
 from lightning_dpg.nn.class_evidence import known_classes
 from lightning_dpg.privacy.ledger import PrivacyBudgetExceeded
 from lightning_dpg.privacy.meaning import epsilon_by_edges

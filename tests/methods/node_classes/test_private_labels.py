@@ -15,9 +15,8 @@ from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.main import main
-from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
-from lightning_dpg.methods.node_classes import base
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, node_classes
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity import reported_label_sensitivity
 from lightning_dpg.release.statement import privacy_statement
@@ -122,7 +121,7 @@ def test_an_exchanged_label_is_one_report():
 def files_of_two(monkeypatch, tmp_path, method):
     """Files of the releases of two labelings, where the second fit gets the first one's reports."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    law, first = base.report_labels, []
+    law, first = node_classes.report_labels, []
 
     def exchanged(read, num_classes):
         def draw(labels, noise):
@@ -131,7 +130,7 @@ def files_of_two(monkeypatch, tmp_path, method):
 
         return draw
 
-    monkeypatch.setattr(base, "report_labels", exchanged)
+    monkeypatch.setattr(node_classes, "report_labels", exchanged)
     found = []
     for name in ("a", "b"):
         graph = planted()
@@ -197,7 +196,7 @@ def test_the_fingerprint_of_the_data_holds_the_labels():
 
 @pytest.mark.parametrize("few_labels", [N, N + 1])
 def test_few_labels_get_a_warning(few_labels, monkeypatch, recwarn):
-    monkeypatch.setattr(base, "FEW_LABELS", few_labels)
+    monkeypatch.setattr(node_classes, "FEW_LABELS", few_labels)
     fitted(planted(), NodeNeighborVotes)
     said = [str(each.message) for each in recwarn if "private labels" in str(each.message)]
     assert len(said) == few_labels - N

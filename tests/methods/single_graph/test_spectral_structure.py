@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lightning_dpg.graph.spectral import Spectrum
-from lightning_dpg.methods.single_graph.randomized_response.spectral_structure import (
+from lightning_dpg.methods.single_graph.randomized_response import (
     Setting,
     Structure,
     as_shares,

@@ -9,7 +9,7 @@ import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.pair_space import BipartitePairs, space_of
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
-from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
+from lightning_dpg.methods.single_graph.attribute_moments import RIDGE
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.attribute_logits import degree_levels
 from lightning_dpg.privacy.budget import Budget

@@ -8,10 +8,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
+from lightning_dpg.methods.single_graph.attribute_moments import (
     AttributeMoments,
-)
-from lightning_dpg.methods.single_graph.attribute_encoder.node_attribute_moments import (
     NodeAttributeMoments,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction

@@ -5,7 +5,7 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import normalize, softplus
 
-from lightning_dpg.methods.single_graph.attribute_encoder.clipping import (
+from lightning_dpg.methods.single_graph.attribute_encoder import (
     clipped_edge_gradients,
     clipped_edge_sum,
 )

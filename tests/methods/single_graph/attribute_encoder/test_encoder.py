@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.methods.single_graph.attribute_encoder.method import AttributeEncoder
+from lightning_dpg.methods.single_graph.attribute_encoder import AttributeEncoder
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.attribute_logits import degree_levels
 from lightning_dpg.privacy.budget import Budget

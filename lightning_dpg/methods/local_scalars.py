@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import feature_kernels
 from lightning_dpg.privacy.budget import Budget

@@ -1,9 +1,9 @@
 """Attributed: private columns of nodes, amounts and times of transfers, beside private edges."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -24,24 +24,20 @@ from lightning_dpg.graph.exact_mixing import (
 from lightning_dpg.graph.mixing_rewiring import rewire
 from lightning_dpg.graph.mixing_targets import NoisyMixing
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.graph.row_marginals import check_cells, draw_rows
+from lightning_dpg.graph.row_counts import count_pairs, tables_of_pairs, times_counted
+from lightning_dpg.graph.row_marginals import Marginal, check_cells, draw_rows, fit_joint
 from lightning_dpg.graph.row_placement import place_rows
 from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.interfaces import HoldsPrivateColumns, TransferBounds
+from lightning_dpg.interfaces import HoldsPrivateColumns, PrivateColumns, TransferBounds
 from lightning_dpg.methods.constraints import Constraint, Constraints
 from lightning_dpg.methods.planning import Reads, check_shares
-from lightning_dpg.methods.single_graph.attributed.mixing import MixingRead
-from lightning_dpg.methods.single_graph.attributed.rows import (
-    DRAWN_ROWS,
-    exact_tables,
-    fitted_joint,
-    node_groups,
-    private_columns_of,
-    row_record,
-    table_entry,
-)
-from lightning_dpg.methods.single_graph.attributed.transfers import TransferPart
-from lightning_dpg.methods.single_graph.attributed.unit import (
+from lightning_dpg.methods.single_graph.attributed_transfers import TransferPart
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+from lightning_dpg.methods.single_graph.bter import BTER, degree_classes, merged_classes
+from lightning_dpg.methods.single_graph.chung_lu import ChungLu
+from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
+from lightning_dpg.methods.single_graph.privgraph import PrivGraph
+from lightning_dpg.methods.single_graph.protected_unit import (
     TransferFacts,
     Unit,
     counts_of,
@@ -50,14 +46,167 @@ from lightning_dpg.methods.single_graph.attributed.unit import (
     window_from,
     window_text,
 )
-from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.methods.single_graph.bter import BTER, degree_classes
-from lightning_dpg.methods.single_graph.chung_lu import ChungLu
-from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
-from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.sensitivity import (
+    mixing_edge_sensitivity,
+    mixing_row_sensitivity,
+    row_table_sensitivity,
+)
+
+DRAWN_ROWS = "Rows of the synthetic table are drawn: the row beside a name is not that person's."
+"""Sentence of the statement of each release with drawn rows."""
+
+# Nodes of a class of degrees per unit of noise in their tables, below which classes are merged.
+_NODES_PER_NOISE = 10
+
+
+def private_columns_of(records: object) -> PrivateColumns:
+    """Return the private columns that records hold, which a check of the data has found."""
+    columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
+    assert columns is not None
+    return columns
+
+
+def row_record(domains: Mapping[str, Sequence[str]] | None) -> str:
+    """Return the unit of protection of rows, with the names of the columns."""
+    names = list(domains or ())
+    if not names:
+        return ""  # that of the relation, before the data are known
+    return f"private column{'s' * (len(names) > 1)} {', '.join(names)} of one node"
+
+
+def table_entry(epsilon: float, sizes: Sequence[int], record: str) -> LedgerEntry:
+    """Plan the read of the tables of nodes.
+
+    Args:
+        epsilon: Its cost to the columns of one node.
+        sizes: Number of values of each private column (public).
+        record: Unit of protection in words.
+    """
+    tables = sum(times_counted(1 + len(sizes)))
+    return LedgerEntry.proved(
+        "row_tables",
+        "nodes by private columns and classes of released degrees",
+        Pure(epsilon),
+        row_table_sensitivity,
+        tables,
+        relation=Relation.ATTRIBUTES,
+        record=record,
+        public={"tables": tables},
+    )
+
+
+class NodeGroups(NamedTuple):
+    """Groups of the classes of released degrees, in which tables count nodes.
+
+    Attributes:
+        of_class: Group of each class, shape ``(K,)``.
+        sizes: Number of nodes of each group, shape ``(G,)``.
+        of_node: Group of each node, shape ``(N,)``.
+    """
+
+    of_class: NDArray[np.int64]
+    sizes: NDArray[np.float64]
+    of_node: NDArray[np.int64]
+
+
+def node_groups(degrees: NDArray[np.int64], read: LedgerEntry, num_columns: int) -> NodeGroups:
+    """Merge classes of released degrees until each has enough nodes for the noise of the tables.
+
+    Args:
+        degrees: Released degrees of all nodes, shape ``(N,)``.
+        read: Read of the tables.
+        num_columns: Number of private columns.
+    """
+    classes = degree_classes(degrees)
+    # The first table has the class.
+    least = _NODES_PER_NOISE * read.scale / times_counted(1 + num_columns)[0]
+    of_class = merged_classes(np.bincount(classes).astype(np.float64), least)
+    of_node = of_class[classes]
+    sizes = np.bincount(of_node, minlength=int(of_class.max()) + 1).astype(np.float64)
+    return NodeGroups(of_class, sizes, of_node)
+
+
+def exact_tables(
+    groups: NodeGroups, rows: NDArray[np.int64], sizes: Sequence[int]
+) -> NDArray[np.int64]:
+    """Count nodes by each pair of group and columns: rows of shape ``(N, J)`` (private)."""
+    return count_pairs(np.column_stack([groups.of_node, rows]), [len(groups.sizes), *sizes])
+
+
+def fitted_joint(
+    noisy: NDArray[np.float64], groups: NodeGroups, sizes: Sequence[int], scale: float
+) -> NDArray[np.float64]:
+    """Fit the joint distribution of group and columns to noisy tables of :func:`exact_tables`."""
+    all_sizes = [len(groups.sizes), *sizes]
+    marginals = [Marginal((0,), groups.sizes, 0.0)]
+    tables = tables_of_pairs(noisy, all_sizes)
+    for (axes, table), count in zip(tables.items(), times_counted(len(all_sizes)), strict=True):
+        marginals.append(Marginal(axes, table / count, scale / count))
+    return fit_joint(marginals, all_sizes)
+
+
+_PROOFS = {Relation.EDGE: mixing_edge_sensitivity, Relation.ATTRIBUTES: mixing_row_sensitivity}
+
+
+class MixingCosts(NamedTuple):
+    """Epsilons of the read of mixing, whose noise serves both relations."""
+
+    edges: float
+    rows: float
+
+
+class MixingRead(NamedTuple):
+    """The read of mixing.
+
+    Attributes:
+        max_weight: Largest weight D of all edges of a node together (public).
+        sizes: Number of values of each private column (public).
+    """
+
+    max_weight: int
+    sizes: tuple[int, ...]
+
+    def costs(
+        self, edges: Budget, rows: Budget | None, edge_share: float, row_share: float
+    ) -> MixingCosts:
+        """Return the epsilons under both relations, by the larger of the noises that they need.
+
+        Args:
+            edges: Budget of the edges.
+            rows: Budget of the rows, if there is one.
+            edge_share: Share of the edges' budget at most.
+            row_share: Share of the rows' budget at most.
+        """
+        edge, row = (self._sensitivity(relation) for relation in _PROOFS)
+        most_edges = edge_share * edges.epsilon
+        most_rows = math.inf if rows is None else row_share * rows.epsilon
+        scale = max(edge / most_edges, row / most_rows)
+        if not scale:
+            return MixingCosts(math.inf, math.inf)
+        return MixingCosts(min(edge / scale, most_edges), min(row / scale, most_rows))
+
+    def _sensitivity(self, relation: Relation) -> int:
+        return _PROOFS[relation](self.max_weight, self.sizes, MIXING_UNIT)
+
+    def entry(self, costs: MixingCosts, relation: Relation, record: str) -> LedgerEntry:
+        """Plan the read under one relation."""
+        is_edge = relation is Relation.EDGE
+        return LedgerEntry.proved(
+            "column_mixing" if is_edge else "column_mixing_rows",
+            f"weights of edges by the values of their ends, in 1/{MIXING_UNIT}",
+            Pure(costs.edges if is_edge else costs.rows),
+            _PROOFS[relation],
+            self.max_weight,
+            self.sizes,
+            MIXING_UNIT,
+            relation=relation,
+            record=record,
+            public={"max_weight": self.max_weight, "unit": MIXING_UNIT},
+        )
+
 
 _STRUCTURES: dict[str, Callable[[int | None], OneShotSynthesizer]] = {
     "bter": BTER,

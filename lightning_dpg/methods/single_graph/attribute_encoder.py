@@ -1,4 +1,12 @@
-"""AttributeEncoder: links from public node attributes, by a metric learned with DP-SGD."""
+r"""AttributeEncoder: links from public node attributes, by a metric learned with DP-SGD.
+
+Gradients of the edge term :math:`\log(1 + e^{-l})` are clipped in closed form: that of the log odds
+is :math:`8 (y_i (y_j W)^T + y_j (y_i W)^T)` by W and
+:math:`L_i + L_j` by c. Norms and sums follow without a matrix for each edge. With a matrix for each
+end the same holds for rows that are filled up with zeros, see :meth:`AttributeLogits.placed`. A
+record is one pair of ends in every kind of graph, and its gradient by all parameters together is
+clipped: the sensitivity does not depend on the kind.
+"""
 
 from typing import ClassVar, Literal, NamedTuple
 

@@ -1,4 +1,8 @@
-"""A round of federated averaging: training graphs, their division among clients, updates."""
+"""A round of federated averaging: training graphs, their division among clients, updates.
+
+McMahan et al., "Communication-efficient learning of deep networks from decentralized data"
+(FedAvg), 2017; Li et al., "Federated optimization in heterogeneous networks" (FedProx), 2020.
+"""
 
 import copy
 from collections.abc import Callable, Sequence

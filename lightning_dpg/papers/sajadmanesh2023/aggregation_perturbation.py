@@ -1,4 +1,9 @@
-"""AggregationPerturbation: networks that learn classes from noisy sums over neighbors (GAP)."""
+"""AggregationPerturbation: networks that learn classes from noisy sums over neighbors (GAP).
+
+Sajadmanesh et al., "GAP: Differentially Private Graph Neural Networks with Aggregation Perturbation",
+2023. The networks are those of Figure 3: batch normalization, dropout and SELU come in the order of
+the authors' code.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,8 @@
-"""GraphRNN: recurrent models of graphs in breadth-first order (You et al., ICML 2018)."""
+"""GraphRNN: recurrent models of graphs in breadth-first order (You et al., ICML 2018).
+
+Letters in shapes: B graphs, L rows of the longest of them, R rows in all, W places to look back,
+F further inputs of a row, H width of the state of a graph.
+"""
 
 from typing import ClassVar, Literal
 

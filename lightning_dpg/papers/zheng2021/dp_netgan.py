@@ -71,50 +71,11 @@ def score_sum(
         lambda embedded: sign * critic(embedded),
         critic.embed(tokens),
         max_grad_norm,
-        rows=_rows(critic, tokens),
+        rows=table_rows(critic, tokens),
     )
 
 
-def bundle_sum(
-    critic: WalkCritic,
-    real: Tensor,
-    fakes: Tensor,
-    mix: Tensor,
-    gp_weight: float,
-    max_grad_norm: float,
-) -> dict[str, Tensor]:
-    """Sum of the clipped gradients of all three terms, as Algorithm 1 states it.
-
-    Args:
-        critic: The critic.
-        real: Records of shape ``(B, 2)``.
-        fakes: One generated edge for each of them, shape ``(B, 2)``.
-        mix: Shares of the real edge in the point of the gradient penalty, shape ``(B, 1, 1)``.
-        gp_weight: Weight lambda of the gradient penalty.
-        max_grad_norm: Clipping norm C.
-    """
-    tokens = torch.cat([real, fakes], 1)
-    return ghost_clipped_gradient_sum(
-        critic,
-        partial(_bundle_losses, critic, gp_weight),
-        critic.embed(tokens),
-        max_grad_norm,
-        others=(mix,),
-        rows=_rows(critic, tokens),
-    )
-
-
-def _bundle_losses(critic: WalkCritic, gp_weight: float, embedded: Tensor, mix: Tensor) -> Tensor:
-    """Losses of shape ``(B,)`` of embedded real and fake edges of shape ``(B, 4, d)``."""
-    real, fake = embedded.chunk(2, 1)
-    points = torch.lerp(fake, real, mix)
-    (slope,) = torch.autograd.grad(critic(points).sum(), points, create_graph=True)
-    norm = (slope.flatten(1).square().sum(1) + 1e-12).sqrt()
-    losses: Tensor = critic(fake) - critic(real)
-    return losses + gp_weight * (norm - 1).square()
-
-
-def _rows(critic: WalkCritic, tokens: Tensor) -> Rows | None:
+def table_rows(critic: WalkCritic, tokens: Tensor) -> Rows | None:
     """Rows of the table as parameters, or None if it is frozen."""
     return Rows(critic.table, tokens) if isinstance(critic.table, nn.Parameter) else None
 
@@ -165,13 +126,14 @@ class WalkGAN(Synthesizer):
             for group in optimizer.param_groups:
                 group["lr"] = rate
 
-    def _start_without_noise(self, num_edges: int) -> None:
+    def _start_without_noise(self, reason: str) -> None:
         """Book that nothing is protected; a finite budget refuses this entry."""
         if not self.ledger.reasons:
-            self.ledger.spend(self.unprotected_training("no noise is added"))
-        self.num_edges.fill_(num_edges)
+            self.ledger.spend(self.unprotected_training(reason))
+        self.num_edges.fill_(len(self.records.edges))
 
     def _step(self, batch: Tensor) -> None:
+        """Take a critic step, and a generator step after every ``n_critic`` of them."""
         critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
         critic_optimizer.zero_grad()
         self._critic_backward(batch)
@@ -414,7 +376,7 @@ class DPNetGAN(WalkGAN):
             self.assumptions.append("the number of edges in the configuration")
         is_new = self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
-            self._start_without_noise(len(self.records.edges))
+            self._start_without_noise("no noise is added")
             return
         if is_new:
             reads = by_key(self._counts(self.budget))

@@ -195,9 +195,7 @@ class NetGAN(WalkGAN):
     def on_fit_start(self) -> None:
         """Book the unprotected training."""
         super().on_fit_start()
-        if not self.ledger.entries:
-            self.ledger.spend(self.unprotected_training("NetGAN adds no noise"))
-        self.num_edges.fill_(len(self.records.edges))
+        self._start_without_noise("NetGAN adds no noise")
 
     def training_step(self, batch: Tensor, batch_idx: int) -> None:
         """Take one critic step, and a generator step after every ``n_critic`` of them.

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 from torchmetrics import MetricCollection
 
 from lightning_dpg.interfaces import GraphSetRecords
@@ -66,12 +66,11 @@ class GraphFeatureRelease(PrivateModule):
         self.node_names: list[str] | None = None
         self.sizes: Tensor
         self.labels: Tensor
-        self.is_released: Tensor
         empty = torch.empty(0, dtype=torch.long)
         names = ("sizes", "labels", *self.embedding_names)
         for name in names:
             self.register_buffer(name, empty.clone())
-        self.register_buffer("is_released", torch.tensor(False))
+        self.is_released: Tensor = nn.Buffer(torch.tensor(False))
         resize_on_loading(self, *names)
 
     @abstractmethod

@@ -50,12 +50,9 @@ class VoteMoment(nn.Module):
         super().__init__()
         self.features = AttributeRows(rank)
         self.student = ClassStudent()
-        self.metric: Tensor
-        self.moment: Tensor
-        self.expected: Tensor
-        self.register_buffer("metric", torch.empty(0, 0, dtype=torch.double))
-        self.register_buffer("moment", torch.empty(0, 0, dtype=torch.double))
-        self.register_buffer("expected", torch.empty(0, 0, dtype=torch.double))
+        self.metric: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
+        self.moment: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
+        self.expected: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         resize_on_loading(self, "metric", "moment", "expected")
 
     def rows(self, attributes: Tensor) -> Tensor:
@@ -406,10 +403,8 @@ class NeighborVotes(NodeClassifier):
             count_share=count_share, attribute_share=attribute_share, moment_share=moment_share
         )
         self.moments = VoteMoment(rank)
-        self.num_edges: Tensor
-        self.votes: Tensor
-        self.register_buffer("num_edges", torch.tensor(0))
-        self.register_buffer("votes", torch.empty(0, 0, 0, dtype=torch.double))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
+        self.votes: Tensor = nn.Buffer(torch.empty(0, 0, 0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, the moments and the tables; the number of steps has no effect."""

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 from torch.optim import Optimizer
 
@@ -96,17 +96,13 @@ class NodeClassifier(PrivateModule):
         self.classes: Tensor
         self.known_nodes: Tensor
         self.known_classes: Tensor
-        self.label_epsilon: Tensor
-        self.num_private_classes: Tensor
-        self.posteriors: Tensor
         self.summed: Tensor
-        self.is_released: Tensor
         for name in ("classes", "known_nodes", "known_classes"):
             self.register_buffer(name, torch.empty(0, dtype=torch.long))
-        self.register_buffer("label_epsilon", torch.tensor(torch.inf, dtype=torch.double))
-        self.register_buffer("num_private_classes", torch.tensor(0))
-        self.register_buffer("posteriors", torch.empty(0, 0))
-        self.register_buffer("is_released", torch.tensor(False))
+        self.label_epsilon: Tensor = nn.Buffer(torch.tensor(torch.inf, dtype=torch.double))
+        self.num_private_classes: Tensor = nn.Buffer(torch.tensor(0))
+        self.posteriors: Tensor = nn.Buffer(torch.empty(0, 0))
+        self.is_released: Tensor = nn.Buffer(torch.tensor(False))
         resize_own_buffers(self)
 
     @abstractmethod

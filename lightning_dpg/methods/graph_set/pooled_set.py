@@ -162,12 +162,6 @@ class PooledStatistics(nn.Module):
         Refusal: If a share is out of range.
     """
 
-    size_cuts: Tensor
-    density_cuts: Tensor
-    shape: Tensor
-    closed_share: Tensor
-    largest_share: Tensor
-
     def __init__(
         self,
         degree_share: float,
@@ -184,11 +178,11 @@ class PooledStatistics(nn.Module):
         }
         check_shares(**self.shares)
         self.graphs_per_class, self.bins = graphs_per_class, bins
-        self.register_buffer("size_cuts", torch.empty(0, dtype=torch.long))
-        self.register_buffer("density_cuts", torch.empty(0, 0, dtype=torch.double))
-        self.register_buffer("shape", torch.empty(0, bins, dtype=torch.double))
-        self.register_buffer("closed_share", torch.empty(0, dtype=torch.double))
-        self.register_buffer("largest_share", torch.tensor(1.0, dtype=torch.double))
+        self.size_cuts: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.density_cuts: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
+        self.shape: Tensor = nn.Buffer(torch.empty(0, bins, dtype=torch.double))
+        self.closed_share: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.largest_share: Tensor = nn.Buffer(torch.tensor(1.0, dtype=torch.double))
         resize_on_loading(self, *_TABLES)
 
     def plan(self, method: GraphSetSynthesizer, budget: Budget) -> list[LedgerEntry]:

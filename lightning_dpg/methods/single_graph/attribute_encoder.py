@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pytorch_lightning.core.optimizer import LightningOptimizer
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
@@ -227,12 +227,9 @@ class AttributeEncoder(Synthesizer):
             max_grad_norm=max_grad_norm,
             sample_rate=sample_rate,
         )
-        self.rows: Tensor
-        self.degrees: Tensor
-        self.num_edges: Tensor
-        self.register_buffer("rows", torch.empty(0, rank))
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("num_edges", torch.tensor(0))
+        self.rows: Tensor = nn.Buffer(torch.empty(0, rank))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
         resize_on_loading(self, "rows", "degrees")
 
     def take_kind(self, kind: Kind, num_left: int | None) -> None:

@@ -62,10 +62,8 @@ class MomentScores(nn.Module):
         self.features = AttributeRows(1)  # fitted to the rank that the budget affords
         self.right_features: AttributeRows | None
         self.register_module("right_features", None)
-        self.rows: Tensor
-        self.form: Tensor
-        self.register_buffer("rows", torch.empty(0, 0))
-        self.register_buffer("form", torch.empty(0, 0, dtype=torch.double))
+        self.rows: Tensor = nn.Buffer(torch.empty(0, 0))
+        self.form: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         resize_on_loading(self, "rows", "form")
 
     def take_kind(self, kind: Kind, num_left: int | None) -> None:
@@ -216,8 +214,7 @@ class AttributeMoments(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         self.scores = MomentScores()
-        self.degrees: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
 
     def take_kind(self, kind: Kind, num_left: int | None) -> None:
         """Give each side of a bipartite graph rows of its own."""

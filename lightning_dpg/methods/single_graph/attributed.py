@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import attach
@@ -345,14 +345,10 @@ class Attributed(OneShotSynthesizer):
         # variable of the context; the structure must not take them for its own.
         self.structure: OneShotSynthesizer = Context().run(_STRUCTURES[structure], num_nodes)
         self.transfers = TransferPart()
-        self.degree_groups: Tensor
-        self.joint: Tensor
-        self.mixing: Tensor
-        self.mixing_scale: Tensor
-        self.register_buffer("degree_groups", torch.zeros(1, dtype=torch.long))
-        self.register_buffer("joint", torch.empty(0, dtype=torch.double))
-        self.register_buffer("mixing", torch.empty(0, dtype=torch.double))
-        self.register_buffer("mixing_scale", torch.tensor(0.0, dtype=torch.double))
+        self.degree_groups: Tensor = nn.Buffer(torch.zeros(1, dtype=torch.long))
+        self.joint: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.mixing: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.mixing_scale: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
 
     @property
     def has_rows(self) -> bool:

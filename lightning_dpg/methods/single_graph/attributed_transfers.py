@@ -62,10 +62,9 @@ class Times(nn.Module):
         self.hours: Tensor
         self.gaps: Tensor
         self.new_pairs: Tensor
-        self.scales: Tensor
         for name in _TIME_SHARES:
             self.register_buffer(name, torch.empty(0, dtype=torch.double))
-        self.register_buffer("scales", torch.zeros(len(_TIME_SHARES), dtype=torch.double))
+        self.scales: Tensor = nn.Buffer(torch.zeros(len(_TIME_SHARES), dtype=torch.double))
         resize_own_buffers(self)
 
     @staticmethod
@@ -181,18 +180,12 @@ class Amounts(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.counts: Tensor
-        self.sums: Tensor
-        self.count_classes: Tensor
-        self.sum_classes: Tensor
-        self.strengths: Tensor
-        self.scales: Tensor
-        self.register_buffer("counts", torch.empty(0, dtype=torch.double))
-        self.register_buffer("sums", torch.empty(0, dtype=torch.double))
-        self.register_buffer("count_classes", torch.empty(0, dtype=torch.long))
-        self.register_buffer("sum_classes", torch.empty(0, dtype=torch.long))
-        self.register_buffer("strengths", torch.empty(0, dtype=torch.double))
-        self.register_buffer("scales", torch.zeros(3, dtype=torch.double))
+        self.counts: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.sums: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.count_classes: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.sum_classes: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.strengths: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.scales: Tensor = nn.Buffer(torch.zeros(3, dtype=torch.double))
         resize_own_buffers(self)
 
     @staticmethod
@@ -355,10 +348,8 @@ class TransferPart(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.amounts, self.times = Amounts(), Times()
-        self.numbers: Tensor
-        self.number_scale: Tensor
-        self.register_buffer("numbers", torch.empty(0, dtype=torch.double))
-        self.register_buffer("number_scale", torch.tensor(0.0, dtype=torch.double))
+        self.numbers: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.number_scale: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
         resize_own_buffers(self)
 
     @staticmethod

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.advice import MAX_REPORT_NODES, Facts, cases, excess_of_reports, hint
 from lightning_dpg.errors import Refusal
@@ -298,12 +298,9 @@ class RandomizedResponse(OneShotSynthesizer):
                 f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
                 f"nodes (at most {most})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
             )
-        self.reported: Tensor
-        self.degrees: Tensor
-        self.report_epsilon: Tensor
-        self.register_buffer("reported", torch.empty(0, 2, dtype=torch.int))
-        self.register_buffer("degrees", torch.zeros(num_nodes))
-        self.register_buffer("report_epsilon", torch.tensor(0.0, dtype=torch.float64))
+        self.reported: Tensor = nn.Buffer(torch.empty(0, 2, dtype=torch.int))
+        self.degrees: Tensor = nn.Buffer(torch.zeros(num_nodes))
+        self.report_epsilon: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.float64))
         self.model = _model(denoise, num_nodes, rank)
 
     def accept_data(self, data: object) -> None:

@@ -114,9 +114,8 @@ class GraphCounts(GraphFeatureRelease):
         self.counting = counting
         self.counts = planned(counting)
         self.features: Tensor
-        self.noise_scales: Tensor
         self.node_labels: Tensor
-        self.register_buffer("noise_scales", torch.zeros(self.num_columns, dtype=torch.double))
+        self.noise_scales: Tensor = nn.Buffer(torch.zeros(self.num_columns, dtype=torch.double))
         before_loading(self, _add_node_labels)
 
     @property

@@ -163,14 +163,10 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     def __init__(self) -> None:
         super().__init__()
         self.network: NodeEncoder | None = None
-        self.dims: Tensor
-        self.train_mask: Tensor
-        self.rounds_made: Tensor
-        self.discrepancies: Tensor
-        self.register_buffer("dims", torch.zeros(2, dtype=torch.long))
-        self.register_buffer("train_mask", torch.empty(0, dtype=torch.bool))
-        self.register_buffer("rounds_made", torch.tensor(0))
-        self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
+        self.dims: Tensor = nn.Buffer(torch.zeros(2, dtype=torch.long))
+        self.train_mask: Tensor = nn.Buffer(torch.empty(0, dtype=torch.bool))
+        self.rounds_made: Tensor = nn.Buffer(torch.tensor(0))
+        self.discrepancies: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
         resize_on_loading(self, "train_mask", "discrepancies")
         before_loading(self, _build_encoder)
         self._clients: list[Client] | None = None

@@ -5,7 +5,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.interfaces import GraphSetRecords
@@ -92,8 +92,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         super().__init__()
         self.save_hyperparameters()
         self.settle_training()
-        self.rows: Tensor
-        self.register_buffer("rows", torch.empty(0))
+        self.rows: Tensor = nn.Buffer(torch.empty(0))
         resize_on_loading(self, "rows")
 
     def encoder_factory(self) -> Callable[[int, int, int], NodeEncoder]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding, local_assumptions
@@ -198,8 +198,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         super().__init__()
         self.save_hyperparameters()
         self.settle_training(is_deep=encoder == "gin")
-        self.update_noise: Tensor
-        self.register_buffer("update_noise", torch.tensor(0.0, dtype=torch.double))
+        self.update_noise: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
 
     def delta_setting(self) -> str | None:
         """Setting that spends delta: the Gaussian noise of the clients' updates."""

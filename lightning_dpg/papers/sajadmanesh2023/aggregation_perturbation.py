@@ -178,8 +178,7 @@ class AggregationPerturbation(NodeClassifier):
         self.features = AttributeRows(rank)
         self.encoder: Encoder
         self.classifier: HopClassifier
-        self.sums: Tensor
-        self.register_buffer("sums", torch.empty(0, hops * hidden_dim))
+        self.sums: Tensor = nn.Buffer(torch.empty(0, hops * hidden_dim))
         before_loading(self, _build_for_state)
         self._rows = torch.empty(0, rank)  # of all nodes (public), in a fit
         self._hops: Tensor | None = None  # inputs of the classifier, in a fit

@@ -10,7 +10,7 @@ import torch
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
@@ -179,10 +179,8 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         self.save_hyperparameters()
         check_shares(count_share=count_share, dendrogram_share=dendrogram_share)
         self.chain = DendrogramChain(num_nodes, steps_per_node)
-        self.dendrogram: Tensor
-        self.counts: Tensor
-        self.register_buffer("dendrogram", torch.empty(0, 3, dtype=torch.long))
-        self.register_buffer("counts", torch.empty(0, dtype=torch.long))
+        self.dendrogram: Tensor = nn.Buffer(torch.empty(0, 3, dtype=torch.long))
+        self.counts: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
 
     @abstractmethod
     def branch_noise(self, budget: Budget) -> Event:

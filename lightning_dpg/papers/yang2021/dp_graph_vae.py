@@ -65,10 +65,8 @@ class NoisySums(nn.Module):
         super().__init__()
         self.hops = hops
         self.share = share
-        self.rows: Tensor
-        self.noise_multiplier: Tensor
-        self.register_buffer("rows", torch.empty(0, hops * feature_dim))
-        self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
+        self.rows: Tensor = nn.Buffer(torch.empty(0, hops * feature_dim))
+        self.noise_multiplier: Tensor = nn.Buffer(torch.tensor(float("nan"), dtype=torch.float64))
         resize_on_loading(self, "rows")
 
     def planned(self, budget: Budget) -> list[LedgerEntry]:

@@ -167,23 +167,15 @@ class NoisyPowerMethod(Synthesizer):
         self.matrix: KatzMatrix = ADJACENCY
         signs = torch.randn(size, rank, generator=torch.Generator().manual_seed(_START_SEED))
         self.vectors = nn.Parameter(orthonormal(torch.where(signs < 0, -1.0, 1.0).double()))
-        self.rows: Tensor
-        self.signs: Tensor
-        self.degrees: Tensor
-        self.num_edges: Tensor
-        self.is_released: Tensor
-        self.steps_made: Tensor
-        self.steps_planned: Tensor
-        self.noise_multipliers: Tensor
-        self.register_buffer("rows", torch.zeros(size, rank, dtype=torch.double))
-        self.register_buffer("signs", torch.ones(rank, dtype=torch.double))
-        self.register_buffer("degrees", torch.zeros(size, dtype=torch.long))
-        self.register_buffer("num_edges", torch.tensor(0))
-        self.register_buffer("is_released", torch.tensor(False))
-        self.register_buffer("steps_made", torch.tensor(0))
-        self.register_buffer("steps_planned", torch.tensor(0))
+        self.rows: Tensor = nn.Buffer(torch.zeros(size, rank, dtype=torch.double))
+        self.signs: Tensor = nn.Buffer(torch.ones(rank, dtype=torch.double))
+        self.degrees: Tensor = nn.Buffer(torch.zeros(size, dtype=torch.long))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
+        self.is_released: Tensor = nn.Buffer(torch.tensor(False))
+        self.steps_made: Tensor = nn.Buffer(torch.tensor(0))
+        self.steps_planned: Tensor = nn.Buffer(torch.tensor(0))
         # Noise of a step, and of the eigenvalues.
-        self.register_buffer("noise_multipliers", torch.zeros(2, dtype=torch.double))
+        self.noise_multipliers: Tensor = nn.Buffer(torch.zeros(2, dtype=torch.double))
         self._adjacency: csr_array | None = None
 
     @abstractmethod

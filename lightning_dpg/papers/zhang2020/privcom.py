@@ -86,14 +86,10 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
                 "RandomizedResponsePrivCom reports on all pairs of nodes, which are too many for "
                 f"{size} nodes (at most {MAX_REPORT_NODES})\ntake PrivCom or, without a delta, PrivGraph"
             )
-        self.vectors: Tensor
-        self.rows: Tensor
-        self.signs: Tensor
-        self.degrees: Tensor
-        self.register_buffer("vectors", torch.zeros(size, rank, dtype=torch.double))
-        self.register_buffer("rows", torch.zeros(size, rank, dtype=torch.double))
-        self.register_buffer("signs", torch.ones(rank, dtype=torch.double))
-        self.register_buffer("degrees", torch.zeros(size, dtype=torch.long))
+        self.vectors: Tensor = nn.Buffer(torch.zeros(size, rank, dtype=torch.double))
+        self.rows: Tensor = nn.Buffer(torch.zeros(size, rank, dtype=torch.double))
+        self.signs: Tensor = nn.Buffer(torch.ones(rank, dtype=torch.double))
+        self.degrees: Tensor = nn.Buffer(torch.zeros(size, dtype=torch.long))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, the degrees and the reports."""

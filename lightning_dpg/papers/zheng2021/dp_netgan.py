@@ -106,10 +106,8 @@ class WalkGAN(Synthesizer):
             h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
         )
         self.critic = WalkCritic(h["num_nodes"], h["embedding_dim"], h["critic_dim"], frozen)
-        self.num_edges: Tensor
-        self.critic_steps: Tensor
-        self.register_buffer("num_edges", torch.tensor(0))
-        self.register_buffer("critic_steps", torch.tensor(0))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
+        self.critic_steps: Tensor = nn.Buffer(torch.tensor(0))
 
     def configure_optimizers(self) -> list[Optimizer]:
         """Build Adam for the critic and for the generator."""

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
@@ -73,8 +73,7 @@ class CELL(Synthesizer):
                 f"got {num_nodes}\ntake NetGAN for larger graphs"
             )
         self.model = LowRankLogits(num_nodes, rank)
-        self.num_edges: Tensor
-        self.register_buffer("num_edges", torch.tensor(0))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
 
     def batch_request(self) -> BatchRequest:
         """Poisson samples of the edges: all of them by default."""

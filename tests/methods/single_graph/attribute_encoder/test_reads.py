@@ -8,11 +8,7 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.methods.single_graph.attribute_encoder import (
-    attribute_moments,
-    method,
-    moment_scores,
-)
+from lightning_dpg.methods.single_graph import attribute_encoder, attribute_moments
 from lightning_dpg.methods.single_graph.degree_release import release_degrees
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.attributed import AttributedDataModule, attributed_graph
@@ -57,12 +53,12 @@ def reads_are_constant(monkeypatch):
         return torch.zeros(size, dtype=dtype, device=device)
 
     monkeypatch.setattr(NoiseSource, "normal", no_noise)
-    for module in (method, attribute_moments):
+    for module in (attribute_encoder, attribute_moments):
         monkeypatch.setattr(module, "release_degrees", degrees)
-    monkeypatch.setattr(method, "clipped_edge_sum", gradient)
+    monkeypatch.setattr(attribute_encoder, "clipped_edge_sum", gradient)
     # A constant is no sum of examples, as a trial would find.
     monkeypatch.setattr(PrivateTraining, "dry_run", lambda *_: None)
-    monkeypatch.setattr(moment_scores, "edge_moment", lambda *_, **__: torch.eye(8).double())
+    monkeypatch.setattr(attribute_moments, "edge_moment", lambda *_, **__: torch.eye(8).double())
 
 
 def run(make, graph, folder):

@@ -5,9 +5,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.edge_moments import as_matrix, as_vector
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource, as_matrix, as_vector
 from lightning_dpg.graph.pair_space import UndirectedPairs
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
@@ -17,7 +16,7 @@ from lightning_dpg.nn.belief_mixture import Votes, fuse
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     edge_moment_sensitivity,
     vote_moment_sensitivity,
     vote_sensitivity,

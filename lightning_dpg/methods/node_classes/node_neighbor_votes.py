@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least, either
 from lightning_dpg.methods.node_classes.base import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
@@ -14,7 +14,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import CLIP, MAX_EDGES
-from lightning_dpg.privacy.sensitivity import node_vote_moment_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import node_vote_moment_sensitivity
 
 # Share of D at which votes are clipped: the sensitivity is then 4/3 D.
 _CLIP_SHARE = 1 / 6

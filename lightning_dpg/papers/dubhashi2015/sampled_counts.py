@@ -9,9 +9,9 @@ import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
-from lightning_dpg.graph.graphlet_samples import rescale, sampled_graphlets
-from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
 from lightning_dpg.papers.dubhashi2015.counts import Counting, truncated
+from lightning_dpg.papers.dubhashi2015.graphlet_samples import rescale, sampled_graphlets
+from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, graphlet_counts
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import integer_noise
 from lightning_dpg.privacy.noise import NoiseSource

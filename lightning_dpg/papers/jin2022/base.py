@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
-from lightning_dpg.graph.gromov import discrepancy_kernels, pairwise_discrepancies
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
@@ -29,6 +28,7 @@ from lightning_dpg.papers.jin2022.comparison import (
     comparison_scores,
     row_spaces,
 )
+from lightning_dpg.papers.jin2022.gromov import discrepancy_kernels, pairwise_discrepancies
 from lightning_dpg.papers.jin2022.inputs import node_inputs, num_features
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate
 

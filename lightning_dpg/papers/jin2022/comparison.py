@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor
 
-from lightning_dpg.graph.gromov import Matrix, Space, row_distances
-from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
 from lightning_dpg.metrics.discrepancies import neighbor_accuracy
+from lightning_dpg.papers.jin2022.gromov import Matrix, Space, gromov_kmeans, row_distances
 
 # Barycenters of more graphs would take minutes.
 _MOST_CLUSTERED = 500

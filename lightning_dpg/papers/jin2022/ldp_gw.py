@@ -25,7 +25,7 @@ from lightning_dpg.papers.jin2022.reports import (
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
-from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 
 
 class LDPGromovWasserstein(GromovWassersteinRelease):

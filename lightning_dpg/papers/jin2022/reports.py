@@ -7,13 +7,8 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.multi_bit import (
-    best_reports_per_row,
-    multi_bit,
-    reports_entry,
-    unbiased,
-)
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.reports import best_reports_per_row, multi_bit, reports_entry, unbiased
 
 REPORTS_KEY = "embedding_reports"
 """Key of the reports in the ledger."""

@@ -5,14 +5,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import SHARE, Constraints
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_mixing import DEGREE_SHARES, JointDegreeSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import weighted_joint_degree_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import weighted_joint_degree_sensitivity
 
 
 class DK2(JointDegreeSynthesizer):

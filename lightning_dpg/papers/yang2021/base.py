@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from lightning_dpg.advice import Facts, hint
-from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.papers.yang2021.decoding import (
@@ -17,6 +16,7 @@ from lightning_dpg.papers.yang2021.decoding import (
     public_features,
     random_blocks,
 )
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.papers.yang2021.networks import Discriminator, PairDecoder
 
 _RELEASED = ("decoder.", "offset", "sizes", "num_edges")

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.papers.yang2021.decoding import prior, random_blocks
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch
 from lightning_dpg.papers.yang2021.dp_graph_vae import DPGVAE
 from lightning_dpg.papers.yang2021.networks import (
     Discriminator,
@@ -17,7 +17,7 @@ from lightning_dpg.papers.yang2021.networks import (
     sample_adjacency,
     structure_loss,
 )
-from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import aggregation_sensitivity
 
 
 class DPGGAN(DPGVAE):

@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.graph.dense_batch import random_pairs
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.constraints import POSITIVE, Constraints, at_least, either
 from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.papers.yang2021.base import GraphAutoencoder
 from lightning_dpg.papers.yang2021.decoding import with_context
+from lightning_dpg.papers.yang2021.dense_batch import random_pairs
 from lightning_dpg.papers.yang2021.networks import (
     CONTEXT_DIM,
     PairDecoder,
@@ -22,11 +22,11 @@ from lightning_dpg.papers.yang2021.networks import (
 )
 from lightning_dpg.papers.yang2021.noisy_sums import NoisySums
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 _DIVERGENCE = "train/divergence_per_node"
 """Curve of the divergence from the prior, which reads released rows only."""

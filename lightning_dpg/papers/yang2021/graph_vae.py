@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.papers.yang2021.base import DenseAutoencoder
 from lightning_dpg.papers.yang2021.decoding import prior, with_context
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch
 from lightning_dpg.papers.yang2021.networks import (
     CONTEXT_DIM,
     Discriminator,

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.aggregation_perturbation import (
     aggregation_entries,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees

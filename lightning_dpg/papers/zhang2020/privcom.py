@@ -4,7 +4,7 @@ from functools import partial
 
 from torch import Tensor
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.papers.zhang2020.power_method import (

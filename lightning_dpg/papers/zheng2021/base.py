@@ -9,7 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from lightning_dpg.graph.assembly import assemble
+from lightning_dpg.graph.edge_sampling import assemble
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.synthesizer import Synthesizer

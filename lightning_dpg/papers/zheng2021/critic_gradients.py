@@ -8,10 +8,9 @@ from torch import Tensor, nn
 
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
-from lightning_dpg.privacy.dpsgd import Rows
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.dpsgd import Rows, ghost_clipped_gradient_sum
 from lightning_dpg.privacy.noise import secret_generator
-from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 
 def critic_training(

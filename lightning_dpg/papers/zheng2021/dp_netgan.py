@@ -9,7 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.advice import Facts, hint
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints
 from lightning_dpg.methods.planning import Reads, by_key
@@ -26,7 +26,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import degree_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import degree_sensitivity
 
 
 class DPNetGAN(WalkGAN):

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from lightning_dpg.graph.closing_swaps import SwapGraph
+from lightning_dpg.graph.swaps import SwapGraph
 from lightning_dpg.methods.graph_set.pooled_set.degree_shapes import (
     Floats,
     expected_degrees,

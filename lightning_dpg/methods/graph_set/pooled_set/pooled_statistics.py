@@ -31,7 +31,7 @@ from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     pooled_component_sensitivity,
     pooled_degree_sensitivity,
     pooled_triangle_sensitivity,

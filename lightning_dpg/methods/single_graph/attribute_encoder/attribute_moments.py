@@ -6,8 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads
@@ -18,7 +18,7 @@ from lightning_dpg.methods.single_graph.degree_release import degree_entries, re
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
-from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import edge_moment_sensitivity
 
 _RANK = 64
 # Below an epsilon of 1, fewer components carry less noise.

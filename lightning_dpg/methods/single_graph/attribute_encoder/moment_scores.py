@@ -3,15 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.graph.edge_moments import (
-    as_matrix,
-    as_vector,
-    bilinear_form,
-    edge_moment,
-)
+from lightning_dpg.graph.edge_statistics import as_matrix, as_vector, bilinear_form, edge_moment
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
+from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
 from lightning_dpg.methods.single_graph.attribute_encoder.method import SWAP_ROUNDS
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_rows import AttributeRows

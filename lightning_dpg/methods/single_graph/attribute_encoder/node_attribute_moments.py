@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.constraints import Constraints
 from lightning_dpg.methods.planning import Reads
@@ -26,7 +26,7 @@ from lightning_dpg.methods.single_graph.max_degree import (
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
-from lightning_dpg.privacy.sensitivity import node_moment_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import node_moment_sensitivity
 
 # The noise of a node leaves room for few components.
 _RANK = 16

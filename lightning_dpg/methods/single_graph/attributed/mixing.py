@@ -3,10 +3,13 @@
 import math
 from typing import NamedTuple
 
-from lightning_dpg.graph.exact_mixing import MIXING_UNIT
+from lightning_dpg.graph.edge_statistics import MIXING_UNIT
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
-from lightning_dpg.privacy.sensitivity import mixing_edge_sensitivity, mixing_row_sensitivity
+from lightning_dpg.privacy.sensitivity.private_columns import (
+    mixing_edge_sensitivity,
+    mixing_row_sensitivity,
+)
 
 _PROOFS = {Relation.EDGE: mixing_edge_sensitivity, Relation.ATTRIBUTES: mixing_row_sensitivity}
 

@@ -6,12 +6,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.row_counts import count_pairs, tables_of_pairs, times_counted
-from lightning_dpg.graph.row_marginals import Marginal, fit_joint
+from lightning_dpg.graph.rows import (
+    Marginal,
+    count_pairs,
+    fit_joint,
+    tables_of_pairs,
+    times_counted,
+)
 from lightning_dpg.interfaces import HoldsPrivateColumns, PrivateColumns
 from lightning_dpg.methods.single_graph.bter import degree_classes, merged_classes
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
-from lightning_dpg.privacy.sensitivity import row_table_sensitivity
+from lightning_dpg.privacy.sensitivity.private_columns import row_table_sensitivity
 
 DRAWN_ROWS = "Rows of the synthetic table are drawn: the row beside a name is not that person's."
 """Sentence of the statement of each release with drawn rows."""

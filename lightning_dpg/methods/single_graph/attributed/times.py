@@ -5,16 +5,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.graph.curve_smoothing import smoothed_days, smoothed_hours
-from lightning_dpg.graph.stamp_draws import Curves, Stamps, draw_stamps
-from lightning_dpg.graph.transfer_counts import Window
-from lightning_dpg.graph.transfer_source import TransferCountsSource
+from lightning_dpg.graph.transfer_counts import TransferCountsSource, Window
+from lightning_dpg.graph.transfer_draws import (
+    Curves,
+    Stamps,
+    draw_stamps,
+    smoothed_days,
+    smoothed_hours,
+)
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.transfers import (
     event_count_sensitivity,
     relation_contact_sensitivity,
     relation_gap_sensitivity,

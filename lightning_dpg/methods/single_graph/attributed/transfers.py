@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.graph.drawn_transfers import DrawnTransfers
+from lightning_dpg.graph.drawn_tables import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.stamp_draws import draw_numbers
-from lightning_dpg.graph.transfer_source import TransferCountsSource
+from lightning_dpg.graph.transfer_counts import TransferCountsSource
+from lightning_dpg.graph.transfer_draws import draw_numbers
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attributed.amounts import Amounts
 from lightning_dpg.methods.single_graph.attributed.times import Times
@@ -19,7 +19,7 @@ from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.transfers import (
     pair_number_sensitivity,
     transfer_number_sensitivity,
 )

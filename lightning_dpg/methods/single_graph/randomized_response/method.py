@@ -10,8 +10,8 @@ from torch import Tensor
 from lightning_dpg.advice import MAX_REPORT_NODES, Facts, cases, excess_of_reports, hint
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_posterior
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.spectral import shrunken
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
@@ -35,7 +35,7 @@ from lightning_dpg.nn.low_rank import WEIGHT_DECAY
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
-from lightning_dpg.privacy.sensitivity import pair_bit_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import pair_bit_sensitivity
 
 _LEAST_DEGREE = 0.5
 _MOSTLY_TRUE = 4.0  # epsilon from which the reports on single pairs are mostly true

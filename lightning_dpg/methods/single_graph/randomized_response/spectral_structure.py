@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 from lightning_dpg.graph.spectral import Spectrum, diffused, leading, spectrum
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.low_rank import inner_products, rows_at_once
@@ -111,8 +111,8 @@ def unreported_pairs(reported: Tensor, num_nodes: int, generator: torch.Generato
     """Draw random pairs that are not in ``reported``, of shape ``(K, 2)``, all rows ``i < j``."""
     count = min(_UNREPORTED, num_pairs(num_nodes))
     numbers = torch.randint(max(1, num_pairs(num_nodes)), (count,), generator=generator)
-    numbers = numbers[~torch.isin(numbers, pair_numbers(reported, num_nodes))]
-    return numbered_pairs(numbers, num_nodes)
+    numbers = numbers[~torch.isin(numbers, pair_ranks(reported, num_nodes))]
+    return pairs_of_ranks(numbers, num_nodes)
 
 
 def chance(degrees: Tensor, pairs: Tensor) -> Tensor:

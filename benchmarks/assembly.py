@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.numbers import Number, ratio
 from benchmarks.timing import medians, table
-from lightning_dpg.graph.assembly import assemble
+from lightning_dpg.graph.edge_sampling import assemble
 
 
 def dense(pairs: NDArray[np.int64], num_nodes: int, num_edges: int) -> NDArray[np.float64]:

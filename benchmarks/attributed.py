@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import lightning_dpg as dpg
 from benchmarks.scores_file import ScoresFile, mean_cells
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.graph.drawn_rows import rows_of
+from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.metrics.functional import transitivity
 from lightning_dpg.metrics.rows import (

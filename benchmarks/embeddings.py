@@ -11,8 +11,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, row_distances
 from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease, node_inputs
+from lightning_dpg.papers.jin2022.gromov import Matrix, Space, pairwise_discrepancies, row_distances
 from lightning_dpg.papers.jin2022.ldp_gw import Reports, equal_epsilons
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger

@@ -27,7 +27,7 @@ from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.graph.attributes import NodeAttributes, attach
-from lightning_dpg.graph.gromov import Space, pairwise_discrepancies
+from lightning_dpg.papers.jin2022.gromov import Space, pairwise_discrepancies
 
 FITS: dict[str, Callable[[int], pl.LightningModule]] = {
     "critic (DPNetGAN)": methods.DPNetGAN,

@@ -14,10 +14,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.tu import TUGraphDataModule, known_sets
+from lightning_dpg.graph.degrees import truncate
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
-from lightning_dpg.graph.truncation import truncate
-from lightning_dpg.graph.walk_counts import walk_counts
+from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, graphlet_counts, walk_counts
 
 
 def union_of(graphs: list[Data]) -> tuple[Tensor, Tensor, int]:

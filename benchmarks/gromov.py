@@ -47,7 +47,7 @@ def _spaces(name: str, fused: bool) -> list:
     """Return graphs of a set by their shortest paths; none if there are no features to fuse."""
     from lightning_dpg.datamodules.tu import TUGraphDataModule
     from lightning_dpg.graph.graph import undirected_edges
-    from lightning_dpg.graph.gromov import Space, path_distances
+    from lightning_dpg.papers.jin2022.gromov import Space, path_distances
 
     data = TUGraphDataModule(name)
     data.setup("fit")
@@ -64,7 +64,7 @@ def _spaces(name: str, fused: bool) -> list:
 
 def _processes(name: str, workers: int) -> None:
     """Return wall seconds of all pairs, by one process and by several, in turn."""
-    from lightning_dpg.graph.gromov import pairwise_discrepancies
+    from lightning_dpg.papers.jin2022.gromov import pairwise_discrepancies
 
     spaces, seconds = _spaces(name, fused=False), {1: [], workers: []}
     pairwise_discrepancies(spaces[:20], workers=workers)  # starts the processes
@@ -84,7 +84,7 @@ def _processes(name: str, workers: int) -> None:
 def _row(name: str, fused: bool, count: int | None) -> list[Number]:
     import ot
 
-    from lightning_dpg.graph.gromov import Space, gromov_discrepancy
+    from lightning_dpg.papers.jin2022.gromov import Space, gromov_discrepancy
 
     spaces = _spaces(name, fused)
     if not spaces:

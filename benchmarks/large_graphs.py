@@ -80,7 +80,7 @@ def draw_power_law(edges: int, path: Path) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    from lightning_dpg.graph.edge_pieces import edge_pieces
+    from lightning_dpg.graph.expected_degrees import edge_pieces
 
     nodes, rng = edges // NODES_PER_EDGE, np.random.default_rng(1)
     weights = (np.arange(nodes) + _SHIFT) ** -0.5

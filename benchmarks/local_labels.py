@@ -21,13 +21,6 @@ from benchmarks.embeddings import EXACT, Release, by_rows, chosen, embedded, fit
 from benchmarks.embeddings import readout_accuracy as readout
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.gromov import (
-    Matrix,
-    Space,
-    discrepancy_kernels,
-    pairwise_discrepancies,
-    path_distances,
-)
 from lightning_dpg.methods import (
     CentralGromovWasserstein,
     GromovWassersteinFeatures,
@@ -42,6 +35,13 @@ from lightning_dpg.metrics.kernel_svm import (
 )
 from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease
 from lightning_dpg.papers.jin2022.clients import draw_train_mask
+from lightning_dpg.papers.jin2022.gromov import (
+    Matrix,
+    Space,
+    discrepancy_kernels,
+    pairwise_discrepancies,
+    path_distances,
+)
 from lightning_dpg.running.fit import fit_method
 
 FOLDS_DEALT = 3

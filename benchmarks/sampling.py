@@ -9,8 +9,8 @@ from torch.nn.functional import normalize
 
 from benchmarks.graphlets import union_of
 from lightning_dpg.datamodules.tu import TUGraphDataModule, known_sets
-from lightning_dpg.graph.graphlet_samples import rescale, sampled_graphlets
-from lightning_dpg.graph.graphlets import graphlet_counts
+from lightning_dpg.papers.dubhashi2015.graphlet_samples import rescale, sampled_graphlets
+from lightning_dpg.papers.dubhashi2015.graphlets import graphlet_counts
 
 SIZE = 4
 STEP = 10

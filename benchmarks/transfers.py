@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import lightning_dpg as dpg
 from benchmarks.scores_file import ScoresFile, mean_cells
 from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
-from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.transfer_counts import (
     Counted,

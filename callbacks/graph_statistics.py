@@ -15,9 +15,9 @@ from torch_geometric.data import Data
 
 from lightning_dpg.callbacks.progress_bar import announce
 from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.edge_statistics import HoldsStatistics
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
-from lightning_dpg.graph.statistics_source import HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
 from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
 from lightning_dpg.metrics.functional import STATISTICS, edge_overlap, statistics_and_errors

@@ -19,8 +19,15 @@ from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
 from lightning_dpg.privacy.events import Gaussian, Relation
-from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.ledger import (
+    JOURNAL,
+    Budget,
+    LedgerEntry,
+    PrivacyLedger,
+    journal_beside,
+    open_journal,
+    replay,
+)
 from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.checksums import digest

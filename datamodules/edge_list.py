@@ -30,7 +30,7 @@ from lightning_dpg.datamodules.transfers import of_edges
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.graph.held_out import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.interfaces import BatchRequest, Transfers
 

@@ -32,7 +32,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.conversion import read_networkx, read_pyg
 from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.pair_numbers import num_pairs
 from lightning_dpg.interfaces import BatchRequest, Identity, PredictsGraphs
 
 

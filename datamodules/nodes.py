@@ -18,7 +18,7 @@ from lightning_dpg.formats.conversion import NodeSet
 from lightning_dpg.formats.text_rows import TextForm
 from lightning_dpg.formats.transfer_columns import UNIX, TransferColumns
 from lightning_dpg.graph.attributes import PRIVATE, PRIVATE_LABEL, Policy
-from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.drawn_tables import CENTS
 
 if TYPE_CHECKING:
     Classes: TypeAlias = str | Sequence[object]

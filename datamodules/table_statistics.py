@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.datamodules.table_records import EdgeTable
-from lightning_dpg.graph.exact_mixing import check_mixing, mixing_cells, mixing_of_counts
-from lightning_dpg.graph.joint_degrees import cells_of_counts
-from lightning_dpg.graph.neighbor_sums import on_grid
+from lightning_dpg.graph.edge_statistics import (
+    cells_of_counts,
+    check_mixing,
+    mixing_cells,
+    mixing_of_counts,
+    on_grid,
+)
 from lightning_dpg.graph.wedges import WedgeHash, count_closed
 
 _NODES = "public_nodes"

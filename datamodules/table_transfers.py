@@ -17,6 +17,7 @@ from lightning_dpg.graph.transfer_counts import (
     DAY,
     HOUR,
     HOURS_OF_WEEK,
+    EndClasses,
     Integers,
     Strengths,
     Window,
@@ -28,7 +29,6 @@ from lightning_dpg.graph.transfer_counts import (
     number_borders,
     window_of,
 )
-from lightning_dpg.graph.transfer_source import EndClasses
 from lightning_dpg.interfaces import TransferBounds
 
 _CLASSES = "classes_of_ends"

@@ -23,7 +23,7 @@ from lightning_dpg.formats.transfer_columns import (
     zone_missing,
     zone_unneeded,
 )
-from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _DAY, _HOUR = 86_400, 3600

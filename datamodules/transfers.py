@@ -7,7 +7,7 @@ from torch import Tensor
 
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.transfer_columns import TransferColumns
-from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.interfaces import TransferBounds, Transfers
 
 _EPOCH = datetime(1970, 1, 1)

@@ -32,7 +32,7 @@ from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
-from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 
 os.environ["no_grpc_proxy"] = "127.0.0.1"  # a proxy would take updates off the machine
 os.environ["FLWR_TELEMETRY_ENABLED"] = "0"  # before the import: Flower reports its use otherwise

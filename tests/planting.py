@@ -19,7 +19,7 @@ from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph import attribute_encoder
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
-from lightning_dpg.privacy import dpsgd, ghost
+from lightning_dpg.privacy import dpsgd
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import Budget
@@ -85,7 +85,7 @@ def plant_in_steps(monkeypatch, factor):
 def plant_no_clipping(monkeypatch):
     """Leave gradients as long as they are, past the trial that sees it before a run books a step."""
     monkeypatch.setattr(PrivateTraining, "dry_run", lambda *_: None)
-    for module in (dpsgd, ghost, attribute_encoder):
+    for module in (dpsgd, dpsgd, attribute_encoder):
         monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lightning_dpg.privacy.multi_bit import unbiased
+from lightning_dpg.privacy.reports import unbiased
 from results import tables
 
 ROOT = Path(__file__).parent.parent

@@ -19,7 +19,7 @@ from examples.running import executed, notebooks
 from lightning_dpg.papers.jin2022.clients import weighted_update
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 
 ABSOLUTE = re.compile(r"(?<![\w.:/~])/(?:home|opt|private|root|tmp|usr|Users|var|work)/\S+")
 LARGEST = 300_000  # bytes that a code host shows at once

@@ -35,13 +35,13 @@ from lightning_dpg.classes import is_abstract
 from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph import spectral
-from lightning_dpg.graph.dendrogram import branch_edges, branch_pairs, log_likelihoods
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy import label_reports, mechanisms, multi_bit, piecewise
+from lightning_dpg.papers.xiao2014.dendrogram import branch_edges, branch_pairs, log_likelihoods
+from lightning_dpg.privacy import mechanisms, reports
 from lightning_dpg.privacy import pay as paying
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.dpsgd import DPSGD
@@ -539,11 +539,11 @@ LAWS = (
     mechanisms.normal_noise,
     mechanisms.integer_noise,
     mechanisms.randomized_response,
-    multi_bit.multi_bit,
-    piecewise.piecewise,
+    reports.multi_bit,
+    reports.piecewise,
     exponential.choose_in_turns,
     exponential.choose_by_chain,
-    label_reports.report_labels,
+    reports.report_labels,
 )
 
 

@@ -19,11 +19,12 @@ import yaml
 import lightning_dpg as dpg
 from lightning_dpg import advice, callbacks, datamodules, interfaces, methods
 from lightning_dpg.classes import find_class, is_abstract
-from lightning_dpg.graph import dendrogram, edge_sampling
+from lightning_dpg.graph import edge_sampling
 from lightning_dpg.main import LIGHTNING_COMMANDS, OWN_COMMANDS, main
 from lightning_dpg.methods import private_training
 from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics import kernel_svm, mmd, motifs, paths
+from lightning_dpg.papers.xiao2014 import dendrogram
 from lightning_dpg.papers.yang2021 import networks
 from lightning_dpg.privacy import budget, dpsgd
 from lightning_dpg.running.settings import find_config, shipped_configs

@@ -23,8 +23,7 @@ from lightning_dpg.methods.planning import check_plan
 from lightning_dpg.preflight.budget import row_budget_warnings
 from lightning_dpg.privacy.budget import BudgetTooSmall
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.journal import JOURNAL
-from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger
+from lightning_dpg.privacy.ledger import JOURNAL, Budget, PrivacyBudgetExceeded, PrivacyLedger
 from lightning_dpg.release import verify as verification
 from lightning_dpg.release.card.topics import parameters_of, statement_of
 from lightning_dpg.release.statement import folder_name, privacy_statement, proved_by

@@ -7,8 +7,7 @@ import pytorch_lightning as pl
 from pytorch_lightning import Callback
 from torch import Tensor
 
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import EdgeStatistics, GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer

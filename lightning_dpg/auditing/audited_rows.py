@@ -22,8 +22,8 @@ from lightning_dpg.auditing.scores.tables import table_scores
 from lightning_dpg.auditing.worst_cases import RowCanaries, plant_rows
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.exact_mixing import exact_mixing
-from lightning_dpg.graph.row_counts import count_pairs
+from lightning_dpg.graph.edge_statistics import exact_mixing
+from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import Relation

@@ -16,7 +16,7 @@ from lightning_dpg.datamodules.transfers import joined
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.attributes import share_attributes
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.pair_numbers import num_pairs
 
 _MOST_CANARIES = 1000
 # A set of few graphs has fewer canaries than the guesses need.

@@ -17,8 +17,8 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.link_stealing import Estimate, aligned_by_degree, proportion
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
-from lightning_dpg.graph.negative_sampling import uniform_non_edges
-from lightning_dpg.graph.pair_indices import num_pairs
+from lightning_dpg.graph.held_out import uniform_non_edges
+from lightning_dpg.graph.pair_numbers import num_pairs
 from lightning_dpg.metrics.functional import degrees
 
 HIDDEN_SHARE = 0.2

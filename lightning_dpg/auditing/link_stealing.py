@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.prediction_scores import Predictions, influence, similarity
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.graph import adjacency, undirected_edges
-from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.graph.held_out import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.graph.spectral import diffused, spectrum
 from lightning_dpg.metrics.functional import degrees

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from lightning_dpg.auditing.link_stealing import Estimate, proportion
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.graph.drawn_rows import rows_of
-from lightning_dpg.graph.exact_mixing import mixing_matrices
+from lightning_dpg.graph.drawn_tables import rows_of
+from lightning_dpg.graph.edge_statistics import mixing_matrices
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.mixing_targets import NoisyMixing, fitted_mixing
+from lightning_dpg.graph.mixing import NoisyMixing, fitted_mixing
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.release.release import Release
 

@@ -14,7 +14,7 @@ these, at the epsilon and delta of all of them together.
 
 **A release may rest on an earlier one.** The joint degrees of ``UniformDK2`` are
 :math:`\epsilon_2`-DP where the released T reaches a bound of both neighbors
-(:func:`lightning_dpg.privacy.sensitivity.joint_degree_sensitivity`). T is booked as :math:`(\epsilon_1,
+(:func:`lightning_dpg.privacy.sensitivity.degrees.joint_degree_sensitivity`). T is booked as :math:`(\epsilon_1,
 \delta)`, the joint degrees as :math:`\epsilon_2`. For a path :math:`G_0, \dots, G_D` of graphs, let
 :math:`m_i` be the bound for the step from :math:`G_{i-1}` to :math:`G_i`: the smaller one of both
 graphs' sums of the two largest degrees. Let :math:`m_j` be the largest of them, and B the event

@@ -8,7 +8,7 @@ from pathlib import Path
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.rank_zero import rank_zero_only
 
-from lightning_dpg.privacy.journal import JOURNAL, journal_beside
+from lightning_dpg.privacy.ledger import JOURNAL, journal_beside
 
 _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 

@@ -41,9 +41,7 @@ from lightning_dpg.evaluation.transfer_quality import (
 )
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
-from lightning_dpg.graph.drawn_rows import rows_of
-from lightning_dpg.graph.drawn_transfers import DrawnTransfers, transfers_of
-from lightning_dpg.graph.freed_memory import return_freed_memory
+from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_space import (
     Kind,
@@ -52,6 +50,7 @@ from lightning_dpg.graph.pair_space import (
 from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
+from lightning_dpg.metrics.communities import return_freed_memory
 from lightning_dpg.metrics.kind_queries import compare_kinds
 from lightning_dpg.metrics.queries import Comparison, Profile
 from lightning_dpg.release.graph_files import table_beside, transfers_beside

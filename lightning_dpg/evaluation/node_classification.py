@@ -32,7 +32,7 @@ from lightning_dpg.evaluation.node_predictions import (
     splits_of,
 )
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_splits import split_nodes
+from lightning_dpg.graph.held_out import split_nodes
 from lightning_dpg.metrics.node_classification import NETWORKS, node_scores
 from lightning_dpg.release.release import Release
 
@@ -83,7 +83,7 @@ def evaluate_nodes(
         num_seeds: Number of splits, 5 by default.
         first_seed: Public seed of the first split, unless the releases have one.
         train_fraction: Share of the nodes of each class for training, 20 nodes by default; see
-            :func:`lightning_dpg.graph.node_splits.split_nodes`.
+            :func:`lightning_dpg.graph.held_out.split_nodes`.
 
     Raises:
         CommandError: If there are no attributes or classes, if a graph or a release has other nodes,

@@ -5,15 +5,16 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.nearest_neighbors import nearest_neighbor_edges
-from lightning_dpg.graph.node_splits import Split
+from lightning_dpg.graph.held_out import Split
 from lightning_dpg.methods.neighbor_votes import VoteMoment
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.metrics.functional import degrees
@@ -177,3 +178,31 @@ def rewired(real: Data, seed: int) -> Data:
     expected = torch.from_numpy(degrees(real))
     edges = chung_lu_edges(expected, real.num_edges // 2, generator)
     return make_graph(edges, real.num_nodes, real.node_names)
+
+
+def nearest_neighbor_edges(rows: Tensor, num_edges: int) -> Tensor:
+    """Link nodes to their nearest neighbors by Euclidean distance.
+
+    The first neighbor of each node comes first, then the second ones, and so on; of equal ranks the
+    closer pair comes first.
+
+    Args:
+        rows: Rows of shape ``(N, r)``.
+        num_edges: Number of edges M; all pairs if there are fewer.
+
+    Returns:
+        Edges of shape ``(M, 2)``, each a row ``i < j`` that occurs once.
+    """
+    num_nodes = len(rows)
+    # A list of k neighbors has each pair at most twice: these are enough.
+    count = min(math.ceil(2 * num_edges / max(num_nodes, 1)), num_nodes - 1)
+    if count < 1:
+        return torch.empty(0, 2, dtype=torch.long)
+    distances, neighbors = NearestNeighbors(n_neighbors=count).fit(rows.numpy()).kneighbors()
+    nodes = np.repeat(np.arange(num_nodes), count)
+    ranks = np.tile(np.arange(count), num_nodes)
+    order = np.lexsort((distances.ravel(), ranks))
+    first, second = nodes[order], neighbors.ravel()[order]
+    keys = np.minimum(first, second) * num_nodes + np.maximum(first, second)
+    places = np.sort(np.unique(keys, return_index=True)[1])[:num_edges]
+    return torch.from_numpy(np.stack(np.divmod(keys[places], num_nodes), axis=1))

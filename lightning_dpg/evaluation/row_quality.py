@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.exact_mixing import mixing_matrices
+from lightning_dpg.graph.edge_statistics import mixing_matrices
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics.queries import Answer, relative_error
 from lightning_dpg.metrics.row_noise import association_noise, assortativity_noise

@@ -35,8 +35,13 @@ from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_
 from lightning_dpg.formats.text_rows import TEXT_SUFFIXES, TextForm, is_edge_list
 from lightning_dpg.formats.transfer_columns import TransferColumns, no_transfers
 from lightning_dpg.formats.whole_files import whole_file
-from lightning_dpg.graph.attribute_arrays import ATTRIBUTE_KEYS, read_stored, stored
-from lightning_dpg.graph.attributes import AttributeTable, attributes_of
+from lightning_dpg.graph.attributes import (
+    ATTRIBUTE_KEYS,
+    AttributeTable,
+    attributes_of,
+    read_stored,
+    stored,
+)
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.graph.node_names import GraphFormatError
 

@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 from lightning_dpg.formats.conversion import GraphReading, read_networkx
 from lightning_dpg.formats.edge_columns import directed
 from lightning_dpg.graph.attributes import LABELS, NodeAttributes, attributes_of
-from lightning_dpg.graph.drawn_transfers import edge_values
+from lightning_dpg.graph.drawn_tables import edge_values
 from lightning_dpg.graph.node_names import CLOSED, GraphFormatError, is_missing
 from lightning_dpg.graph.pair_space import space_of
 

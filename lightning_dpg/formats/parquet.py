@@ -16,8 +16,7 @@ from lightning_dpg.formats.arrow_edges import read_arrow
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_columns import chosen_columns, value_columns
 from lightning_dpg.formats.transfer_columns import TransferColumns
-from lightning_dpg.graph.attribute_arrays import read_stored
-from lightning_dpg.graph.attributes import LABELS
+from lightning_dpg.graph.attributes import LABELS, read_stored
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.drawn_rows import DrawnRows
+from lightning_dpg.graph.drawn_tables import DrawnRows
 
 
 def write_rows(rows: DrawnRows, nodes: Sequence[str], path: Path) -> None:

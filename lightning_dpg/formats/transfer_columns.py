@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
 UNIX = {"unix": 1, "unix_ms": 1000}

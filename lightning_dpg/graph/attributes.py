@@ -1,7 +1,9 @@
-"""Public attributes of nodes as numbers: columns of a table become columns of a matrix.
+"""Public attributes of nodes: columns of a table become columns of a matrix, and arrays of an archive.
 
 Vocabularies, categories and missing values are found in the table of attributes alone, which is
-public as a whole: nothing here reads an edge.
+public as a whole: nothing here reads an edge. An archive has the keys of NetGAN's, and holds a sparse
+matrix, because a bag of words is mostly zeros: Cora-ML's 2,879 words of 2,995 nodes are 151,171
+numbers, and 8.6 million with the zeros.
 """
 
 import json
@@ -16,13 +18,13 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing, natural_key
 
 Policy = Literal[
     "public", "number", "category", "text", "label", "drop", "private", "private_label"
 ]
 """What may happen to a column: ``public`` finds its kind, the next four set it."""
-
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 PRIVATE = "private"
 PRIVATE_LABEL = "private_label"
@@ -30,20 +32,16 @@ NOT_PUBLIC = frozenset({"drop", PRIVATE, PRIVATE_LABEL})
 """Policies of columns whose values are no attributes of the nodes."""
 LABELS = "y"
 """Column of whole numbers that holds classes unless a policy says otherwise, as in PyG."""
-
 _MOST_VALUES = 256
 """Largest number of values of a column that is taken for categories without being asked."""
 _MOST_WORDS = 1000
 """Largest vocabulary of a column of text: its most frequent words."""
 _WORDS_OF_TEXT = 3
 """A column whose cells have more words than this on average is text."""
-
 _MOST_CLASSES = 2**53
 """Largest number of a class: beyond it a cell of a table does not determine a whole number."""
 _LARGEST = float(np.finfo(np.float32).max)
-
 Matrix: TypeAlias = csr_array | NDArray[Any]
-
 PUBLIC_ATTRIBUTES = "the node attributes, which were not computed from the edges"
 """Assumption of each guarantee where attributes are used."""
 
@@ -450,3 +448,78 @@ def _number(cell: object) -> float | None:
 def _shown(names: Sequence[str]) -> str:
     text = ", ".join(names[:8])
     return text[:120] + (", ..." if len(names) > 8 or len(text) > 120 else "")
+
+
+ATTRIBUTE_KEYS = {"attr_data", "attr_matrix", "labels"}
+"""Keys of which an archive with attributes of nodes has one."""
+_PARTS = ("data", "indices", "indptr", "shape")
+
+
+def read_stored(
+    archive: Mapping[str, NDArray[Any]],
+) -> tuple[Matrix | None, list[str] | None, NDArray[Any] | None]:
+    """Return matrix, names of its columns, and classes of the nodes; None for an absent one.
+
+    Args:
+        archive: Arrays ``attr_data``, ``attr_indices``, ``attr_indptr`` and ``attr_shape`` of NetGAN
+            and PyG, or a dense ``attr_matrix``; ``attr_names`` and ``labels``.
+    """
+    matrix: Matrix | None = None
+    if all(f"attr_{part}" in archive for part in _PARTS):
+        data, indices, indptr, shape = (archive[f"attr_{part}"] for part in _PARTS)
+        sparse = csr_array((data, indices, indptr), shape=tuple(shape))
+        sparse.check_format(full_check=True)
+        sparse.sum_duplicates()
+        matrix = sparse
+    elif "attr_matrix" in archive and archive["attr_matrix"].ndim == 2:
+        matrix = archive["attr_matrix"]
+    names = [str(name) for name in archive["attr_names"]] if "attr_names" in archive else None
+    labels = archive.get("labels")
+    is_classes = labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu"
+    return matrix, names, labels if is_classes else None
+
+
+def stored(attributes: NodeAttributes) -> dict[str, Any]:
+    """Return the arrays that :func:`read_stored` reads."""
+    matrix = csr_array(attributes.x.numpy(force=True))
+    arrays: dict[str, Any] = {
+        "attr_data": matrix.data,
+        "attr_indices": matrix.indices,
+        "attr_indptr": matrix.indptr,
+        "attr_shape": np.array(matrix.shape),
+        "attr_names": np.array(attributes.names, dtype=np.str_),
+    }
+    if attributes.y is not None:
+        arrays["labels"] = attributes.y.numpy(force=True)
+    return arrays
+
+
+def packed(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Make plain values of arrays, for a checkpoint that is read without running code."""
+    return {
+        name: array.tolist() if array.dtype.kind == "U" else torch.from_numpy(array)
+        for name, array in arrays.items()
+    }
+
+
+def unpacked(values: Mapping[str, Any]) -> NodeAttributes:
+    """Return the attributes that :func:`packed` has made plain values of."""
+    return restored({name: np.asarray(value) for name, value in values.items()})
+
+
+def restored(archive: Mapping[str, NDArray[Any]]) -> NodeAttributes:
+    """Return the attributes of arrays that :func:`stored` has made.
+
+    Raises:
+        Refusal: If they are not such arrays.
+    """
+    matrix, names, labels = read_stored(archive)
+    if matrix is None or names is None or matrix.shape[1:] != (len(names),):
+        raise Refusal("no attributes of nodes, or no names of all of them")
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    x = torch.from_numpy(np.ascontiguousarray(dense, dtype=np.float32))
+    if not bool(x.isfinite().all()):
+        raise Refusal("attributes that are not finite")
+    if labels is not None and labels.shape != (len(x),):
+        raise Refusal(f"{len(labels)} classes of {len(x)} nodes")
+    return NodeAttributes(x, names, None if labels is None else torch.from_numpy(labels))

@@ -1,14 +1,90 @@
-"""Communities that nodes join in turns, and the edges between them."""
+"""Communities that nodes join in turns, and the links between their classes, from released counts.
+
+Where pairs have two parts, as in a directed or a bipartite graph, block c of K is class c of the first
+ends of pairs and class K + c of the second ends.
+"""
+
+import math
+from itertools import product
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.graph.sorted_numbers import are_among, contains
+from lightning_dpg.graph.counts import fitting_counts, meet_sums, rounded
+from lightning_dpg.graph.linked_classes import fit_block, fitting_links, most_links
+from lightning_dpg.graph.pair_space import PairSpace
+from lightning_dpg.graph.stubs import count_links
 
-_UNTANGLING_ROUNDS = 50
+Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def end_classes(space: PairSpace, blocks: Tensor, num_blocks: int) -> Tensor:
+    """Return the class of each entry of the degree vector: ``(N,)`` to ``(num_ends,)``."""
+    places = torch.arange(space.num_ends)
+    is_second = (places >= space.parts[-1].start) & is_two_sided(space)
+    return blocks.cpu()[places % space.num_nodes] + num_blocks * is_second.long()
+
+
+def is_two_sided(space: PairSpace) -> bool:
+    """Return whether the two ends of a pair are of different sorts."""
+    return len(space.parts) == 2
+
+
+def class_cells(space: PairSpace, num_blocks: int) -> Cells:
+    """Return rows and columns of the cells of :func:`count_links` that pairs can fall into."""
+    if not is_two_sided(space):
+        lower: Cells = np.tril_indices(num_blocks)
+        return lower
+    rows, columns = np.divmod(np.arange(num_blocks**2), num_blocks)
+    return num_blocks + rows, columns
+
+
+def no_pairs(space: PairSpace) -> NDArray[np.int64]:
+    """Return both entries of each node that is on both sides, which form no pair: ``(K, 2)``."""
+    if space.num_ends == space.num_nodes:
+        return np.empty((0, 2), dtype=np.int64)
+    nodes = np.arange(space.num_nodes)
+    return np.stack([nodes, nodes + space.num_nodes], axis=1)
+
+
+def by_role(space: PairSpace, degrees: Tensor) -> list[Tensor]:
+    """Split a degree vector by part; nodes outside of a part have 0, each of shape ``(N,)``."""
+    roles = []
+    for part in space.parts:
+        role = degrees.new_zeros(space.num_nodes)
+        role[torch.arange(part.start, part.stop) % space.num_nodes] = degrees[
+            part.start : part.stop
+        ]
+        roles.append(role)
+    return roles
+
+
+def turn_order(space: PairSpace, degrees: Tensor, num_first: int) -> Tensor:
+    """Order nodes by descending degrees, all N nodes.
+
+    In a bipartite graph nodes are linked to the other side only. So the first ``num_first`` nodes
+    are on the smaller side, and all others take turns between the sides, by their ranks in them.
+
+    Args:
+        space: Pairs that may be linked.
+        degrees: Released degrees of shape ``(num_ends,)``.
+        num_first: Number of nodes before all others.
+    """
+    total = torch.stack(by_role(space, degrees)).sum(dim=0)
+    if space.num_left is None:
+        return total.argsort(descending=True, stable=True)
+    rank = torch.empty(space.num_nodes, dtype=torch.double)
+    for part in space.parts:
+        order = degrees[part.start : part.stop].argsort(descending=True, stable=True)
+        size = part.stop - part.start
+        rank[part.start + order] = (torch.arange(size).double() + 0.5) / size
+    smaller = min(space.parts, key=lambda part: part.stop - part.start)
+    nodes = torch.arange(smaller.start, smaller.stop)
+    first = nodes[rank[nodes].argsort(stable=True)][:num_first]
+    rank[first] -= 1
+    return rank.argsort(stable=True)
 
 
 def turn_stops(first: int, total: int, growth: float) -> list[int]:
@@ -114,71 +190,374 @@ def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     return fitting_counts(noisy.astype(np.float64), np.full_like(noisy, total), total)
 
 
-def untangle(
-    pairs: NDArray[np.int64],
-    communities: NDArray[np.int64],
-    rng: np.random.Generator,
-    no_pairs: NDArray[np.int64] | None = None,
-) -> NDArray[np.int64]:
-    """Exchange ends of pairs to remove loops and repeated pairs, as far as possible.
+_STANDARD_DEVIATIONS = 2
+_LEAST_LINKS = 0.25  # share of the links between two communities that stays, whatever the estimate
 
-    Ends are exchanged between pairs that link the same two communities. Nodes keep the number of
-    their pairs, and communities the number of pairs between them.
+
+def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale: float) -> float:
+    r"""Estimate how much of the links beyond chance noisy labels of communities leave.
+
+    Say that both ends of a link have the right labels with a probability :math:`r`, independently of
+    all else, and labels by chance otherwise. Links beyond chance are then :math:`r` times those of the
+    right labels. So are the pairs of ends of a wedge, which are two links apart. The right labels make
+    these follow from the links: by the matrix P of the shares of the links of each community that go
+    to each, of which released links have :math:`r P` beyond chance, :math:`P^2`. With :math:`q` for the
+    share of equal labels beyond chance by the square of the released shares, and :math:`x` for that of
+    the wedges, :math:`r = q / x`: nothing needs to be known of the labels.
+
+    Against noise, x is shrunk after James and Stein, :math:`(1 - (2 \sigma / x)^2)_+` for a standard
+    deviation :math:`\sigma`. Then r is larger, up to 1, which changes nothing.
 
     Args:
-        pairs: Pairs of nodes, shape ``(P, 2)``.
-        communities: Community of each node, shape ``(N,)``.
-        rng: Source of the draw.
-        no_pairs: Pairs that are removed like loops, shape ``(K, 2)``.
+        links: Released links between communities, as :func:`count_links` gives them, ``(K, K)``.
+        wedges: Noisy numbers of wedges whose ends have equal and different labels, shape ``(2,)``.
+        noise_scale: Scale of the Laplace noise in them.
 
     Returns:
-        Pairs of shape ``(P, 2)``.
+        The share r, from above 0 to 1.
     """
-    none = np.empty((0, 2), dtype=np.int64)
-    barred = np.sort(_keys(none if no_pairs is None else no_pairs, len(communities)))
-    num_nodes, ends = len(communities), communities[pairs]
-    turned = ends[:, 0] > ends[:, 1]
-    pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
-    block, keys = ends.min(axis=1) * num_nodes + ends.max(axis=1), _keys(pairs, num_nodes)
-    # Nearly sorted keys take little time to sort again.
-    order = np.lexsort((keys, block))
-    pairs, block, keys = pairs[order], block[order], keys[order]
-    is_barred = (pairs[:, 0] == pairs[:, 1]) | are_among(keys, barred)
-    first, last = (np.searchsorted(block, block, side=side) for side in ("left", "right"))
-    for _ in range(_UNTANGLING_ROUNDS):
-        order = np.argsort(keys, kind="stable")
-        sorted_keys = keys[order]
-        is_tangled = is_barred.copy()
-        is_tangled[order[1:][sorted_keys[1:] == sorted_keys[:-1]]] = True
-        tangled = np.flatnonzero(is_tangled)
-        if not len(tangled):
-            break
-        partners, chosen = np.unique(rng.integers(first[tangled], last[tangled]), return_index=True)
-        free = ~is_tangled[partners]
-        moved = np.stack([tangled[chosen[free]], partners[free]], axis=1)
-        # From a, b and c, d come a, d and c, b.
-        new = pairs[moved]
-        new[:, :, 1] = new[:, ::-1, 1]
-        fits = _are_new(new, sorted_keys, num_nodes)
-        fits &= ~contains(barred, _keys(new, num_nodes)).any(axis=1)
-        pairs[moved[fits]], keys[moved[fits]] = new[fits], _keys(new[fits], num_nodes)
-        is_barred[moved[fits]] = False
-    return pairs
+    ends = _ends_of_links(links)
+    totals, total = ends.sum(axis=1), float(np.maximum(wedges, 0).sum())
+    if not totals.any() or not total:
+        return 1.0
+    volumes = totals / totals.sum()
+    shares = ends / np.maximum(totals, 1)[:, None]
+    chance = float(volumes @ volumes)
+    expected = float(volumes @ np.einsum("ab,ba->a", shares, shares)) - chance
+    equal, different = np.maximum(wedges, 0) / total
+    excess = float(equal) - chance
+    deviation = math.sqrt(2) * noise_scale / total * math.hypot(equal, different)
+    if excess <= _STANDARD_DEVIATIONS * deviation or expected <= 0:
+        return 1.0
+    return min(expected / (excess - (_STANDARD_DEVIATIONS * deviation) ** 2 / excess), 1.0)
 
 
-def _are_new(
-    proposals: NDArray[np.int64], sorted_keys: NDArray[np.int64], num_nodes: int
-) -> NDArray[np.bool_]:
-    """Return a mask of proposals ``(K, 2, 2)`` of two pairs without a loop or an existing pair."""
-    keys = _keys(proposals, num_nodes)
-    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-    is_new = (sorted_keys[at] != keys) & (counts[group].reshape(keys.shape) == 1)
-    is_new &= proposals[:, :, 0] != proposals[:, :, 1]
-    return is_new.all(axis=1)
+def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+    """Return the links between different communities that right labels would have.
+
+    Links beyond chance, or below it, are divided by the share that noisy labels leave of them. Where that
+    takes more than three quarters of the links of two communities, a quarter stays, and all links are
+    scaled to the sum that the division gives, which is at least a quarter, too. Communities without links
+    get none.
+
+    Args:
+        links: Released links between communities, as :func:`count_links` gives them, ``(K, K)``.
+        share: Result of :func:`right_share`.
+
+    Returns:
+        Links arranged likewise; those within communities stay as they are.
+    """
+    if share >= 1:
+        return links
+    totals = _ends_of_links(links).sum(axis=1)
+    chance = np.tril(np.outer(totals, totals) / max(totals.sum(), 1), -1)
+    between = np.tril(links, -1).astype(np.float64)
+    right = chance + (between - chance) / share
+    total = max(float(right.sum()), _LEAST_LINKS * float(between.sum()))
+    wanted = np.where(between > 0, np.maximum(right, _LEAST_LINKS * between), 0)
+    wanted *= min(total / max(float(wanted.sum()), 1), 1)
+    return rounded(wanted.ravel()).reshape(links.shape) + np.diag(np.diag(links))
 
 
-def _keys(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """Return one number per pair, the same for both orientations: ``(..., 2)`` to ``(...)``."""
-    first, second = pairs[..., 0], pairs[..., 1]
-    return np.minimum(first, second) * num_nodes + np.maximum(first, second)
+def _ends_of_links(links: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the ends of links by community and by that of the other end, shape ``(K, K)``."""
+    return (np.tril(links) + np.tril(links).T).astype(np.float64)
+
+
+def whole_links(
+    found: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return whole links between cells, near to found ones, with given links between groups.
+
+    First the ends of each cell are given to groups, then those of two groups to their cells. Both are
+    tables with known sums of rows and columns, which integers next to any numbers of these sums can
+    have. Where cells have no room for that, they take links of others of their group, which then have
+    ends for the missing links. Links are missing only where that fails, too.
+
+    Args:
+        found: Ends of links by cell and cell, symmetric, shape ``(L, L)``.
+        groups: Group of each cell, ascending integers from 0 below G, shape ``(L,)``.
+        ends: Ends of links by group and group, symmetric, even within a group, shape ``(G, G)``.
+        totals: Ends of links of each cell, shape ``(L,)``; those of a group sum to its ends.
+        most: Result of :func:`most_links` for the cells, shape ``(L, L)``.
+
+    Returns:
+        Links as :func:`count_links` gives them, shape ``(L, L)``.
+    """
+    in_group = np.eye(len(ends), dtype=np.int64)[groups]
+    start = _rounded(found, groups)
+    reached = _reached(start @ in_group, found @ in_group, groups, (totals, ends), most @ in_group)
+    links = np.minimum(_shared(start, found, groups, reached, most), most)
+    lacking = np.tril(ends - in_group.T @ links @ in_group)
+    for a, b in zip(*np.nonzero(lacking > 0), strict=True):
+        for _ in range(lacking[a, b] // (1 + int(a == b))):
+            if not _add_link(links, groups, (a, b), totals, most):
+                break
+    return np.tril(links) - np.diag(np.diag(links) // 2)
+
+
+def _rounded(found: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round links between different cells; partial sums keep those of two groups: ``(L, L)``."""
+    row, column = np.tril_indices(len(found), -1)
+    order = np.lexsort((groups[column], groups[row]))
+    row, column = row[order], column[order]
+    links = np.zeros(found.shape, dtype=np.int64)
+    links[row, column] = rounded(found[row, column])
+    return links + links.T
+
+
+def _reached(
+    start: NDArray[np.int64],
+    near: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
+    most: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Give the ends of each cell to groups: those of the cells and of the groups, shape ``(L, G)``."""
+    size, count = start.shape
+    is_own = np.arange(count) == groups[:, None]
+    reached = np.where(is_own, 0, start)
+    reached[is_own] = sums[0] - reached.sum(axis=1)
+    cell, group = np.divmod(np.arange(size * count), count)
+    places = np.stack([cell, groups[cell] * count + group], axis=1)
+    table = (sums[0], sums[1].ravel())
+    return _with_sums(reached.ravel(), near.ravel(), places, table, most.ravel()).reshape(
+        size, count
+    )
+
+
+def _shared(
+    start: NDArray[np.int64],
+    found: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    reached: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Give the ends that reach each group to its cells: ends by cell and cell, shape ``(L, L)``."""
+    size, count = reached.shape
+    row, column = np.nonzero(groups[:, None] > groups)
+    places = np.stack([row * count + groups[column], column * count + groups[row]], axis=1)
+    is_row, is_column = (
+        compare(np.arange(count), groups[:, None]) for compare in (np.less, np.greater)
+    )
+    table = ((reached * is_row).ravel(), (reached * is_column).ravel())
+    links = np.zeros((size, size), dtype=np.int64)
+    links[row, column] = _with_sums(
+        start[row, column], found[row, column], places, table, most[row, column]
+    )
+    links += links.T
+    for group, ends in enumerate(reached.T):
+        is_cell = groups == group
+        block = np.ix_(is_cell, is_cell)
+        within = fit_block(start[block], ends[is_cell], most[block])
+        links[block] = within + within.T
+    return links
+
+
+def _with_sums(
+    counts: NDArray[np.int64],
+    near: NDArray[np.float64],
+    places: NDArray[np.int64],
+    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
+    most: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Change counts to given sums, see :func:`meet_sums`: to integers next to others if possible.
+
+    Where that is impossible, some sums are smaller.
+    """
+    least = np.minimum(np.floor(near).astype(np.int64), most)
+    greatest = np.minimum(np.ceil(near).astype(np.int64), most)
+    counts = meet_sums(np.clip(counts, least, greatest), places, sums, least, greatest)
+    counts = meet_sums(counts, places, sums, np.zeros_like(most), most)
+    for side, totals in zip(places.T, sums, strict=True):
+        beyond = np.bincount(side, counts, len(totals)).astype(np.int64) - totals
+        for line in np.flatnonzero(beyond > 0):
+            entries = np.flatnonzero(side == line)
+            left = np.maximum(np.cumsum(counts[entries]) - beyond[line], 0)
+            counts[entries] = np.minimum(counts[entries], left)
+    return counts
+
+
+def _add_link(
+    links: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    pair: tuple[int, int],
+    totals: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> bool:
+    """Add a link between two groups, in place, and return whether there was a place.
+
+    The cells c and d lack ends. The link is that of cells y and z of their groups, which may be c and
+    d. Otherwise c takes a link of y, or d one of z.
+    """
+    lacking = totals - links.sum(axis=1)
+    members = [np.flatnonzero(groups == group).tolist() for group in pair]
+    lacks = [[cell for cell in cells if lacking[cell] > 0] for cells in members]
+    for c, d in product(*lacks):
+        if c == d and lacking[c] < 2:
+            continue
+        for y, z in product(*members):
+            if most[y, z] - links[y, z] <= int(y == z):
+                continue
+            before = links.copy()
+            if _give(links, y, c, most) and _give(links, z, d, most):
+                links[y, z] += 1
+                links[z, y] += 1
+                if links[y, z] <= most[y, z]:
+                    return True
+            links[:] = before
+    return False
+
+
+def _give(links: NDArray[np.int64], giver: int, taker: int, most: NDArray[np.int64]) -> bool:
+    """Let one cell give a link to another, in place, and return whether it had one to give."""
+    if giver == taker:
+        return True
+    given = np.minimum(links[giver], most[taker] - links[taker])
+    given[[giver, taker]] = 0
+    other = int(given.argmax())
+    if given[other] <= 0:
+        return False
+    for cell, change in ((giver, -1), (taker, 1)):
+        links[cell, other] += change
+        links[other, cell] += change
+    return True
+
+
+_SCALINGS = 60
+_LEAST = 1e-12
+_STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
+
+
+def count_class_links(
+    classes: NDArray[np.int64], communities: NDArray[np.int64], edges: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count edges between and within communities by the classes of their ends.
+
+    Args:
+        classes: Class of each node, integers from 0 below C, shape ``(N,)``.
+        communities: Community of each node, shape ``(N,)``.
+        edges: Edges of shape ``(M, 2)`` (private).
+
+    Returns:
+        Edges as :func:`count_links` gives them, between communities and then within them, shape
+        ``(2, C, C)`` (private).
+    """
+    is_within = communities[edges[:, 0]] == communities[edges[:, 1]]
+    return np.stack([count_links(classes, edges[is_within == part]) for part in (False, True)])
+
+
+def class_ratios(
+    counts: NDArray[np.int64],
+    noise_scale: float,
+    degrees: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    communities: NDArray[np.int64],
+    links: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    r"""Estimate how many times as many links two classes have as the communities make likely.
+
+    Within two communities chance links nodes in proportion to their degrees. The difference r of a
+    count to what that gives is shrunk against noise of scale b, :math:`(1 - (2 b / r)^2)_+` after James
+    and Stein.
+
+    Args:
+        counts: Noisy numbers of :func:`count_class_links`, shape ``(2, C, C)``.
+        noise_scale: Scale of the Laplace noise in them.
+        degrees: Degrees of the nodes, shape ``(N,)``.
+        classes: Class of each node, shape ``(N,)``.
+        communities: Community of each node, integers from 0 below K, shape ``(N,)``.
+        links: Released links between communities, as :func:`count_links` gives them, ``(K, K)``.
+
+    Returns:
+        Ratios between communities and within them, symmetric matrices, shape ``(2, C, C)``.
+    """
+    expected = _by_chance(degrees, classes, communities, links)[1]
+    difference = _ends(counts.astype(np.float64)) - expected
+    # Ends within a class are twice as many as links, and so is their noise.
+    scale = noise_scale * (1 + np.eye(counts.shape[-1]))
+    threshold = _STANDING_OUT * scale / np.maximum(np.abs(difference), _LEAST)
+    difference *= np.maximum(1 - threshold**2, 0)
+    ratios = 1 + np.divide(difference, expected, out=0 * expected, where=expected > 0)
+    return np.asarray(np.maximum(ratios, 0))
+
+
+def cell_links(
+    degrees: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    communities: NDArray[np.int64],
+    links: NDArray[np.int64],
+    ratios: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return cells of nodes, one for each community and class, and the links between them.
+
+    Links start from chance within each two communities. They are scaled in turns to the ratios of
+    the classes, to the links between communities, see :func:`fitting_links`, and to the degrees, and
+    cut where cells have too few pairs of nodes. The ratios are left alone in the second half of the
+    turns, since they need not agree with the others. Whole numbers near to these have the links between
+    communities, see :func:`whole_links`. Where no simple graph with these degrees has them, some are
+    missing, and :func:`draw_links` gives other links to the nodes that lack them.
+
+    Args:
+        degrees: Degrees of the nodes, shape ``(N,)``.
+        classes: Class of each node, integers from 0 below C, shape ``(N,)``.
+        communities: Community of each node, integers from 0 below K, shape ``(N,)``.
+        links: Wanted links between communities, as :func:`count_links` gives them, ``(K, K)``.
+        ratios: Result of :func:`class_ratios`, shape ``(2, C, C)``.
+
+    Returns:
+        Cell of each node, integers from 0 below L, shape ``(N,)``; community of each cell, ascending,
+        shape ``(L,)``; and wanted links between cells as :func:`count_links` gives them, ``(L, L)``.
+    """
+    size, count = ratios.shape[-1], len(links)
+    used, cells = np.unique(communities * size + classes, return_inverse=True)
+    of_community, of_class = np.divmod(used, size)
+    totals = np.bincount(cells, degrees).astype(np.int64)
+    room = most_links(degrees, cells, len(used))
+    links = fitting_links(links, degrees, communities)
+    chance, expected = _by_chance(degrees, classes, communities, links)
+    found = chance[np.ix_(used, used)]
+    pairs = of_community[:, None] * count + of_community
+    is_within = (of_community[:, None] == of_community).astype(np.int64)
+    margins = (is_within * size + of_class[:, None]) * size + of_class
+    wanted_links, wanted_ratios = (
+        _ends(links.astype(np.float64)).ravel(),
+        (expected * ratios).ravel(),
+    )
+    targets = [(margins, wanted_ratios), (pairs, wanted_links)]
+    for turn in range(_SCALINGS):
+        for places, wanted in targets[turn >= _SCALINGS // 2 :]:
+            sums = np.bincount(places.ravel(), found.ravel(), len(wanted))
+            found = found * (wanted / np.maximum(sums, _LEAST))[places]
+        found = np.minimum(found, room)
+        scale = np.sqrt(totals / np.maximum(found.sum(axis=1), _LEAST))
+        found *= np.outer(scale, scale)
+    ends = _ends(links.astype(np.float64)).astype(np.int64)
+    return cells, of_community, whole_links(found, of_community, ends, totals, room)
+
+
+def _by_chance(
+    degrees: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    communities: NDArray[np.int64],
+    links: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of links between cells ``(K C, K C)`` and classes ``(2, C, C)`` by chance in communities."""
+    count, size = len(links), int(classes.max()) + 1
+    stubs = np.bincount(communities * size + classes, degrees, count * size).reshape(count, size)
+    shares = stubs / np.maximum(stubs.sum(axis=1, keepdims=True), 1)
+    ends = _ends(links.astype(np.float64))
+    cells = np.einsum("ab,ac,bd->acbd", ends, shares, shares)
+    within = np.einsum("acad->cd", cells)
+    between = cells.sum(axis=(0, 2)) - within
+    return cells.reshape(count * size, count * size), np.stack([between, within])
+
+
+def _ends(links: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
+    lower = np.tril(links)
+    return np.asarray(lower + np.swapaxes(lower, -1, -2))

@@ -1,7 +1,9 @@
-"""Consistent counts from noisy ones."""
+"""Counts that are consistent: whole, not negative, and of given sums."""
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import maximum_flow
 
 # These halve the range of 64-bit noise to far below 1.
 _HALVINGS = 100
@@ -44,3 +46,71 @@ def fitting_counts(
     before = np.cumsum(room[order]) - room[order]
     counts[order] += np.sign(missing) * np.clip(abs(missing) - before, 0, room[order])
     return counts
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def onto_total(values: Floats, total: float) -> Floats:
+    """Return the nearest numbers of a total that are not negative: the same is taken from all.
+
+    Args:
+        values: Numbers of shape ``(B,)``.
+        total: Their sum afterwards, positive.
+    """
+    descending = -np.sort(-values)
+    surplus = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    last = np.flatnonzero(descending > surplus)[-1]
+    found: Floats = np.maximum(values - surplus[last], 0)
+    return found
+
+
+def shares(noisy: Floats) -> Floats:
+    """Return the shares of noisy counts ``(B,)``; equal ones if their sum is not positive."""
+    total = float(noisy.sum())
+    return np.full(len(noisy), 1 / len(noisy)) if total <= 0 else onto_total(noisy, total) / total
+
+
+def meet_sums(
+    counts: NDArray[np.int64],
+    places: NDArray[np.int64],
+    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
+    least: NDArray[np.int64],
+    most: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Change counts so that the rows and columns of their table have given sums.
+
+    What a row lacks flows to columns that lack it, or by way of rows and columns that pass it on: a
+    maximum flow. If no counts within the bounds have the sums, as much as can be of what is lacking
+    or too much is made up for.
+
+    Args:
+        counts: Counts of the entries of a table, within their bounds, shape ``(E,)``.
+        places: Row and column of each entry, no two the same, shape ``(E, 2)``.
+        sums: Wanted sums of the rows, ``(R,)``, and of the columns, ``(C,)``, of one total.
+        least: Smallest count of each entry, shape ``(E,)``.
+        most: Largest count of each entry, shape ``(E,)``.
+
+    Returns:
+        Counts of shape ``(E,)``.
+    """
+    ends = places + np.array([0, len(sums[0])])
+    wanted = np.concatenate([sums[0], -sums[1]])
+    # Row ends give to the table, and column ends take from it.
+    lacking = wanted.copy()
+    np.subtract.at(lacking, ends[:, 0], counts)
+    np.add.at(lacking, ends[:, 1], counts)
+    source, size = len(lacking), len(lacking) + 2
+    need = int(np.maximum(lacking, 0).sum())
+    if not need:
+        return counts
+    gives, takes = np.flatnonzero(lacking > 0), np.flatnonzero(lacking < 0)
+    tails = [ends[:, 0], ends[:, 1], np.full(len(gives), source), takes]
+    heads = [ends[:, 1], ends[:, 0], gives, np.full(len(takes), source + 1)]
+    bounds = [most - counts, counts - least, lacking[gives], -lacking[takes]]
+    capacity = np.minimum(np.concatenate(bounds), need).astype(np.int32)
+    arcs = (np.concatenate(tails), np.concatenate(heads))
+    graph = coo_array((capacity, arcs), shape=(size, size)).tocsr()
+    flow = maximum_flow(graph, source, source + 1).flow
+    return counts + np.asarray(flow[ends[:, 0], ends[:, 1]]).ravel().astype(np.int64)

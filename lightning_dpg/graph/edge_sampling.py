@@ -1,20 +1,20 @@
-"""Sampling of a graph from edge probabilities and randomized-response reports."""
+"""Graphs sampled from edge probabilities, from randomized-response reports, or from many generated edges."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 
 MAX_NODES = 6000
 """Largest N whose N x N matrices are held in memory: 144 MB each."""
-
 Blocks: TypeAlias = Callable[[], Iterable[Tensor]]
-"""One value per pair in the order of :func:`pair_numbers`, in blocks that each call makes anew."""
-
+"""One value per pair in the order of :func:`pair_ranks`, in blocks that each call makes anew."""
 _MOST_LIKELY = 0.95  # no pair is certain before the reports
 _LEAST = 1e-9  # no pair is impossible, either
 _ROUNDING = 1 + 1e-3  # of ranks in single precision, or more
@@ -25,7 +25,7 @@ _SINGLE_PRECISION_PAIRS = num_pairs(MAX_NODES)
 
 
 def above_diagonal(blocks: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Yield values of a symmetric matrix, one per pair, in the order of :func:`pair_numbers`.
+    """Yield values of a symmetric matrix, one per pair, in the order of :func:`pair_ranks`.
 
     Args:
         blocks: Blocks of consecutive rows, each without the columns before its first row.
@@ -106,7 +106,7 @@ def draw_posterior(
     evidence = min(epsilon, 60.0)  # outweighs all other pairs
     is_large = num_pairs(num_nodes) > _SINGLE_PRECISION_PAIRS
     precision, least = (torch.double, 1e-15) if is_large else (torch.float, 1e-7)
-    reports, first, start = pair_numbers(reported, num_nodes), 0, 0
+    reports, first, start = pair_ranks(reported, num_nodes), 0, 0
     smallest = _Smallest(num_edges)
     for block in prior:
         uniform = torch.rand(len(block), dtype=precision, generator=generator)
@@ -120,7 +120,7 @@ def draw_posterior(
         ranks[torch.searchsorted(near, reported_here)] -= 2 * evidence
         smallest.add(ranks, near + start)
         first, start = last, start + len(block)
-    return numbered_pairs(smallest.places().sort().values, num_nodes)
+    return pairs_of_ranks(smallest.places().sort().values, num_nodes)
 
 
 def _may_be_below(limit: float, uniform: Tensor, block: Tensor, evidence: float) -> Tensor:
@@ -191,7 +191,100 @@ def draw_weighted(weights: Tensor, num_edges: int, generator: torch.Generator) -
     upper = torch.ones_like(weights, dtype=torch.bool).triu_(1)
     # Of exponential clocks with these rates, the first to ring are a draw without replacement.
     arrivals = torch.empty(num_pairs(num_nodes)).exponential_(generator=generator) / weights[upper]
-    first = torch.unique(pair_numbers(own, num_nodes))
+    first = torch.unique(pair_ranks(own, num_nodes))
     arrivals[first] = -1
     count = max(num_edges, len(first))
     return torch.topk(arrivals, count, largest=False, sorted=False).indices.sort().values
+
+
+def assemble(pairs: Tensor, num_nodes: int, num_edges: int, generator: torch.Generator) -> Tensor:
+    r"""Choose the edges of a graph by how often they were generated.
+
+    The score of an edge is :math:`s_{ij} = \max(c_{ij}, c_{ji})` with the counts of its two
+    orientations. Each node that occurs draws one neighbor with a probability proportional to the
+    score; then edges are drawn without replacement, with the same probabilities, until there are
+    ``num_edges``. All of it is post-processing of the generated pairs.
+
+    Args:
+        pairs: Generated pairs of shape ``(S, 2)``, in any orientation; self loops are ignored.
+        num_nodes: Number of nodes N.
+        num_edges: Number of edges wanted, a public or a noisy number. There are more only if the
+            nodes' own neighbors are more, and fewer only if fewer different edges were generated.
+        generator: Source of the choice; equal states give equal graphs.
+
+    Returns:
+        Edges of shape ``(M, 2)``, each a row ``i < j``, in lexicographic order.
+
+    References:
+        Zheng et al., "Network Generation with Differential Privacy", 2021, section 2.2, after
+        Bojchevski et al., "NetGAN: Generating Graphs via Random Walks", 2018.
+    """
+    if pairs.ndim != 2 or pairs.size(1) != 2:
+        raise ValueError(f"pairs must have shape (S, 2), got {tuple(pairs.shape)}")
+    if num_edges < 0:
+        raise ValueError(f"num_edges must be 0 or more, got {num_edges}")
+    if pairs.numel() and not (0 <= int(pairs.min()) and int(pairs.max()) < num_nodes):
+        raise ValueError(f"pairs must hold node numbers from 0 to {num_nodes - 1}")
+    if num_edges == 0:
+        return torch.empty(0, 2, dtype=torch.long)
+    edges, scores = _scores(pairs.cpu().long().numpy(), num_nodes)
+    chosen = _one_neighbor_each(edges, scores, num_nodes, generator)
+    missing = num_edges - int(chosen.sum())
+    if missing > 0:
+        rest = np.flatnonzero(~chosen)
+        if len(rest) > missing:
+            rest = rest[np.argpartition(_arrivals(scores[rest], generator), missing - 1)[:missing]]
+        chosen[rest] = True
+    return torch.from_numpy(edges[chosen])
+
+
+def _scores(
+    pairs: NDArray[np.int64], num_nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return distinct edges ``i < j`` and the larger count of either direction."""
+    first, second = pairs.T
+    # One number per directed pair, whose last bit is the direction: sorting brings equal pairs
+    # together and the two directions of an edge next to each other. In place, because fresh
+    # memory costs more than the arithmetic.
+    keys = np.minimum(first, second)
+    keys *= num_nodes
+    keys += np.maximum(first, second)
+    keys *= 2
+    keys += first > second
+    keys = keys[first != second]
+    keys.sort()
+    starts = _run_starts(keys)
+    counts = np.diff(starts, append=len(keys))
+    keys = keys[starts] // 2
+    starts = _run_starts(keys)
+    scores = np.maximum.reduceat(counts, starts) if len(keys) else counts
+    return np.stack(np.divmod(keys[starts], num_nodes), axis=1), scores
+
+
+def _run_starts(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    is_start = np.ones(len(ordered), dtype=bool)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    return np.flatnonzero(is_start)
+
+
+def _one_neighbor_each(
+    edges: NDArray[np.int64], scores: NDArray[np.int64], num_nodes: int, generator: torch.Generator
+) -> NDArray[np.bool_]:
+    """Draw one neighbor for each node; return a mask of the drawn edges."""
+    # A node draws among its edges to smaller and to larger nodes alike.
+    arrivals = [_arrivals(scores, generator) for _ in range(2)]
+    earliest = np.full(num_nodes, np.inf)
+    for ends, arrival in zip(edges.T, arrivals, strict=True):
+        np.minimum.at(earliest, ends, arrival)
+    lower, upper = edges.T
+    return (arrivals[0] == earliest[lower]) | (arrivals[1] == earliest[upper])
+
+
+def _arrivals(scores: NDArray[np.int64], generator: torch.Generator) -> NDArray[np.float64]:
+    """Draw independent exponential variates of rates ``scores``.
+
+    The smallest belongs to candidate k with probability ``scores[k] / sum(scores)``, and the M
+    smallest ones are M draws without replacement.
+    """
+    unit = torch.empty(len(scores), dtype=torch.float64, device=generator.device)
+    return unit.exponential_(generator=generator).cpu().numpy() / scores

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.sorted_numbers import are_among, contains
+from lightning_dpg.graph.pair_numbers import are_among, contains
 
 _BLOCK = 2**20  # edges that are numbered at once
 

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from lightning_dpg.graph.communities import untangle
-from lightning_dpg.graph.sorted_numbers import are_among, are_first
-from lightning_dpg.graph.stubs import PresentNumbers, pair_numbers, stub_mixing
+from lightning_dpg.graph.pair_numbers import are_among, are_first, pair_keys
+from lightning_dpg.graph.stubs import PresentNumbers, stub_mixing, untangle
 
 _TRIES = 300
 # A node whose expected links to a class are this share of its nodes may get more than it has.
@@ -402,7 +401,7 @@ class _Repair:
         rng: np.random.Generator,
     ) -> None:
         self._pairs, self._num_nodes = pairs, num_nodes
-        keys, barred = (pair_numbers(given, num_nodes) for given in (pairs, no_pairs))
+        keys, barred = (pair_keys(given, num_nodes) for given in (pairs, no_pairs))
         is_edge = (pairs[:, 0] != pairs[:, 1]) & ~are_among(keys, np.sort(barred))
         self._is_good = are_first(keys) & is_edge
         self._present = PresentNumbers(np.sort(np.concatenate([keys[self._is_good], barred])))

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.kind import Kind as Kind  # noqa: PLC0414  part of this interface
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 
 
 class Part(NamedTuple):
@@ -136,11 +136,11 @@ class UndirectedPairs(PairSpace):
 
     def numbers(self, pairs: Tensor) -> Tensor:
         """Number pairs in lexicographic order."""
-        return pair_numbers(pairs, self.num_nodes)
+        return pair_ranks(pairs, self.num_nodes)
 
     def pairs(self, numbers: Tensor) -> Tensor:
         """Return the pairs of numbers."""
-        return numbered_pairs(numbers, self.num_nodes)
+        return pairs_of_ranks(numbers, self.num_nodes)
 
     def ends(self, pairs: Tensor) -> Tensor:
         """Return the pairs: the degree of a node counts its edges."""

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.counts import rounded
-from lightning_dpg.graph.sorted_numbers import are_first
+from lightning_dpg.graph.pair_numbers import (
+    are_among,
+    are_first,
+    contains,
+    pair_keys,
+    pairs_of_keys,
+)
 
 _BLOCK = 2**20  # edges that are counted at once
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
@@ -278,26 +284,10 @@ def link_pairs(
     Returns:
         The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order.
     """
-    fixed = pair_numbers(edges, num_nodes)
-    return numbered_pairs(
-        link_numbers(pair_numbers(pairs, num_nodes), fixed, num_nodes, rng), num_nodes
+    fixed = pair_keys(edges, num_nodes)
+    return pairs_of_keys(
+        link_numbers(pair_keys(pairs, num_nodes), fixed, num_nodes, rng), num_nodes
     )
-
-
-def pair_numbers(pairs: NDArray[Any], num_nodes: int) -> NDArray[np.int64]:
-    """Number pairs of shape ``(P, 2)``: the smaller node times N, plus the larger one, ``(P,)``."""
-    one, other = pairs.T
-    numbers = np.minimum(one, other).astype(np.int64, copy=False)
-    numbers *= num_nodes
-    numbers += np.maximum(one, other)
-    return numbers
-
-
-def numbered_pairs(numbers: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """Return the pairs of numbers of shape ``(P,)``, see :func:`pair_numbers`: ``(P, 2)``."""
-    pairs = np.empty((len(numbers), 2), dtype=np.int64)
-    np.divmod(numbers, num_nodes, out=(pairs[:, 0], pairs[:, 1]))
-    return pairs
 
 
 def link_numbers(
@@ -306,7 +296,7 @@ def link_numbers(
     num_nodes: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Link pairs of stubs as numbers, see :func:`pair_numbers`, which take half the memory.
+    """Link pairs of stubs as numbers, see :func:`pair_keys`, which take half the memory.
 
     A pair that cannot be linked is inserted into a random added edge: from a, b and (c, d) come
     (a, c) and (b, d). All nodes keep the number of their stubs.
@@ -326,7 +316,7 @@ def link_numbers(
     fits = are_first(numbers, fixed, ascending)
     for start in range(0, len(numbers), _BLOCK):  # a loop is a multiple of N + 1
         fits[start : start + _BLOCK] &= numbers[start : start + _BLOCK] % (num_nodes + 1) != 0
-    lacking = numbered_pairs(numbers[~fits], num_nodes)
+    lacking = pairs_of_keys(numbers[~fits], num_nodes)
     added = _kept(numbers, fits)
     others: list[int] = []
     # Loops among them do no harm: none is looked up.
@@ -394,3 +384,70 @@ class PresentNumbers:
             self._added.remove(number)
         else:
             self._removed.add(number)
+
+
+_UNTANGLING_ROUNDS = 50
+
+
+def untangle(
+    pairs: NDArray[np.int64],
+    communities: NDArray[np.int64],
+    rng: np.random.Generator,
+    no_pairs: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Exchange ends of pairs to remove loops and repeated pairs, as far as possible.
+
+    Ends are exchanged between pairs that link the same two communities. Nodes keep the number of
+    their pairs, and communities the number of pairs between them.
+
+    Args:
+        pairs: Pairs of nodes, shape ``(P, 2)``.
+        communities: Community of each node, shape ``(N,)``.
+        rng: Source of the draw.
+        no_pairs: Pairs that are removed like loops, shape ``(K, 2)``.
+
+    Returns:
+        Pairs of shape ``(P, 2)``.
+    """
+    none = np.empty((0, 2), dtype=np.int64)
+    barred = np.sort(pair_keys(none if no_pairs is None else no_pairs, len(communities)))
+    num_nodes, ends = len(communities), communities[pairs]
+    turned = ends[:, 0] > ends[:, 1]
+    pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
+    block, keys = ends.min(axis=1) * num_nodes + ends.max(axis=1), pair_keys(pairs, num_nodes)
+    # Nearly sorted keys take little time to sort again.
+    order = np.lexsort((keys, block))
+    pairs, block, keys = pairs[order], block[order], keys[order]
+    is_barred = (pairs[:, 0] == pairs[:, 1]) | are_among(keys, barred)
+    first, last = (np.searchsorted(block, block, side=side) for side in ("left", "right"))
+    for _ in range(_UNTANGLING_ROUNDS):
+        order = np.argsort(keys, kind="stable")
+        sorted_keys = keys[order]
+        is_tangled = is_barred.copy()
+        is_tangled[order[1:][sorted_keys[1:] == sorted_keys[:-1]]] = True
+        tangled = np.flatnonzero(is_tangled)
+        if not len(tangled):
+            break
+        partners, chosen = np.unique(rng.integers(first[tangled], last[tangled]), return_index=True)
+        free = ~is_tangled[partners]
+        moved = np.stack([tangled[chosen[free]], partners[free]], axis=1)
+        # From a, b and c, d come a, d and c, b.
+        new = pairs[moved]
+        new[:, :, 1] = new[:, ::-1, 1]
+        fits = _are_new(new, sorted_keys, num_nodes)
+        fits &= ~contains(barred, pair_keys(new, num_nodes)).any(axis=1)
+        pairs[moved[fits]], keys[moved[fits]] = new[fits], pair_keys(new[fits], num_nodes)
+        is_barred[moved[fits]] = False
+    return pairs
+
+
+def _are_new(
+    proposals: NDArray[np.int64], sorted_keys: NDArray[np.int64], num_nodes: int
+) -> NDArray[np.bool_]:
+    """Return a mask of proposals ``(K, 2, 2)`` of two pairs without a loop or an existing pair."""
+    keys = pair_keys(proposals, num_nodes)
+    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    is_new = (sorted_keys[at] != keys) & (counts[group].reshape(keys.shape) == 1)
+    is_new &= proposals[:, :, 0] != proposals[:, :, 1]
+    return is_new.all(axis=1)

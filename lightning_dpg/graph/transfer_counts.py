@@ -1,21 +1,23 @@
 """Exact counts of amounts and times of transfers, in public bins. All counts are integers.
 
 Which transfers count depends on the unit of protection, see :func:`counted_transfers`. The bounds on
-how far the counts of neighbors differ are in :mod:`lightning_dpg.privacy.sensitivity.amounts` and
-:mod:`lightning_dpg.privacy.sensitivity.event_times`.
+how far the counts of neighbors differ are in :mod:`lightning_dpg.privacy.sensitivity.transfers`.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from typing_extensions import Protocol, runtime_checkable
 
-from lightning_dpg.graph.drawn_transfers import CENTS
+from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.pair_space import PairSpace
 
 Integers = NDArray[np.int64]
-
 DAY, HOUR = 86_400, 3_600
 HOURS_OF_WEEK = 168
 # Amounts below C / 1000 are one bin. The others have eight bins for each factor of 10.
@@ -301,3 +303,142 @@ def count_strengths(strengths: Strengths, nodes: slice, weight_max: float) -> In
     cells = strengths.degrees[nodes] * len(borders) + bins
     counts = np.bincount(cells, minlength=classes * len(borders))
     return counts.reshape(classes, len(borders))
+
+
+class EndClasses(NamedTuple):
+    """Classes of payers and payees: public, or functions of earlier releases.
+
+    Attributes:
+        of_end: Class of each end, shape ``(num_ends,)``; those of payers and payees are numbered apart
+            where the graph has two sides.
+        sizes: Number of classes of payers and of payees.
+    """
+
+    of_end: Integers
+    sizes: tuple[int, int]
+
+    @property
+    def num_cells(self) -> int:
+        """Number of pairs of classes."""
+        return self.sizes[0] * self.sizes[1]
+
+    def cells(self, ends: Integers) -> Integers:
+        """Return the pair of classes of payer and payee: shape ``(T, 2)`` to ``(T,)``."""
+        classes = self.of_end[ends]
+        found: Integers = classes[:, 0] * self.sizes[1] + classes[:, 1]
+        return found
+
+
+class TransferCountsSource(Protocol):
+    """Exact counts of the transfers that count (private), wherever the rows are.
+
+    Which ones count is said by :func:`lightning_dpg.graph.transfer_counts.counted_transfers`. The bins
+    are those of this module. Sensitivities are those of the counts and sums; a source adds no noise and
+    books nothing.
+    """
+
+    def numbers(self) -> Integers:
+        """Pairs by the number of their transfers, shape ``(B,)``."""
+
+    def amounts(self, classes: EndClasses) -> Integers:
+        """Transfers by the classes of payer and payee and the bin of the amount, ``(cells, B)``."""
+
+    def sums(self, classes: EndClasses) -> Integers:
+        """Sums of amounts in units by the classes of payer and payee, shape ``(cells,)``."""
+
+    def strengths(self, nodes: slice) -> Integers:
+        """Some nodes (public) by the class of degree and the bin of the sum of amounts, ``(K, B)``."""
+
+    def days(self) -> Integers:
+        """Transfers by day of the window, shape ``(days,)``."""
+
+    def hours(self) -> Integers:
+        """Transfers by hour of the week, shape ``(168,)``."""
+
+    def gaps(self) -> Integers:
+        """Gaps between transfers of a pair by whether the payer changes, and bin, shape ``(2, B)``."""
+
+    def new_pairs(self) -> Integers:
+        """Pairs by the day of their first transfer, shape ``(days,)``."""
+
+
+@runtime_checkable
+class CountsTransfers(Protocol):
+    """Transfers that are counted without being handed over."""
+
+    def counts(self, most: int | None) -> TransferCountsSource:
+        """Return the counts of the transfers that count (private).
+
+        Args:
+            most: Number k of transfers of a pair that count, its first ones; None counts all. If 1, and
+                without times, a pair counts as one transfer of the sum of its amounts.
+        """
+
+
+@dataclass(frozen=True)
+class TransferStatistics:
+    """Exact counts of transfers in memory (private).
+
+    Attributes:
+        counted: The transfers that count (private).
+        space: Pairs of nodes (public).
+        most: Number k of transfers of a pair that count; None for all.
+        weight_max: Largest amount (public); None without amounts.
+        window: Grid of days and hours (public); None without times.
+    """
+
+    counted: Counted
+    space: PairSpace
+    most: int | None
+    weight_max: float | None
+    window: Window | None
+
+    def numbers(self) -> Integers:
+        """Count pairs by the number of their transfers."""
+        return count_numbers(self.counted, self.most)
+
+    def amounts(self, classes: EndClasses) -> Integers:
+        """Count transfers by the classes of their ends and the bin of their amount."""
+        amounts, weight_max = self._amounts
+        return count_amounts(amounts, self._cells(classes), classes.num_cells, weight_max)
+
+    def sums(self, classes: EndClasses) -> Integers:
+        """Sum amounts by the classes of the ends."""
+        return sum_amounts(self._amounts[0], self._cells(classes), classes.num_cells)
+
+    def strengths(self, nodes: slice) -> Integers:
+        """Count nodes by the class of their degree and the bin of their sum of amounts."""
+        (amounts, weight_max), found = self._amounts, self.counted
+        strengths = strengths_of(found.pairs, found.is_first, amounts, self.space.num_nodes)
+        return count_strengths(strengths, nodes, weight_max)
+
+    def days(self) -> Integers:
+        """Count transfers by day."""
+        return count_days(self.counted, self._grid)
+
+    def hours(self) -> Integers:
+        """Count transfers by hour of the week."""
+        return count_hours(self.counted, self._grid)
+
+    def gaps(self) -> Integers:
+        """Count gaps by reply and bin."""
+        return count_gaps(self.counted, self._grid)
+
+    def new_pairs(self) -> Integers:
+        """Count pairs by the day of their first transfer."""
+        return count_new_pairs(self.counted, self._grid)
+
+    def _cells(self, classes: EndClasses) -> Integers:
+        return classes.cells(self.space.ends(torch.from_numpy(self.counted.pairs)).numpy())
+
+    @property
+    def _amounts(self) -> tuple[Integers, float]:
+        """The amounts and the largest one, of transfers that have them."""
+        assert self.counted.amounts is not None and self.weight_max is not None
+        return self.counted.amounts, self.weight_max
+
+    @property
+    def _grid(self) -> Window:
+        """The grid of transfers that have times."""
+        assert self.window is not None
+        return self.window

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.sorted_numbers import are_among, contains
+from lightning_dpg.graph.pair_numbers import are_among, contains
 
 EdgeBlocks: TypeAlias = Callable[[], Iterable[NDArray[np.int64]]]
 """Edges of shape ``(P, 2)``, rows ``i < j``, in blocks and in any order that each call yields anew."""

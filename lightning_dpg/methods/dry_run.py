@@ -22,8 +22,7 @@ from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.preflight.typed_trainer import typed
-from lightning_dpg.privacy.dpsgd import Parameters
-from lightning_dpg.privacy.grad_samples import network_sum
+from lightning_dpg.privacy.dpsgd import Parameters, network_sum
 
 Examples = TypeVar("Examples", Tensor, tuple[Tensor, ...])
 ExampleSum = Callable[[Examples, float], Mapping[str, Tensor]]

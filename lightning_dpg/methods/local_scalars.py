@@ -17,12 +17,7 @@ from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import feature_kernels
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
-from lightning_dpg.privacy.piecewise import (
-    PiecewiseLaw,
-    piecewise,
-    piecewise_entry,
-    piecewise_law,
-)
+from lightning_dpg.privacy.reports import PiecewiseLaw, piecewise, piecewise_entry, piecewise_law
 
 STATISTICS = ("density", "transitivity")
 """Statistics of a graph from 0 to 1."""

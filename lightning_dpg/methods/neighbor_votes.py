@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from lightning_dpg.graph.edge_moments import as_matrix, as_vector
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource, as_matrix, as_vector
 from lightning_dpg.graph.pair_space import UndirectedPairs
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least, either
 from lightning_dpg.methods.node_classes import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.planning import Reads, check_shares
@@ -23,7 +22,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import CLIP, MAX_EDGES
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     edge_moment_sensitivity,
     node_vote_moment_sensitivity,
     vote_moment_sensitivity,

@@ -14,9 +14,9 @@ from torch.optim import Optimizer
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
-from lightning_dpg.graph.node_splits import split_at_random, split_nodes
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
+from lightning_dpg.graph.held_out import split_at_random, split_nodes
 from lightning_dpg.graph.pair_space import UndirectedPairs
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     HoldsPrivateLabels,
@@ -32,7 +32,7 @@ from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.label_reports import (
+from lightning_dpg.privacy.reports import (
     LABEL_REPORTS,
     label_reports_entry,
     report_labels,

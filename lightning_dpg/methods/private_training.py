@@ -18,9 +18,8 @@ from lightning_dpg.preflight.trainer import check_sampler
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
-from lightning_dpg.privacy.dpsgd import DPSGD, Parameters
+from lightning_dpg.privacy.dpsgd import DPSGD, Parameters, network_sum, trained_parameters
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
-from lightning_dpg.privacy.grad_samples import network_sum, trained_parameters
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch

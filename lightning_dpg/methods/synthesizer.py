@@ -10,11 +10,13 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.attribute_arrays import packed, stored, unpacked
 from lightning_dpg.graph.attributes import (
     PUBLIC_ATTRIBUTES,
     NodeAttributes,
     attach,
+    packed,
+    stored,
+    unpacked,
 )
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space, without_directions
 from lightning_dpg.interfaces import (

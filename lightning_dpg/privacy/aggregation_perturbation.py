@@ -9,7 +9,7 @@ from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
-from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import aggregation_sensitivity
 
 
 def aggregation_entries(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.composition import quick_epsilon
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
-from lightning_dpg.privacy.sensitivity import node_vote_moment_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import node_vote_moment_sensitivity
 
 MAX_EDGES, CLIP = "edges of one node", "length of clipped votes"
 """Public facts of an entry of the relation ``edges_of_node``, from which other numbers follow."""

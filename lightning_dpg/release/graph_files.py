@@ -12,8 +12,7 @@ from torch_geometric.data import Data
 from lightning_dpg.formats.io import write_blocks, write_graph
 from lightning_dpg.formats.row_tables import write_rows
 from lightning_dpg.formats.transfer_tables import write_transfers
-from lightning_dpg.graph.drawn_rows import rows_of
-from lightning_dpg.graph.drawn_transfers import transfers_of
+from lightning_dpg.graph.drawn_tables import rows_of, transfers_of
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.interfaces import PublishesGraphs

@@ -15,8 +15,7 @@ from torch import Tensor
 from lightning_dpg import __version__, methods
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError, Refusal
-from lightning_dpg.graph.attribute_arrays import restored
-from lightning_dpg.graph.attributes import NodeAttributes
+from lightning_dpg.graph.attributes import NodeAttributes, restored
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features import GraphFeatureRelease

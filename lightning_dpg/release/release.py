@@ -18,8 +18,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import LABELS, attributes_of
-from lightning_dpg.graph.drawn_rows import rows_of
-from lightning_dpg.graph.drawn_transfers import edge_values, transfers_of
+from lightning_dpg.graph.drawn_tables import edge_values, rows_of, transfers_of
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier

@@ -35,7 +35,7 @@ from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import preflight
 from lightning_dpg.preflight.typed_trainer import typed
-from lightning_dpg.privacy.journal import JOURNAL
+from lightning_dpg.privacy.ledger import JOURNAL
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
 from lightning_dpg.release.writer import check_settings

@@ -12,8 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from lightning_dpg.cli.checkpoints import newest_checkpoint
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.journal import JOURNAL, replay
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import JOURNAL, PrivacyLedger, replay
 from lightning_dpg.studio import inquiry, totals
 from lightning_dpg.studio.answers import CARD, MOST_EPSILON, Answers, answered, examples
 from lightning_dpg.studio.folder import data_files

@@ -12,12 +12,15 @@ from lightning_dpg.auditing.audited_rows import RowAttacker
 from lightning_dpg.auditing.worst_cases import plant_rows
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.exact_mixing import MIXING_UNIT, exact_mixing
-from lightning_dpg.graph.row_counts import count_pairs
+from lightning_dpg.graph.edge_statistics import MIXING_UNIT, exact_mixing
+from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods import Attributed
 from lightning_dpg.methods.single_graph import attributed
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.privacy.sensitivity import mixing_row_sensitivity, row_table_sensitivity
+from lightning_dpg.privacy.sensitivity.private_columns import (
+    mixing_row_sensitivity,
+    row_table_sensitivity,
+)
 from tests.planting import plant
 
 WEIGHT = 2

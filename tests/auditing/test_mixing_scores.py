@@ -10,7 +10,7 @@ import torch
 import lightning_dpg as dpg
 from lightning_dpg.auditing.scores.mixing import mixing_score
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.graph.exact_mixing import exact_mixing
+from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import make_graph
 from tests.auditing.test_audited_rows import people
 from tests.planting import plant

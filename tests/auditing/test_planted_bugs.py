@@ -39,7 +39,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
-from lightning_dpg.privacy.sensitivity import wedge_sensitivity
+from lightning_dpg.privacy.sensitivity.subgraph_counts import wedge_sensitivity
 from tests.planting import audited, plant, plant_in_steps, plant_no_clipping
 
 LES_MISERABLES = nx.convert_node_labels_to_integers(nx.les_miserables_graph())

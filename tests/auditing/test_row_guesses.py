@@ -13,7 +13,7 @@ import lightning_dpg as dpg
 from lightning_dpg.auditing.attack_report import AttackReport
 from lightning_dpg.auditing.row_guesses import by_neighbors, guess_rows
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.graph.drawn_rows import DrawnRows
+from lightning_dpg.graph.drawn_tables import DrawnRows
 from lightning_dpg.release.release import Release
 
 PAGE = Path(__file__).parents[2] / "docs" / "programs.md"

@@ -9,8 +9,8 @@ from lightning_dpg.auditing.canaries import find_sites
 from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars, star_of
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.methods import (
     AggregationPerturbation,
     NeighborVotes,

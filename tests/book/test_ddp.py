@@ -7,8 +7,7 @@ from lightning_dpg.book.book import Book
 from lightning_dpg.main import main
 from lightning_dpg.privacy.composition import costs
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.journal import JOURNAL
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import JOURNAL, PrivacyLedger
 from tests.processes import LIMIT, ends, start_two_commands
 from tests.test_ddp import BOTH, CONFIG, PROBE, launched
 

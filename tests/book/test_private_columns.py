@@ -28,8 +28,7 @@ from lightning_dpg.errors import BookError
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.journal import JOURNAL
-from lightning_dpg.privacy.ledger import PrivacyLedger
+from lightning_dpg.privacy.ledger import JOURNAL, PrivacyLedger
 from tests.book.small_book import act_as, entry, new_book, register, spent_curve
 from tests.training import quiet_trainer
 from tests.two_relations import EdgesAndRows

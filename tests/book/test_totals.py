@@ -15,7 +15,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.composition import quick_epsilon
 from lightning_dpg.privacy.meaning import group_budget
-from lightning_dpg.privacy.sensitivity import largest_degrees_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import largest_degrees_sensitivity
 from tests.entries import entry
 
 

@@ -9,8 +9,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.methods.base import LEDGER, ledger_of
-from lightning_dpg.privacy.journal import JOURNAL, open_journal
-from lightning_dpg.privacy.ledger import JournalOfTwoRuns, PrivacyLedger
+from lightning_dpg.privacy.ledger import JOURNAL, JournalOfTwoRuns, PrivacyLedger, open_journal
 from tests.callbacks.test_privacy_accountant import (
     Killed,
     Killer,

@@ -29,8 +29,7 @@ from lightning_dpg.preflight.budget import check_delta
 from lightning_dpg.preflight.trainer import check_selection, check_settings
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Gaussian, Pure
-from lightning_dpg.privacy.journal import JOURNAL
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger
+from lightning_dpg.privacy.ledger import JOURNAL, LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
 from lightning_dpg.release.statement import privacy_statement

@@ -18,8 +18,7 @@ from lightning_dpg.datamodules import (
     Nodes,
 )
 from lightning_dpg.datamodules.records import OneGraph
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
-from lightning_dpg.graph.exact_mixing import exact_mixing
+from lightning_dpg.graph.edge_statistics import EdgeStatistics, exact_mixing
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import (
     BTER,

@@ -12,8 +12,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.transfer_source import CountsTransfers, EndClasses
-from lightning_dpg.graph.transfer_statistics import TransferStatistics
+from lightning_dpg.graph.transfer_counts import CountsTransfers, EndClasses, TransferStatistics
 from lightning_dpg.methods import BTER, Attributed
 from lightning_dpg.methods.single_graph.protected_unit import TransferFacts, counts_of
 from lightning_dpg.preflight.data import check_data

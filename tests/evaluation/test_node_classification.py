@@ -15,7 +15,7 @@ from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_no
 from lightning_dpg.evaluation.node_predictions import NamedPredictions
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_splits import split_nodes
+from lightning_dpg.graph.held_out import split_nodes
 from lightning_dpg.main import main
 from lightning_dpg.metrics.node_classification import NETWORKS, NODE_QUERIES, node_scores
 from tests.attributed import attributed_graph

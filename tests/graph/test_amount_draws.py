@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from lightning_dpg.graph.amount_draws import (
-    draw_amounts,
-    fitted_to_strengths,
-    fitted_to_sums,
-    onto_total,
-    shrunk_shares,
-)
+from lightning_dpg.graph.counts import onto_total
 from lightning_dpg.graph.transfer_counts import (
     amount_borders,
     count_amounts,
     count_strengths,
     strengths_of,
+)
+from lightning_dpg.graph.transfer_draws import (
+    draw_amounts,
+    fitted_to_strengths,
+    fitted_to_sums,
+    shrunk_shares,
 )
 
 C = 1000.0

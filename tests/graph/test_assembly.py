@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.assembly import assemble
+from lightning_dpg.graph.edge_sampling import assemble
 
 
 def generator(seed=0):

@@ -15,8 +15,7 @@ from lightning_dpg.formats.attribute_sources import attributes_of_pyg, numbers_o
 from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.conversion import read_networkx, read_pyg
 from lightning_dpg.formats.io import read, write_graph
-from lightning_dpg.graph.attribute_arrays import read_stored
-from lightning_dpg.graph.attributes import AttributeTable, attach, encode
+from lightning_dpg.graph.attributes import AttributeTable, attach, encode, read_stored
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.node_names import GraphFormatError
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from lightning_dpg.graph.bfs import adjacency_rows, bandwidths, bfs_positions
+from lightning_dpg.papers.yang2021.bfs import adjacency_rows, bandwidths, bfs_positions
 
 
 @st.composite

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.block_lanczos import BlockLanczos
+from lightning_dpg.graph.spectral import BlockLanczos
 
 
 def symmetric(values, seed=0):

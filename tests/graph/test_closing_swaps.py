@@ -5,7 +5,7 @@ from random import Random
 import networkx as nx
 import pytest
 
-from lightning_dpg.graph.closing_swaps import SwapGraph
+from lightning_dpg.graph.swaps import SwapGraph
 
 
 def as_networkx(graph, size):

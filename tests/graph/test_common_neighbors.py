@@ -3,12 +3,12 @@
 import networkx as nx
 import numpy as np
 
-from lightning_dpg.graph import common_neighbors
-from lightning_dpg.graph.common_neighbors import CommonNeighbors
+from lightning_dpg.graph import mixing
+from lightning_dpg.graph.mixing import CommonNeighbors
 
 
 def test_counts_equal_networkx(monkeypatch):
-    monkeypatch.setattr(common_neighbors, "_LOOKUPS", 50)  # several blocks
+    monkeypatch.setattr(mixing, "_LOOKUPS", 50)  # several blocks
     graph = nx.barabasi_albert_graph(60, 5, seed=0)
     graph.remove_edges_from(list(graph.edges(59)))
     pairs = np.array([(i, j) for i in range(60) for j in range(60) if i != j])

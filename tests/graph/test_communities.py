@@ -16,9 +16,8 @@ from lightning_dpg.graph.communities import (
     expected_neighbors,
     nearest_counts,
     turn_stops,
-    untangle,
 )
-from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.graph.stubs import count_links, untangle
 
 
 @given(st.integers(1, 40), st.integers(0, 300), st.sampled_from([1.01, 1.3, 2.0]))

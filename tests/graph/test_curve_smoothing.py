@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.curve_smoothing import smoothed_change, smoothed_days, smoothed_hours
+from lightning_dpg.graph.transfer_draws import smoothed_change, smoothed_days, smoothed_hours
 
 RNG = np.random.default_rng(0)
 DAYS = np.arange(182)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.degree_repair import degrees_by_classes, with_degrees
+from lightning_dpg.graph.degrees import degrees_by_classes, with_degrees
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import pair_space
 

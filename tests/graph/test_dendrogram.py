@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.graph.dendrogram import (
+from lightning_dpg.papers.xiao2014.dendrogram import (
     MAX_NODES,
     Dendrogram,
     branch_edges,

@@ -4,7 +4,7 @@ import networkx as nx
 import torch
 from scipy.stats import chisquare
 
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch, random_pairs
+from lightning_dpg.papers.yang2021.dense_batch import dense_adjacency, dense_batch, random_pairs
 
 
 def some_set():

@@ -12,7 +12,7 @@ from torch_geometric.loader import TemporalDataLoader
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.transfer_tables import read_transfers
-from lightning_dpg.graph.drawn_transfers import (
+from lightning_dpg.graph.drawn_tables import (
     DrawnTransfers,
     attach_transfers,
     edge_values,

@@ -8,8 +8,12 @@ import torch
 from scipy.stats import chisquare
 
 from lightning_dpg.graph import expected_degrees
-from lightning_dpg.graph.edge_pieces import edge_pieces
-from lightning_dpg.graph.expected_degrees import chung_lu_edges, chung_lu_pieces, edge_weights
+from lightning_dpg.graph.expected_degrees import (
+    chung_lu_edges,
+    chung_lu_pieces,
+    edge_pieces,
+    edge_weights,
+)
 
 WEIGHTS = np.array([1.5, 0.2, 0.9, 0.4])
 

@@ -13,7 +13,7 @@ from lightning_dpg.graph.edge_sampling import (
     draw_weighted,
     probabilities,
 )
-from lightning_dpg.graph.pair_indices import numbered_pairs
+from lightning_dpg.graph.pair_numbers import pairs_of_ranks
 
 PAIRS = list(combinations(range(9), 2))
 
@@ -92,7 +92,7 @@ def test_a_draw_does_not_depend_on_the_blocks(size):
         generator = torch.Generator().manual_seed(3)
         drawn = draw_posterior(prior.split(size), reported, 2.0, 9, count, generator)
         expected = ranks.argsort()[:count].sort().values
-        assert torch.equal(drawn, numbered_pairs(expected, 9))
+        assert torch.equal(drawn, pairs_of_ranks(expected, 9))
 
 
 def test_certain_reports_are_the_graph():
@@ -110,7 +110,7 @@ def test_weighted_draw_without_replacement():
         weights[i, j] = weights[j, i] = weight
     generator, seen = torch.Generator().manual_seed(0), []
     for _ in range(1600):
-        edges = [tuple(e) for e in numbered_pairs(draw_weighted(weights, 4, generator), 6).tolist()]
+        edges = [tuple(e) for e in pairs_of_ranks(draw_weighted(weights, 4, generator), 6).tolist()]
         assert {(0, 1), (2, 3), (4, 5)} < set(edges) and len(edges) == 4
         seen += set(edges) & set(others)
     counts = [seen.count(pair) for pair in others]

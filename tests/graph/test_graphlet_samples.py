@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.datamodules.tu import read_tu_folder
-from lightning_dpg.graph import graphlet_samples
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.graphlet_samples import (
+from lightning_dpg.papers.dubhashi2015 import graphlet_samples
+from lightning_dpg.papers.dubhashi2015.graphlet_samples import (
     alpha,
     edge_graphlet_counts,
     rescale,
     sampled_graphlets,
 )
-from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
+from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, graphlet_counts
 from tests.graphs import edges_of
 
 PAIRS = list(combinations(range(8), 2))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from lightning_dpg.datamodules.tu import read_tu_folder
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.graph import graphlets
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
 from lightning_dpg.metrics.motifs import motif_counts
+from lightning_dpg.papers.dubhashi2015 import graphlets
+from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, graphlet_counts
 
 PAIRS = list(combinations(range(9), 2))
 SIZES = list(GRAPHLETS)

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.graph import gromov
-from lightning_dpg.graph.gromov import (
+from lightning_dpg.papers.jin2022 import gromov
+from lightning_dpg.papers.jin2022.gromov import (
     _BLOCK,
     Space,
     _blocks,
     discrepancy_kernels,
     gromov_discrepancy,
+    gromov_kmeans,
     pairwise_discrepancies,
     path_distances,
     row_distances,
 )
-from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
 
 
 def edges_of(graph):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph.joint_degrees import (
+from lightning_dpg.graph.edge_statistics import (
     degree_cells,
     fitted_links,
     joint_degrees,
-    num_cells,
+    num_degree_cells,
 )
 from lightning_dpg.graph.stubs import count_links
 
@@ -28,7 +28,7 @@ def test_cells_are_all_pairs_of_degrees_in_order(largest_two, largest):
         [a, b] for a in range(1, largest + 1) for b in range(a, largest + 1) if a + b <= largest_two
     ]
     assert degree_cells(largest_two, largest).tolist() == expected
-    assert num_cells(largest_two, largest) == len(expected)
+    assert num_degree_cells(largest_two, largest) == len(expected)
 
 
 @given(st.integers(2, 15), st.integers(0, 60), st.integers(2, 30), st.integers(0, 9))

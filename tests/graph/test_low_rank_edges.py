@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph import low_rank_edges as module
 from lightning_dpg.graph.expected_degrees import edge_weights
-from lightning_dpg.graph.low_rank_edges import Affinity, affinity_scores, low_rank_edges
+from lightning_dpg.papers.zhang2020 import low_rank_edges as module
+from lightning_dpg.papers.zhang2020.low_rank_edges import Affinity, affinity_scores, low_rank_edges
 
 
 def blocks(size, noise=0.0):

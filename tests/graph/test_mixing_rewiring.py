@@ -4,8 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.mixing_rewiring import rewire
-from lightning_dpg.graph.mixing_targets import NoisyMixing, mixing_gap
+from lightning_dpg.graph.mixing import NoisyMixing, mixing_gap, rewire
 
 NUM_NODES = 300
 

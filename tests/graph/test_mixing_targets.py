@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.mixing_targets import NoisyMixing, fitted_mixing, mixing_gap
+from lightning_dpg.graph.mixing import NoisyMixing, fitted_mixing, mixing_gap
 from lightning_dpg.graph.stubs import count_links
 
 LINKS = np.array([[200.0, 0, 0], [80, 300, 0], [20, 60, 150]])

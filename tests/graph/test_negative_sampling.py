@@ -6,7 +6,7 @@ import torch
 
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.negative_sampling import degree_matched_non_edges, uniform_non_edges
+from lightning_dpg.graph.held_out import degree_matched_non_edges, uniform_non_edges
 
 
 def pairs_of(tensor):

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from lightning_dpg.graph import neighbor_sums as module
-from lightning_dpg.graph.neighbor_sums import neighbor_sums, on_grid
+from lightning_dpg.graph import edge_statistics as module
+from lightning_dpg.graph.edge_statistics import neighbor_sums, on_grid
 
 STAR = torch.tensor([[0, leaf] for leaf in range(1, 400)] + [[7, 8], [8, 9]])
 

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.stats import chisquare
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.row_marginals import Marginal, draw_rows, fit_joint, toward_independence
+from lightning_dpg.graph.rows import Marginal, draw_rows, fit_joint, toward_independence
 
 
 def counts_of(shape, seed=0, total=1000):

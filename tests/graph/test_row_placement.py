@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.mixing_targets import NoisyMixing, mixing_gap
-from lightning_dpg.graph.row_placement import place_rows
+from lightning_dpg.graph.mixing import NoisyMixing, mixing_gap, place_rows
 from lightning_dpg.graph.stubs import count_links
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
-from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
+from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
 
 
 def edges_of(graph):

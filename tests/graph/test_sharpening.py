@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.sharpening import right_share, sharpened_links
+from lightning_dpg.graph.communities import right_share, sharpened_links
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 

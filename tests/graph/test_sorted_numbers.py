@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph import sorted_numbers
-from lightning_dpg.graph.sorted_numbers import are_among, are_first
+from lightning_dpg.graph import pair_numbers
+from lightning_dpg.graph.pair_numbers import are_among, are_first
 
 NUMBERS = st.lists(st.integers(0, 12), max_size=30)
 
@@ -23,8 +23,8 @@ def test_membership_and_first_places_are_those_of_sets(few, numbers, others, blo
         np.array(sorted(set(others)), dtype=np.int64),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_numbers, "_BLOCK", block)
-        patch.setattr(sorted_numbers, "_FEW", few)
+        patch.setattr(pair_numbers, "_BLOCK", block)
+        patch.setattr(pair_numbers, "_FEW", few)
         found, first = are_among(array, ascending), are_first(array)
         new_to_others = are_first(array, ascending[::-1])
     assert found.tolist() == [number in others for number in numbers]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.stamp_draws import Curves, draw_numbers, draw_stamps, even_draws
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     Counted,
@@ -15,6 +14,7 @@ from lightning_dpg.graph.transfer_counts import (
     gap_borders,
     number_borders,
 )
+from lightning_dpg.graph.transfer_draws import Curves, draw_numbers, draw_stamps, even_draws
 from lightning_dpg.metrics.transfers import curve_distance
 
 WINDOW = Window(56, 2)  # eight weeks from a Wednesday

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from lightning_dpg.graph import stubs
+from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
 from lightning_dpg.graph.stubs import (
     count_links,
     even_stubs,
     fill_links,
     link_pairs,
-    numbered_pairs,
     pair_in_cells,
     pair_lacking,
-    pair_numbers,
     pair_stubs,
     stub_mixing,
 )
@@ -152,9 +151,9 @@ def test_many_stubs_that_nodes_lack_are_paired_in_cells(monkeypatch):
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 def test_a_pair_of_many_nodes_has_one_number_in_both_orders(kind):
     pairs, num_nodes = np.array([[2**31 - 2, 5], [5, 2**31 - 2]], dtype=kind), 2**31 - 1
-    numbers = pair_numbers(pairs, num_nodes)
+    numbers = pair_keys(pairs, num_nodes)
     assert numbers.tolist() == 2 * [5 * num_nodes + 2**31 - 2]
-    assert numbered_pairs(numbers, num_nodes).tolist() == 2 * [[5, 2**31 - 2]]
+    assert pairs_of_keys(numbers, num_nodes).tolist() == 2 * [[5, 2**31 - 2]]
 
 
 @given(st.integers(10, 40), st.integers(0, 2**32 - 1), st.sampled_from([3, 2**20]))

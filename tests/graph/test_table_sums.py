@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph.table_sums import meet_sums
+from lightning_dpg.graph.counts import meet_sums
 
 
 def sums_of(table):

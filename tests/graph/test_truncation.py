@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.truncation import drop_high_degree, truncate
+from lightning_dpg.graph.degrees import drop_high_degree, truncate
 from lightning_dpg.privacy.sensitivity.subgraph_counts import dropping_stretch, truncation_stretch
 
 NODES = 6

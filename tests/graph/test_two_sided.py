@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph import two_sided
+from lightning_dpg.graph import expected_degrees
+from lightning_dpg.graph.expected_degrees import two_sided_edges, two_sided_weights
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
-from lightning_dpg.graph.two_sided import two_sided_edges, two_sided_weights
 
 SPACES = [DirectedPairs(60), BipartitePairs(80, 50)]
 
@@ -27,7 +27,7 @@ def heavy_degrees(space, seed=0):
 @pytest.mark.parametrize("few_pairs", [2**20, 0], ids=["all pairs", "end by end"])
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.kind)
 def test_edges_differ_and_have_the_degrees_on_average(space, few_pairs, monkeypatch):
-    monkeypatch.setattr(two_sided, "FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)
     degrees, num_edges = heavy_degrees(space)
     runs, total = 100, torch.zeros(space.num_ends)
     for seed in range(runs):
@@ -57,7 +57,7 @@ def test_weights_solve_their_equations(omit_loops):
 @pytest.mark.parametrize("few_pairs", [2**20, 0])
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.kind)
 def test_a_complete_graph_ends_and_is_complete(space, few_pairs, monkeypatch):
-    monkeypatch.setattr(two_sided, "FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)
     everything = space.pairs(torch.arange(space.num_pairs))
     degrees, generator = space.degrees(everything), torch.Generator().manual_seed(0)
     edges = two_sided_edges(space, degrees, space.num_pairs, generator)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.walk_counts import walk_counts
+from lightning_dpg.papers.dubhashi2015.graphlets import walk_counts
 
 
 def union_of(graphs):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from lightning_dpg.graph.walks import random_walks
+from datamodules.walk_batches import random_walks
 
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (0.25, 4.0), (3.0, 0.5)])

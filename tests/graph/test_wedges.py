@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from lightning_dpg.graph import edge_statistics, wedges
 from lightning_dpg.graph.edge_statistics import NumberedEdges
-from lightning_dpg.graph.stubs import pair_numbers
+from lightning_dpg.graph.pair_numbers import pair_keys
 from lightning_dpg.graph.wedges import (
     WedgeHash,
     count_label_wedges,
     count_wedges,
     wedge_slots,
 )
-from lightning_dpg.privacy.sensitivity import label_wedge_sensitivity, wedge_sensitivity
+from lightning_dpg.privacy.sensitivity.subgraph_counts import (
+    label_wedge_sensitivity,
+    wedge_sensitivity,
+)
 
 
 def edges_of(graph):
@@ -191,6 +194,6 @@ def test_edges_as_numbers_give_equal_counts(monkeypatch):
     edges = edges_of(nx.powerlaw_cluster_graph(60, 4, 0.7, seed=0))
     given = np.arange(60) % 4, np.arange(60) % 3, 1, 0
     monkeypatch.setattr(edge_statistics, "BLOCK", 7)
-    numbered = NumberedEdges(pair_numbers(edges[::-1], 60), 60)
+    numbered = NumberedEdges(pair_keys(edges[::-1], 60), 60)
     assert numbered.num_edges() == len(edges)
     assert numbered.wedges(*given).tolist() == count_wedges(edges, *given).tolist()

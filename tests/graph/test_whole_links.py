@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from lightning_dpg.graph.communities import whole_links
 from lightning_dpg.graph.linked_classes import most_links
-from lightning_dpg.graph.whole_links import whole_links
 
 GROUPS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
 CELLS = np.repeat(np.arange(8), [12, 9, 1, 10, 8, 2, 9, 9])

@@ -8,9 +8,10 @@ import pytest
 import lightning_dpg
 from lightning_dpg import advice, methods
 from lightning_dpg.classes import is_abstract
-from lightning_dpg.graph import dendrogram, edge_sampling
+from lightning_dpg.graph import edge_sampling
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.metrics import kernel_svm
+from lightning_dpg.papers.xiao2014 import dendrogram
 from lightning_dpg.privacy.ledger import Relation
 
 PUBLIC = [getattr(methods, name) for name in methods.__all__]

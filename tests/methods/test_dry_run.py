@@ -12,13 +12,16 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.privacy.dpsgd import Rows, clipped_gradient_sum
+from lightning_dpg.privacy.dpsgd import (
+    Rows,
+    clipped_gradient_sum,
+    ghost_clipped_gradient_sum,
+    network_sum,
+)
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
-from lightning_dpg.privacy.grad_samples import network_sum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 
 class Method(nn.Module):

@@ -16,8 +16,13 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
-from lightning_dpg.graph.communities import count_neighbors, earlier_first
-from lightning_dpg.graph.end_blocks import class_cells, end_classes, turn_order
+from lightning_dpg.graph.communities import (
+    class_cells,
+    count_neighbors,
+    earlier_first,
+    end_classes,
+    turn_order,
+)
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, space_of
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.main import main
@@ -26,10 +31,8 @@ from lightning_dpg.metrics.kind_queries import KIND_QUERIES
 from lightning_dpg.metrics.queries import QUERIES
 from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.privacy.sensitivity import (
-    earlier_neighbor_sensitivity,
-    edge_partition_sensitivity,
-)
+from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import earlier_neighbor_sensitivity
 from tests.small_methods import METHODS, SHORT, made
 from tests.training import quiet_trainer, release_edges
 

@@ -27,9 +27,9 @@ from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import (
     client_update_sensitivity,
-    edge_count_sensitivity,
     edge_gradient_sensitivity,
 )
 from tests.training import quiet_trainer

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from lightning_dpg.graph.communities import nearest_counts
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.graph.low_rank_edges import low_rank_edges
 from lightning_dpg.methods import (
     BTER,
     DK2,
@@ -25,6 +24,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.single_graph.degree_release import descending_degrees
 from lightning_dpg.methods.single_graph.randomized_response import RandomizedResponse
+from lightning_dpg.papers.zhang2020.low_rank_edges import low_rank_edges
 from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy import selection as exponential
 from lightning_dpg.privacy.ledger import Budget

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from torch_geometric.nn import GCNConv, SGConv
 
 from lightning_dpg.graph.graph import adjacency, make_graph
-from lightning_dpg.graph.node_splits import split_nodes
+from lightning_dpg.graph.held_out import split_nodes
 from lightning_dpg.metrics.node_classification import (
     NETWORKS,
     ensemble,

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.formats.io import from_networkx
+from lightning_dpg.graph.edge_statistics import degree_cells
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.joint_degrees import degree_cells
 from lightning_dpg.methods import DK2, UniformDK2
 from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.degrees import (
     joint_degree_sensitivity,
     largest_degrees_sensitivity,
     weighted_joint_degree_sensitivity,

@@ -13,7 +13,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.advice import Facts
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import (
     DPGGAN,
@@ -26,6 +25,7 @@ from lightning_dpg.methods import (
 from lightning_dpg.methods.private_training import _times_read
 from lightning_dpg.metrics.functional import triangles
 from lightning_dpg.papers.yang2021 import dp_graph_vae
+from lightning_dpg.papers.yang2021.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch

@@ -56,7 +56,7 @@ def test_discrepancies_are_those_of_pot(fused, tmp_path):
 
 def test_a_run_of_the_same_folder_knows_them(tmp_path, monkeypatch):
     first = fit(tmp_path, labelled(False))
-    monkeypatch.setattr("lightning_dpg.graph.gromov.gromov_discrepancy", None)
+    monkeypatch.setattr("lightning_dpg.papers.jin2022.gromov.gromov_discrepancy", None)
     assert torch.equal(fit(tmp_path, labelled(False)).discrepancies, first.discrepancies)
 
 

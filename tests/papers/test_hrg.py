@@ -14,18 +14,18 @@ from scipy import stats
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.formats.io import from_networkx, read_graph
-from lightning_dpg.graph.chain_memory import memory_of_start
-from lightning_dpg.graph.dendrogram import (
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods import HRG, GaussianHRG
+from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
+from lightning_dpg.papers.xiao2014 import hrg
+from lightning_dpg.papers.xiao2014.dendrogram import (
     Dendrogram,
     branch_edges,
     branch_pairs,
     dividing_branch,
     log_likelihoods,
+    memory_of_start,
 )
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods import HRG, GaussianHRG
-from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
-from lightning_dpg.papers.xiao2014 import hrg
 from lightning_dpg.papers.xiao2014.hrg import least_steps_per_node
 from lightning_dpg.privacy.ledger import (
     Budget,
@@ -36,7 +36,8 @@ from lightning_dpg.privacy.ledger import (
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.selection import choose_by_chain
-from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import branch_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import log_likelihood_sensitivity
 from lightning_dpg.release.statement import privacy_statement
 from tests import entries
 from tests.cards import card_of

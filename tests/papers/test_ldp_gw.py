@@ -37,7 +37,7 @@ from lightning_dpg.papers.jin2022.clients import (
     weighted_update,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 from lightning_dpg.release.writer import tensors_of
 from tests.scoring import scored
 from tests.training import quiet_trainer

@@ -16,10 +16,9 @@ from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, laplac
 from lightning_dpg.privacy.composition import fits, headline
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import integer_rate
-from lightning_dpg.privacy.multi_bit import least_rate
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
-from lightning_dpg.privacy.piecewise import piecewise_law
+from lightning_dpg.privacy.reports import least_rate, piecewise_law
 from lightning_dpg.running.plan import plan
 from tests.entries import entry
 

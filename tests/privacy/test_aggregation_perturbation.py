@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 import torch
 
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.privacy.aggregation_perturbation import aggregation_entries, noisy_aggregation
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import aggregation_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import aggregation_sensitivity
 
 PAIRS = torch.combinations(torch.arange(5))
 

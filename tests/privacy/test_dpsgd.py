@@ -12,9 +12,9 @@ from lightning_dpg.privacy.dpsgd import (
     DPSGD,
     Rows,
     clipped_gradient_sum,
+    ghost_clipped_gradient_sum,
 )
 from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import (
     Budget,
     LedgerEntry,

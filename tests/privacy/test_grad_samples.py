@@ -12,13 +12,12 @@ from torch.nn.functional import cross_entropy, linear
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.privacy import grad_samples
-from lightning_dpg.privacy.dpsgd import ROUNDING
+from lightning_dpg.privacy import dpsgd
+from lightning_dpg.privacy.dpsgd import ROUNDING, network_sum, trained_parameters
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.grad_samples import network_sum, trained_parameters
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 CLASSES, TOKENS, BOUND = 3, 7, 0.5
 
@@ -177,7 +176,7 @@ def test_sums_are_those_of_a_loop_and_leave_the_network_as_it_was(make, draw, mo
     state, kept = copy.deepcopy(network.state_dict()), pickle.dumps(network)
     names = list(trained_parameters(network))
     size = sum(p.numel() for p in trained_parameters(network).values())
-    monkeypatch.setattr(grad_samples, "_CHUNK_NUMBERS", 4 * size + 1)
+    monkeypatch.setattr(dpsgd, "_CHUNK_NUMBERS", 4 * size + 1)
     counted = partial(network_sum, network, loss)
     total = counted(examples, BOUND)
     expected = dict.fromkeys(names, 0.0)

@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.privacy import label_reports
+from lightning_dpg.privacy import reports
 from lightning_dpg.privacy.events import Pure, Relation
-from lightning_dpg.privacy.label_reports import (
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.reports import (
     LABEL_DENOMINATOR,
     label_reports_entry,
     report_labels,
     report_log_likelihoods,
     report_rates,
 )
-from lightning_dpg.privacy.noise import NoiseSource
 
 INF = math.inf
 
@@ -40,7 +40,7 @@ def enumerated_law(value, epsilon, k, coins):
 @pytest.mark.parametrize(("epsilon", "k"), [(0.1, 2), (1.0, 2), (1.0, 3), (2.5, 5), (30.0, 3)])
 def test_no_two_values_of_a_label_are_told_apart_by_more_than_epsilon(monkeypatch, epsilon, k):
     """All fair integers of a small denominator, and all pairs of values, two of no class among them."""
-    monkeypatch.setattr(label_reports, "LABEL_DENOMINATOR", 2**10)
+    monkeypatch.setattr(reports, "LABEL_DENOMINATOR", 2**10)
     own, other = report_rates(epsilon, k)
     laws = np.stack([enumerated_law(value, epsilon, k, 2**10) for value in range(-1, k + 1)])
     expected = np.full((k, k), float(other))

@@ -13,7 +13,7 @@ from lightning_dpg.privacy.meaning import (
     joint_budget,
     true_positive_bound,
 )
-from lightning_dpg.privacy.noise_errors import discrete_laplace_error, gaussian_error
+from lightning_dpg.release.card.reads import discrete_laplace_error, gaussian_error
 
 GUARANTEES = [(0.0, 0.0), (1.0, 0.0), (3.7, 1e-4), (1.0, 0.02), (8.0, 1e-5), (0.5, 0.995)]
 

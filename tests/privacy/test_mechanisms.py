@@ -26,13 +26,13 @@ from lightning_dpg.privacy.mechanisms import (
 )
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.degrees import (
     degree_l1_sensitivity,
     degree_sensitivity,
     edge_count_sensitivity,
-    edge_gradient_sensitivity,
     pair_bit_sensitivity,
 )
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 from tests.entries import entry
 
 

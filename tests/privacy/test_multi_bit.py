@@ -13,7 +13,9 @@ from scipy import stats
 from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
-from lightning_dpg.privacy.multi_bit import (
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.pay import pay
+from lightning_dpg.privacy.reports import (
     best_reports_per_row,
     cost_of_reports,
     least_rate,
@@ -22,8 +24,6 @@ from lightning_dpg.privacy.multi_bit import (
     reports_entry,
     unbiased,
 )
-from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.pay import pay
 
 
 def encode(values, sizes, epsilon, m, bounds=(0.0, 1.0), seed=1, ledger=None):

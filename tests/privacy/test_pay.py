@@ -18,7 +18,8 @@ from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyL
 from lightning_dpg.privacy.mechanisms import integer_noise
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import noise_of, pay
-from lightning_dpg.privacy.sensitivity import node_edge_count_sensitivity, wedge_sensitivity
+from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
+from lightning_dpg.privacy.sensitivity.subgraph_counts import wedge_sensitivity
 from tests.entries import entry
 
 EDGES = entry("pure", name="edges", epsilon=0.5)

@@ -16,7 +16,7 @@ from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyL
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
-from lightning_dpg.privacy.piecewise import (
+from lightning_dpg.privacy.reports import (
     CELLS,
     cost_of_piecewise,
     piecewise,

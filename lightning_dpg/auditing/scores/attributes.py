@@ -9,7 +9,7 @@ from torch.optim.swa_utils import AveragedModel
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
-from lightning_dpg.graph.edge_moments import as_vector, edge_moment
+from lightning_dpg.graph.edge_statistics import as_vector, edge_moment
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.single_graph.attribute_encoder import (
     LAST_RATE,

@@ -30,13 +30,9 @@ from lightning_dpg.auditing.scores.reports import (
 from lightning_dpg.auditing.scores.rows import sums_score
 from lightning_dpg.auditing.scores.votes import released_values
 from lightning_dpg.auditing.scores.white_box import kept_share, white_box_score
-from lightning_dpg.graph.edge_moments import (
-    as_vector,
-    moment_of_form,
-)
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.edge_statistics import EdgeStatistics, as_vector, moment_of_form
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.pair_indices import pair_numbers
+from lightning_dpg.graph.pair_numbers import pair_ranks
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.planning import by_key
@@ -117,7 +113,7 @@ def _released(method: Any, pairs: Tensor, known_graph: Data) -> list[Tensor]:
     if "dendrogram" in entries:
         parts.append(dendrogram_score(entries["dendrogram"], method.dendrogram, pairs, known_graph))
     if hasattr(method, "reported"):
-        numbers = pair_numbers(method.reported, known_graph.num_nodes)
+        numbers = pair_ranks(method.reported, known_graph.num_nodes)
         epsilon, share = entries["edge_reports"].event.pure_epsilon, kept_share(method)
         parts.append(edge_reports_score(epsilon, share, numbers, pairs, known_graph.num_nodes))
     if hasattr(method, "signs"):

@@ -15,14 +15,14 @@ from lightning_dpg.graph.communities import (
     expected_neighbors,
     turn_stops,
 )
-from lightning_dpg.graph.dendrogram import (
+from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH, PrivGraph
+from lightning_dpg.papers.xiao2014.dendrogram import (
     branch_edges,
     branch_pairs,
     dividing_branch,
     log_likelihoods,
 )
-from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH, PrivGraph
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 
 

@@ -8,8 +8,7 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
-from lightning_dpg.privacy.dpsgd import clip_factor
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
+from lightning_dpg.privacy.dpsgd import clip_factor, ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import LedgerEntry
 
 # A sample represents a larger number of edges.

@@ -8,7 +8,7 @@ from torch import Tensor
 from lightning_dpg.auditing.scores.counts import weight
 from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.tables import counted_changes
-from lightning_dpg.graph.exact_mixing import exact_mixing
+from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import undirected_edges
 
 

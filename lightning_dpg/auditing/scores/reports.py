@@ -9,14 +9,14 @@ from torch_geometric.data import Data
 
 from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.pair_indices import pair_numbers
+from lightning_dpg.graph.pair_numbers import pair_ranks
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.local_scalars import LocalScalars, graph_scalars
 from lightning_dpg.papers.jin2022.base import node_inputs
 from lightning_dpg.papers.jin2022.ldp_gw import LDPGromovWasserstein
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
-from lightning_dpg.privacy.multi_bit import least_rate, report_rate
+from lightning_dpg.privacy.reports import least_rate, report_rate
 
 
 def embedding_reports_score(
@@ -104,11 +104,11 @@ def edge_reports_score(
     Args:
         epsilon: Cost of the reports.
         thinning: Probability with which a report was kept.
-        numbers: Numbers of the reported pairs, see :func:`pair_numbers`.
+        numbers: Numbers of the reported pairs, see :func:`pair_ranks`.
         pairs: Canaries.
         num_nodes: Number of nodes N.
     """
-    reported = torch.isin(pair_numbers(pairs, num_nodes), numbers)
+    reported = torch.isin(pair_ranks(pairs, num_nodes), numbers)
     present = weight(epsilon)
     absent = -present
     if thinning < 1:

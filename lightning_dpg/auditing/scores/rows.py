@@ -12,8 +12,8 @@ from torch.nn.functional import normalize
 from torch_geometric.data import Data
 
 from lightning_dpg.auditing.bounds import inclusion_estimate
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.papers.yang2021.networks import CONTEXT_DIM, reparameterize
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.ledger import LedgerEntry

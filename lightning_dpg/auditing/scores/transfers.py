@@ -14,7 +14,7 @@ from lightning_dpg.auditing.scores.tables import table_scores
 from lightning_dpg.auditing.worst_cases import transfers_of_canaries
 from lightning_dpg.datamodules.transfers import joined, of_edges
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.transfer_source import EndClasses, TransferCountsSource
+from lightning_dpg.graph.transfer_counts import EndClasses, TransferCountsSource
 from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.single_graph.attributed_transfers import strength_nodes

@@ -43,8 +43,7 @@ from lightning_dpg.auditing.scores.rows import edge_gradient_score, sums_score
 from lightning_dpg.auditing.scores.transfers import COUNTS, transfer_score
 from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.auditing.scores.votes import vote_moment_score
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
-from lightning_dpg.graph.joint_degrees import degree_cells, joint_degrees
+from lightning_dpg.graph.edge_statistics import EdgeStatistics, degree_cells, joint_degrees
 from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier

@@ -13,7 +13,7 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.events import LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import edges_per_graph_sensitivity
 
 
 class GraphSetSynthesizer(Synthesizer):

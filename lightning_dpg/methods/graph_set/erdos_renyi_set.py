@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.negative_sampling import uniform_non_edges
+from lightning_dpg.graph.held_out import uniform_non_edges
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.privacy.budget import Budget

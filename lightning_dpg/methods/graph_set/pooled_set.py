@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.graph.closing_swaps import SwapGraph
+from lightning_dpg.graph.swaps import SwapGraph
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
@@ -33,7 +33,7 @@ from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     pooled_component_sensitivity,
     pooled_degree_sensitivity,
     pooled_triangle_sensitivity,

@@ -20,7 +20,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
+from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import by_key
@@ -40,7 +40,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 # Sums in chunks keep the rounding error within that of the ordinary clipped sum.
 _CHUNK = 1024

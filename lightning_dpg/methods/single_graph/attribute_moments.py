@@ -6,7 +6,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.graph.edge_moments import (
+from lightning_dpg.graph.edge_statistics import (
+    GraphStatisticsSource,
     as_matrix,
     as_vector,
     bilinear_form,
@@ -14,8 +15,7 @@ from lightning_dpg.graph.edge_moments import (
 )
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads
@@ -38,7 +38,10 @@ from lightning_dpg.nn.sided_rows import fit_rows, rows_of_pairs
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
-from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity, node_moment_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import (
+    edge_moment_sensitivity,
+    node_moment_sensitivity,
+)
 
 RIDGE = 30.0
 """Ridge of the regression, tuned on Citeseer."""

@@ -13,21 +13,25 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.attributes import attach
-from lightning_dpg.graph.degree_repair import with_degrees
-from lightning_dpg.graph.drawn_rows import DrawnRows, attach_rows
-from lightning_dpg.graph.drawn_transfers import attach_transfers
-from lightning_dpg.graph.exact_mixing import (
+from lightning_dpg.graph.degrees import with_degrees
+from lightning_dpg.graph.drawn_tables import DrawnRows, attach_rows, attach_transfers
+from lightning_dpg.graph.edge_statistics import (
     MIXING_UNIT,
+    GraphStatisticsSource,
     check_mixing,
     mixing_matrices,
 )
-from lightning_dpg.graph.mixing_rewiring import rewire
-from lightning_dpg.graph.mixing_targets import NoisyMixing
+from lightning_dpg.graph.mixing import NoisyMixing, place_rows, rewire
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.graph.row_counts import count_pairs, tables_of_pairs, times_counted
-from lightning_dpg.graph.row_marginals import Marginal, check_cells, draw_rows, fit_joint
-from lightning_dpg.graph.row_placement import place_rows
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.rows import (
+    Marginal,
+    check_cells,
+    count_pairs,
+    draw_rows,
+    fit_joint,
+    tables_of_pairs,
+    times_counted,
+)
 from lightning_dpg.interfaces import HoldsPrivateColumns, PrivateColumns, TransferBounds
 from lightning_dpg.methods.constraints import Constraint, Constraints
 from lightning_dpg.methods.planning import Reads, check_shares
@@ -49,7 +53,7 @@ from lightning_dpg.methods.single_graph.protected_unit import (
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.private_columns import (
     mixing_edge_sensitivity,
     mixing_row_sensitivity,
     row_table_sensitivity,

@@ -8,26 +8,35 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.graph.amount_draws import (
+from lightning_dpg.graph.degrees import degrees_by_classes
+from lightning_dpg.graph.drawn_tables import DrawnTransfers
+from lightning_dpg.graph.pair_space import PairSpace
+from lightning_dpg.graph.transfer_counts import (
+    EndClasses,
+    TransferCountsSource,
+    Window,
+    amount_borders,
+    largest_amount,
+)
+from lightning_dpg.graph.transfer_draws import (
+    Curves,
+    Stamps,
     draw_amounts,
+    draw_numbers,
+    draw_stamps,
     fitted_to_strengths,
     fitted_to_sums,
     shrunk_shares,
+    smoothed_days,
+    smoothed_hours,
 )
-from lightning_dpg.graph.curve_smoothing import smoothed_days, smoothed_hours
-from lightning_dpg.graph.degree_repair import degrees_by_classes
-from lightning_dpg.graph.drawn_transfers import DrawnTransfers
-from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.stamp_draws import Curves, Stamps, draw_numbers, draw_stamps
-from lightning_dpg.graph.transfer_counts import Window, amount_borders, largest_amount
-from lightning_dpg.graph.transfer_source import EndClasses, TransferCountsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.bter import degree_classes, merged_classes
 from lightning_dpg.methods.single_graph.protected_unit import TransferFacts
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.transfers import (
     amount_count_sensitivity,
     amount_sum_sensitivity,
     event_count_sensitivity,

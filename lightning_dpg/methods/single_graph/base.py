@@ -7,18 +7,19 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
+from lightning_dpg.graph.edge_statistics import (
+    EdgeStatistics,
+    GraphStatisticsSource,
+    HoldsStatistics,
+)
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource, HoldsStatistics
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
-from lightning_dpg.privacy.sensitivity import (
-    edge_count_sensitivity,
-    node_edge_count_sensitivity,
-)
+from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
+from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 
 
 class OneShotSynthesizer(Synthesizer):

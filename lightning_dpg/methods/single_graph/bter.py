@@ -15,18 +15,16 @@ from lightning_dpg.graph.affinity_blocks import (
     thinned,
     within_degrees,
 )
-from lightning_dpg.graph.edge_pieces import sorted_blocks
-from lightning_dpg.graph.edge_statistics import NumberedEdges
+from lightning_dpg.graph.edge_statistics import CountsWedges, GraphStatisticsSource, NumberedEdges
+from lightning_dpg.graph.expected_degrees import sorted_blocks
 from lightning_dpg.graph.linked_classes import draw_links, near_pairs
-from lightning_dpg.graph.statistics_source import CountsWedges, GraphStatisticsSource
+from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
 from lightning_dpg.graph.stubs import (
     MANY_STUBS,
     count_links,
     even_stubs,
     link_numbers,
-    numbered_pairs,
     pair_lacking,
-    pair_numbers,
     stub_mixing,
 )
 from lightning_dpg.graph.wedges import wedge_slots
@@ -35,7 +33,8 @@ from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity, wedge_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
+from lightning_dpg.privacy.sensitivity.subgraph_counts import wedge_sensitivity
 
 WedgeCounts = Callable[[CountsWedges], NDArray[np.int64]]
 """Function from the counts of a graph to wedges and closed wedges by group, shape ``(2, G)``."""
@@ -257,7 +256,7 @@ class BTER(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw blocks of random nodes of similar degrees, then the remaining edges of the nodes."""
-        return torch.from_numpy(numbered_pairs(self._numbers(generator), len(self.degrees)))
+        return torch.from_numpy(pairs_of_keys(self._numbers(generator), len(self.degrees)))
 
     def edge_blocks(self, generator: torch.Generator) -> Iterator[Tensor]:
         """Draw the edges of :meth:`sample_edges`, in lexicographic order and in blocks.
@@ -307,21 +306,21 @@ class BTER(OneShotSynthesizer):
             is_final: Whether the graph is drawn, and not fitted.
 
         Returns:
-            Numbers of all edges, see :func:`pair_numbers`.
+            Numbers of all edges, see :func:`pair_keys`.
         """
         degrees, mixing, _ = self._released()
         classes, num_nodes = degree_classes(degrees), len(degrees)
         lacking = degrees - np.bincount(edges.ravel(), minlength=num_nodes)
         links = np.maximum(mixing - count_links(classes, edges), 0)
-        fixed = pair_numbers(edges, num_nodes)
+        fixed = pair_keys(edges, num_nodes)
         if lacking.sum() >= MANY_STUBS:
             # No name holds the pairs, and so they do not outlive their numbers.
-            numbers = pair_numbers(pair_lacking(lacking, classes, links, rng), num_nodes)
+            numbers = pair_keys(pair_lacking(lacking, classes, links, rng), num_nodes)
             added = link_numbers(numbers, fixed, num_nodes, rng)
         else:
             lacking, links = even_stubs(lacking, classes, links, rng)
             pair = draw_links if is_final else near_pairs
-            added = pair_numbers(pair(lacking, classes, links, rng, no_pairs=edges), num_nodes)
+            added = pair_keys(pair(lacking, classes, links, rng, no_pairs=edges), num_nodes)
             if not is_final:
                 added = link_numbers(added, fixed, num_nodes, rng)
         return np.concatenate([fixed, added]) if len(fixed) else added

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.expected_degrees import chung_lu_pieces, edges_by_degrees
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from lightning_dpg.graph.communities import untangle
-from lightning_dpg.graph.joint_degrees import degree_cells, fitted_links, num_cells
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
-from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing
+from lightning_dpg.graph.edge_statistics import (
+    GraphStatisticsSource,
+    degree_cells,
+    fitted_links,
+    num_degree_cells,
+)
+from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing, untangle
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import integer_noise
@@ -45,7 +48,7 @@ def cells_up_to(largest_two: int, num_nodes: int) -> NDArray[np.int64]:
 
 def has_too_many_cells(largest_two: int, num_nodes: int) -> bool:
     """Return whether the pairs of degrees with a sum of at most T are too many to count (public)."""
-    return num_cells(largest_two, num_nodes - 1) > _MOST_CELLS
+    return num_degree_cells(largest_two, num_nodes - 1) > _MOST_CELLS
 
 
 class JointDegreeSynthesizer(OneShotSynthesizer):

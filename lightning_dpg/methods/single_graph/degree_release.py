@@ -9,13 +9,13 @@ from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import degree_l1_sensitivity
 
 # Public seed that orders nodes of equal noisy degrees.
 _TIE_SEED = 0

@@ -10,8 +10,8 @@ from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.degree_projection import project_degrees
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.degrees import project_degrees
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.stubs import link_pairs, pair_lacking
 from lightning_dpg.methods.constraints import Constraints, either
 from lightning_dpg.methods.planning import Reads
@@ -20,7 +20,7 @@ from lightning_dpg.methods.single_graph.degree_release import smooth_descent
 from lightning_dpg.methods.single_graph.max_degree import MAX_DEGREE
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
-from lightning_dpg.privacy.sensitivity import projected_degree_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import projected_degree_sensitivity
 
 # From this share of the nodes on, the noise of a count is most of what is released.
 _LARGE_NOISE = 0.1

@@ -8,24 +8,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.graph.communities import (
+    by_role,
+    cell_links,
+    class_cells,
+    class_ratios,
+    count_class_links,
     count_neighbors,
     earlier_first,
+    end_classes,
     expected_neighbors,
+    is_two_sided,
     nearest_counts,
+    no_pairs,
+    right_share,
+    sharpened_links,
+    turn_order,
     turn_stops,
 )
-from lightning_dpg.graph.community_classes import cell_links, class_ratios, count_class_links
-from lightning_dpg.graph.end_blocks import (
-    by_role,
-    class_cells,
-    end_classes,
-    is_two_sided,
-    no_pairs,
-    turn_order,
-)
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.linked_classes import draw_links
-from lightning_dpg.graph.sharpening import right_share, sharpened_links
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, stub_mixing
 from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 from lightning_dpg.methods.constraints import Constraints, at_least, either
@@ -36,11 +37,9 @@ from lightning_dpg.methods.single_graph.degree_release import degree_entries, re
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.selection import choose_in_turns
-from lightning_dpg.privacy.sensitivity import (
-    earlier_neighbor_sensitivity,
-    edge_partition_sensitivity,
-    label_wedge_sensitivity,
-)
+from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import earlier_neighbor_sensitivity
+from lightning_dpg.privacy.sensitivity.subgraph_counts import label_wedge_sensitivity
 
 # Tuned on planted partitions: with fewer communities, selections are more reliable.
 _COMMUNITIES_PER_EPSILON = 5

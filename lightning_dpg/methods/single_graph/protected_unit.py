@@ -9,13 +9,14 @@ from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     Counted,
+    CountsTransfers,
+    TransferCountsSource,
+    TransferStatistics,
     Window,
     counted_transfers,
     largest_amount,
     window_of,
 )
-from lightning_dpg.graph.transfer_source import CountsTransfers, TransferCountsSource
-from lightning_dpg.graph.transfer_statistics import TransferStatistics
 from lightning_dpg.interfaces import BoundedTransfers, HoldsTransfers, TransferBounds, Transfers
 from lightning_dpg.privacy.events import (
     RECORDS,

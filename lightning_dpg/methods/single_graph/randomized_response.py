@@ -17,9 +17,9 @@ from lightning_dpg.graph.edge_sampling import (
     probabilities,
     sum_of,
 )
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 from lightning_dpg.graph.spectral import Spectrum, diffused, leading, shrunken, spectrum
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
@@ -33,7 +33,7 @@ from lightning_dpg.nn.low_rank import WEIGHT_DECAY, inner_products, rows_at_once
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
-from lightning_dpg.privacy.sensitivity import pair_bit_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import pair_bit_sensitivity
 
 STRUCTURE = 0.6
 """Part of structure, beside degrees, in the prior of a report. Found on synthetic block models."""
@@ -135,8 +135,8 @@ def unreported_pairs(reported: Tensor, num_nodes: int, generator: torch.Generato
     """Draw random pairs that are not in ``reported``, of shape ``(K, 2)``, all rows ``i < j``."""
     count = min(_UNREPORTED, num_pairs(num_nodes))
     numbers = torch.randint(max(1, num_pairs(num_nodes)), (count,), generator=generator)
-    numbers = numbers[~torch.isin(numbers, pair_numbers(reported, num_nodes))]
-    return numbered_pairs(numbers, num_nodes)
+    numbers = numbers[~torch.isin(numbers, pair_ranks(reported, num_nodes))]
+    return pairs_of_ranks(numbers, num_nodes)
 
 
 def chance(degrees: Tensor, pairs: Tensor) -> Tensor:

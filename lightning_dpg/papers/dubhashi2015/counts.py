@@ -11,14 +11,13 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.graphlet_samples import rescale, sampled_graphlets
-from lightning_dpg.graph.graphlets import GRAPHLETS, graphlet_counts
-from lightning_dpg.graph.truncation import drop_high_degree, truncate
-from lightning_dpg.graph.walk_counts import walk_counts
+from lightning_dpg.graph.degrees import drop_high_degree, truncate
+from lightning_dpg.papers.dubhashi2015.graphlet_samples import rescale, sampled_graphlets
+from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, graphlet_counts, walk_counts
 from lightning_dpg.privacy.events import Event, LedgerEntry, Relation
 from lightning_dpg.privacy.mechanisms import integer_noise
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import edges_per_graph_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     drawn_epsilon,
     dropping_stretch,

@@ -11,14 +11,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor, nn
 
-from lightning_dpg.graph.gromov import (
-    Matrix,
-    Space,
-    discrepancy_kernels,
-    pairwise_discrepancies,
-    row_distances,
-)
-from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
@@ -33,6 +25,14 @@ from lightning_dpg.papers.jin2022.clients import (
     draw_train_mask,
     partition_dirichlet,
     weighted_update,
+)
+from lightning_dpg.papers.jin2022.gromov import (
+    Matrix,
+    Space,
+    discrepancy_kernels,
+    gromov_kmeans,
+    pairwise_discrepancies,
+    row_distances,
 )
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate
 

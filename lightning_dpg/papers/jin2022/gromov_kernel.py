@@ -10,16 +10,16 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.gromov import (
+from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.planning import Reads
+from lightning_dpg.metrics.kernel_svm import clip_spectrum
+from lightning_dpg.papers.jin2022.gromov import (
     Space,
     discrepancy_kernels,
     pairwise_discrepancies,
     path_distances,
 )
-from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
-from lightning_dpg.methods.planning import Reads
-from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding
 from lightning_dpg.methods.planning import Reads

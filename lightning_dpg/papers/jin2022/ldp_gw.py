@@ -21,14 +21,9 @@ from lightning_dpg.papers.jin2022.clients import client_weight
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
-from lightning_dpg.privacy.multi_bit import (
-    best_reports_per_row,
-    multi_bit,
-    reports_entry,
-    unbiased,
-)
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import client_update_sensitivity
+from lightning_dpg.privacy.reports import best_reports_per_row, multi_bit, reports_entry, unbiased
+from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 
 REPORTS_KEY = "embedding_reports"
 """Key of the reports in the ledger."""

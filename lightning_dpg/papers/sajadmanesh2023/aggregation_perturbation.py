@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from torch.optim import Adam, Optimizer
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
 from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints, at_least
 from lightning_dpg.methods.node_classes import NODE_CLASS_SETTINGS, NodeClassifier

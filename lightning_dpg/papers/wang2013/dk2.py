@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import SHARE, Constraints
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.degree_mixing import (
@@ -22,7 +22,7 @@ from lightning_dpg.methods.single_graph.degree_release import degree_entries, re
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.events import Approximate, LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.degrees import (
     joint_degree_sensitivity,
     largest_degrees_sensitivity,
     weighted_joint_degree_sensitivity,

@@ -12,17 +12,8 @@ from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
-from lightning_dpg.graph.chain_memory import memory_of_start
 from lightning_dpg.graph.counts import fitting_counts
-from lightning_dpg.graph.dendrogram import (
-    MAX_NODES,
-    Dendrogram,
-    branch_edges,
-    branch_pairs,
-    dividing_branch,
-    draw_branches,
-)
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
@@ -31,12 +22,22 @@ from lightning_dpg.methods.single_graph.base import (
     noisy_num_edges,
     num_edges_entry,
 )
+from lightning_dpg.papers.xiao2014.dendrogram import (
+    MAX_NODES,
+    Dendrogram,
+    branch_edges,
+    branch_pairs,
+    dividing_branch,
+    draw_branches,
+    memory_of_start,
+)
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Pure
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.selection import Candidate, choose_by_chain
-from lightning_dpg.privacy.sensitivity import branch_sensitivity, log_likelihood_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import branch_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import log_likelihood_sensitivity
 
 _BRANCHES = "edges divided by each branch"
 # Public seed of the dendrogram at the start of the chain.

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from lightning_dpg.graph.dense_batch import DenseBatch, random_pairs
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.constraints import POSITIVE, Constraints, at_least, either
 from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.nn.resized_buffers import resize_on_loading
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch, random_pairs
 from lightning_dpg.papers.yang2021.graph_vae import GraphAutoencoder
 from lightning_dpg.papers.yang2021.networks import (
     CONTEXT_DIM,
@@ -40,12 +40,13 @@ from lightning_dpg.privacy.aggregation_perturbation import (
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
+from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource, secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import aggregation_sensitivity, edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import aggregation_sensitivity
 
 
 class NoisySums(nn.Module):

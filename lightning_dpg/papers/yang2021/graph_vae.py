@@ -9,9 +9,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Adam, Optimizer
 
 from lightning_dpg.advice import Facts, hint
-from lightning_dpg.graph.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.papers.yang2021.networks import (
     CONTEXT_DIM,
     Discriminator,

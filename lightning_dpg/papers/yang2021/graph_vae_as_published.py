@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from lightning_dpg.graph.dense_batch import DenseBatch
 from lightning_dpg.methods.constraints import POSITIVE, Constraints
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch
 from lightning_dpg.papers.yang2021.graph_vae import DenseAutoencoder
 from lightning_dpg.papers.yang2021.networks import (
     Discriminator,
@@ -29,9 +29,8 @@ from lightning_dpg.papers.yang2021.networks import (
     structure_loss,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.dpsgd import DPSGD
+from lightning_dpg.privacy.dpsgd import DPSGD, ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import LedgerEntry
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 
 
 class DPGVAEAsPublished(DenseAutoencoder):

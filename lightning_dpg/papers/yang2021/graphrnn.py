@@ -14,10 +14,10 @@ from torch.optim import Adam, Optimizer
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.bfs import adjacency_rows, bandwidths, bfs_positions
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.papers.yang2021.bfs import adjacency_rows, bandwidths, bfs_positions
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 

@@ -15,8 +15,8 @@ from torch.nn.functional import normalize, softplus
 from torch.quasirandom import SobolEngine
 from torch_geometric.nn import DenseGCNConv
 
-from lightning_dpg.graph.dense_batch import DenseBatch, dense_batch
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs
+from lightning_dpg.graph.pair_numbers import num_pairs, pairs_of_ranks
+from lightning_dpg.papers.yang2021.dense_batch import DenseBatch, dense_batch
 
 CONTEXT_DIM = 2
 """Width of the graph context, an input of encoder and decoder."""
@@ -380,7 +380,7 @@ def draw_pairs_of_nodes(
         chosen = torch.nonzero(rings < float(offset)).flatten()
     else:
         chosen = torch.topk(rings, num_edges, largest=False).indices.sort().values
-    return numbered_pairs(chosen, size)
+    return pairs_of_ranks(chosen, size)
 
 
 def public_features(num_nodes: int, width: int) -> Tensor:

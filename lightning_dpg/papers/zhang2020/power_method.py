@@ -14,15 +14,15 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.graph import adjacency
-from lightning_dpg.graph.katz import inverse_katz, katz, katz_product
-from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.papers.zhang2020.katz import inverse_katz, katz, katz_product
+from lightning_dpg.papers.zhang2020.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry

@@ -9,10 +9,9 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from lightning_dpg.advice import MAX_REPORT_NODES, excess_of_reports
-from lightning_dpg.graph.low_rank_edges import affinity_scores, low_rank_edges
-from lightning_dpg.graph.pair_indices import num_pairs, numbered_pairs, pair_numbers
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 from lightning_dpg.graph.spectral import noise_scale, shrunken, spectrum
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -22,6 +21,7 @@ from lightning_dpg.methods.single_graph.max_degree import (
     degree_assumption,
     degree_condition,
 )
+from lightning_dpg.papers.zhang2020.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.papers.zhang2020.power_method import (
     DEGREE_SHARES,
     KatzMatrix,
@@ -31,7 +31,7 @@ from lightning_dpg.papers.zhang2020.power_method import (
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
-from lightning_dpg.privacy.sensitivity import pair_bit_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import pair_bit_sensitivity
 from lightning_dpg.privacy.sensitivity.matrix_products import (
     edge_product_sensitivity,
     edge_rayleigh_sensitivity,
@@ -113,10 +113,10 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         read, (size, rank) = reads["edge_reports"], self.rows.shape
         self.num_edges, self.degrees = release_degrees(self, source, reads)
         law = randomized_response(read, num_pairs(size))
-        numbers = self.pay(read, pair_numbers(source.edges, size), law)
+        numbers = self.pay(read, pair_ranks(source.edges, size), law)
         rates = response_rates(read.event.pure_epsilon)
         scale = noise_scale(self.degrees, *rates)
-        eigenpairs = spectrum(numbered_pairs(numbers, size), size, rank, *rates, scale=scale)
+        eigenpairs = spectrum(pairs_of_ranks(numbers, size), size, rank, *rates, scale=scale)
         padding = (0, rank - len(eigenpairs.values))
         self.rows = nn.functional.pad(shrunken(eigenpairs), padding)
         self.vectors = nn.functional.pad(eigenpairs.vectors, padding)

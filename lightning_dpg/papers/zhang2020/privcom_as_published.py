@@ -8,8 +8,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_warn
 from torch import Tensor
 
-from lightning_dpg.graph.katz import heaviest_pairs, laplacian_rows
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.papers.zhang2020.power_method import KatzMatrix, NoisyPowerMethod, Oja
@@ -187,3 +186,57 @@ def printed_edges(rows: Tensor, num_edges: int) -> Tensor:
     return heaviest_pairs(
         laplacian, -torch.ones(laplacian.shape[1], dtype=laplacian.dtype), num_edges
     )
+
+
+_BLOCK = 2**22  # pair products in memory at a time
+
+
+def laplacian_rows(rows: Tensor, alpha: float) -> Tensor:
+    r"""Factor the graph whose Laplacian PrivCom derives from a Katz matrix :math:`H = XX^T`.
+
+    The paper takes :math:`L = -2 [(I - J/n) H (I - J/n) + \alpha I]^+`. With the centered rows W
+    that matrix is positive definite, and its inverse :math:`\frac{1}{\alpha} (I - W (\alpha I + W^T
+    W)^{-1} W^T)` takes the Cholesky factor C of a K x K matrix: an edge {i, j} has the weight
+    :math:`-L_{ij} = -\frac{2}{\alpha} y_i^T y_j` with the rows y of :math:`W C^{-T}`.
+
+    The formula is that of effective resistances, which are distances. A Katz index is large for
+    near nodes; the edges therefore come out between nodes that are far apart.
+
+    Args:
+        rows: Factor X of shape ``(N, K)``.
+        alpha: Regularization, positive.
+
+    Returns:
+        Rows z of shape ``(N, K)``; the weight of an edge is minus the product of its ends' rows.
+
+    References:
+        Courrieu, "Fast computation of Moore-Penrose inverse matrices", 2005, for a full matrix.
+    """
+    centered = rows.double() - rows.double().mean(dim=0)
+    inner = centered.T @ centered + alpha * torch.eye(rows.shape[1], dtype=torch.double)
+    factor = torch.linalg.cholesky(inner)
+    solved = torch.linalg.solve_triangular(factor, centered.T, upper=False).T
+    return solved * (2 / alpha) ** 0.5
+
+
+def heaviest_pairs(rows: Tensor, signs: Tensor, count: int) -> Tensor:
+    r"""Find the pairs of largest positive :math:`\sum_k s_k x_{ik} x_{jk}`, in blocks of pairs.
+
+    Args:
+        rows: Rows x of shape ``(N, K)``.
+        signs: Signs s of shape ``(K,)``.
+        count: Number of pairs wanted; there are fewer if fewer are positive.
+
+    Returns:
+        Rows ``i < j`` of shape ``(count, 2)`` in lexicographic order.
+    """
+    num_nodes, step = len(rows), max(1, _BLOCK // max(len(rows), 1))
+    weights, pairs = rows.new_empty(0), torch.empty(0, 2, dtype=torch.long)
+    for start in range(0, num_nodes, step):
+        products = (rows[start : start + step] * signs) @ rows.T
+        first, second = (products.triu(start + 1) > 0).nonzero().T
+        weights = torch.cat([weights, products[first, second]])
+        pairs = torch.cat([pairs, torch.stack([first + start, second], dim=1)])
+        heaviest = weights.topk(min(count, len(weights))).indices.sort().values
+        weights, pairs = weights[heaviest], pairs[heaviest]
+    return pairs

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from lightning_dpg.advice import Facts, hint
-from lightning_dpg.graph.assembly import assemble
-from lightning_dpg.graph.statistics_source import GraphStatisticsSource
+from lightning_dpg.graph.edge_sampling import assemble
+from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
@@ -23,12 +23,12 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic, WalkGenerator
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
-from lightning_dpg.privacy.dpsgd import Rows
+from lightning_dpg.privacy.dpsgd import Rows, ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
-from lightning_dpg.privacy.sensitivity import degree_sensitivity, edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import degree_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 
 def critic_training(

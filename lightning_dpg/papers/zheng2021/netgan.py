@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.edge_sampling import MAX_NODES, draw_weighted
-from lightning_dpg.graph.pair_indices import numbered_pairs
+from lightning_dpg.graph.pair_numbers import pairs_of_ranks
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.constraints import RATE, Constraints
 from lightning_dpg.methods.synthesizer import Synthesizer
@@ -102,7 +102,7 @@ class CELL(Synthesizer):
         """Draw pairs by traffic, one neighbor of each node first; few nodes are then isolated."""
         traffic = self.model.likelihood().cpu()
         numbers = draw_weighted(traffic, int(self.num_edges), generator)
-        return numbered_pairs(numbers, len(traffic))
+        return pairs_of_ranks(numbers, len(traffic))
 
     def score(self, pairs: Tensor) -> Tensor:
         """Traffic between pairs of shape ``(P, 2)``."""

@@ -1,4 +1,18 @@
-"""Sensitivity of sums over neighbors."""
+r"""Sensitivities of sums over neighbors: of rows, of beliefs, and of products of attributes.
+
+**Moments of attributes** are :math:`S = \sum_{(i,j)} (y_i y_j^T + y_j y_i^T) / 2` over the undirected
+edges, each once. Of a directed graph it is :math:`S = \sum_{(i,j)} y_i y_j^T` over the ordered pairs, of a
+bipartite one over the pairs of a left node i and a right node j, each once. The rows y are public,
+since they were not computed from edges, and at most L long.
+
+**Votes** are sums of beliefs. Node i has a public row :math:`z_i`, and a belief row :math:`u_i` that is
+public or a function of earlier releases; it may be :math:`z_i` itself. Both are at most 1 long. The votes
+of node i are :math:`s_i = \sum_j u_j` over its neighbors j. The moment is :math:`M = \sum_i z_i s_i^T`.
+
+The votes themselves have no rounding errors, wherever the edges are: rows are rounded toward 0 first,
+see :func:`lightning_dpg.graph.edge_statistics.on_grid`. What rounding is left is that of the clipping
+and of the sum over nodes, in this process.
+"""
 
 import math
 
@@ -11,7 +25,7 @@ def aggregation_sensitivity() -> float:
     :math:`x_v` to the sum of u and :math:`x_u` to that of v, and no other sum changes; the norm of
     both changes together is at most :math:`\sqrt{1 + 1}`. Were the sums divided by degrees, those of
     all neighbors of u and v would change as well. The sums have no rounding errors, see
-    :func:`lightning_dpg.graph.neighbor_sums.on_grid`.
+    :func:`lightning_dpg.graph.edge_statistics.on_grid`.
     """
     return math.sqrt(2)
 
@@ -27,3 +41,89 @@ def earlier_neighbor_sensitivity() -> int:
     counted so, and in a bipartite graph an edge between the sides. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
     """
     return 1
+
+
+# Share by which rounding may move a sum of up to 10^9 edges in double precision further.
+_ROUNDING = 1e-6
+
+
+def edge_moment_sensitivity(max_length: float = 1.0) -> float:
+    r"""Change of S in the Frobenius norm, by an edge: :math:`L^2`.
+
+    The edge {i, j} adds :math:`(y_i y_j^T + y_j y_i^T) / 2` and changes no other summand. By the
+    inequality of Cauchy and Schwarz its squared norm is
+    :math:`(|y_i|^2 |y_j|^2 + (y_i^T y_j)^2) / 2 \le |y_i|^2 |y_j|^2 \le L^4`, with equality for
+    :math:`y_i = y_j` of length L. An edge of a directed or a bipartite graph adds
+    :math:`y_i y_j^T` alone, whose norm is :math:`|y_i| |y_j| \le L^2`; the opposite directed edge is
+    another record. A millionth is added for the rounding of the sum.
+
+    Args:
+        max_length: Public bound L on the length of a row.
+
+    Returns:
+        :math:`L^2`, and a millionth more.
+    """
+    return max_length**2 * (1 + _ROUNDING)
+
+
+def node_moment_sensitivity(max_degree: int, max_length: float = 1.0) -> float:
+    r"""Change of S in the Frobenius norm, by all edges of a node: :math:`D L^2`.
+
+    The node u and its row stay, and its edges to a set J of at most D nodes come or go. S changes
+    by :math:`(y_u w^T + w y_u^T) / 2` with :math:`w = \sum_{j \in J} y_j`, whose norm is at most
+    :math:`|y_u| |w| \le L \cdot D L` as for an edge; it is attained if all rows are equal.
+
+    Args:
+        max_degree: Public bound D on the degrees of both graphs.
+        max_length: Public bound L on the length of a row.
+
+    Returns:
+        :math:`D L^2`, and a millionth more.
+    """
+    return max_degree * edge_moment_sensitivity(max_length)
+
+
+def vote_sensitivity() -> float:
+    r"""Change of the votes of all nodes in the Frobenius norm, by an edge: :math:`\sqrt 2`.
+
+    The edge {i, j} adds :math:`u_j` to the votes of i and :math:`u_i` to those of j, and to no others.
+    The norm of both together is at most :math:`\sqrt{1 + 1}`. A millionth is added for the rounding
+    of the rows to a length of 1.
+    """
+    return math.sqrt(2) * (1 + _ROUNDING)
+
+
+def vote_moment_sensitivity() -> float:
+    r"""Change of the moment M in the Frobenius norm, by an edge: 2.
+
+    The edge {i, j} adds :math:`z_i u_j^T + z_j u_i^T`, two matrices of a norm of at most
+    :math:`|z| |u| \le 1` each. It is attained if both ends have equal rows. A millionth is added for
+    the rounding of the sum.
+    """
+    return 2 * (1 + _ROUNDING)
+
+
+def node_vote_moment_sensitivity(max_edges: int, clip: float) -> float:
+    r"""Change of :math:`\sum_i z_i \, \mathrm{clip}_c(s_i)^T` by at most D edges of one node: D + min(D, 2c).
+
+    :math:`\mathrm{clip}_c` scales rows that are longer than c to the length c. It projects on a
+    ball, so it moves no two rows further apart.
+
+    Let the m edges between node v and the nodes J come or go, with :math:`m \le D`. The votes of a
+    node of J change by :math:`u_v`, and so, clipped, by at most 1; these m summands change M by at
+    most m together. The votes of v change by at most m, and so, clipped, by at most m; both clipped
+    rows are also at most c long, so that they differ by at most 2c. No other votes change. It is
+    attained if the votes of v turn from one side of the ball to the other, and all rows are equal.
+
+    Other edges of v and those of all other nodes are arbitrary: there is no bound on degrees. If v
+    loses all of its edges, its votes become 0 and change by c at most; the bound for *at most D* of
+    its edges cannot use that.
+
+    Args:
+        max_edges: Public number D of edges of one node that the guarantee hides together.
+        clip: Public bound c on the length of a row of votes.
+
+    Returns:
+        D + min(D, 2c), and a millionth more.
+    """
+    return (max_edges + min(max_edges, 2 * clip)) * (1 + _ROUNDING)

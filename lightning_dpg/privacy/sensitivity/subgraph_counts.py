@@ -1,13 +1,125 @@
-r"""Declared sensitivities of walk and graphlet counts; each docstring is the proof.
+r"""Sensitivities of counts of subgraphs: wedges, closed wedges, triangles, components, walks and graphlets.
 
-D bounds the degrees of the graphs that are compared: they are truncated. Neighboring graphs differ
-in one edge {u, v}; G has it, G' has not. The graphs of a set share no nodes, so an edge
-changes the counts of one graph only, and graphs compose in parallel.
+**Walks and graphlets** are counted in truncated graphs: D bounds the degrees of the graphs that are
+compared. Neighboring graphs differ in one edge {u, v}; G has it, G' has not. The graphs of a set share no
+nodes, so an edge changes the counts of one graph only, and graphs compose in parallel.
 
 * Dubhashi, Johansson, Frost, Retzner, "Classifying Large Graphs with Differential Privacy", 2015.
 """
 
 import math
+
+
+def wedge_sensitivity(closures_per_edge: int) -> int:
+    r"""L1 sensitivity of wedges and closed wedges by class, as chosen by ``count_wedges``: 6 + t.
+
+    Each slot of a node holds one wedge or none, a function of the node's own neighbors in its two
+    bins. A link closes the wedges between its ends, but only the first t in a public order of
+    the slots are counted. Slots, bins, order and classes are public or functions of earlier
+    releases. Add the edge {u, v} in three steps; removing it takes them back.
+
+    1. v becomes a neighbor of u, while all closures are still decided by the old edges. One bin of
+       u, hence one slot of u can change. Either a wedge comes where none was: the class of u has one
+       wedge more, and if it is counted as closed, one closed wedge more, and another wedge with
+       the same ends may drop out of the first t. That is 3. Or the wedge gets another end: the number
+       of wedges stays. If the old one was counted, the class of u loses one closed wedge and
+       another with the old ends may move up; if the new one is counted, the class of u wins one
+       and another with the new ends may drop out. One of both is 2, and both are 2 as well, since
+       loss and gain of the class of u cancel. So at most 3.
+    2. u becomes a neighbor of v: at most 3 likewise.
+    3. The link {u, v} closes the wedges between u and v, of which at most t are counted. Wedges
+       with other ends do not notice: t.
+
+    Args:
+        closures_per_edge: For how many wedges t a link counts.
+
+    Returns:
+        6 + t.
+    """
+    return 6 + closures_per_edge
+
+
+def label_wedge_sensitivity() -> int:
+    """L1 sensitivity of wedges by equal or different labels of their ends, ``count_label_wedges``: 4.
+
+    Each slot of a node holds one wedge or none, a function of the node's own neighbors in its two
+    bins. Slots, bins and labels are public or functions of earlier releases. Add the edge {u, v};
+    removing it takes this back. Then v becomes a neighbor of u, in one bin of u, hence in one slot of u.
+    Either a wedge comes where none was, which adds 1 to one of both numbers. Or the wedge gets another
+    end: it stays in its number, or leaves it for the other one, which changes both by 1. So at most 2.
+    Likewise u becomes a neighbor of v: at most 2. The slots of all other nodes stay as they are, since
+    it does not matter whether the ends of a wedge are linked.
+
+    Returns:
+        4.
+    """
+    return 4
+
+
+def pooled_degree_sensitivity(max_occurrences: int, unit: int) -> int:
+    r"""L1 sensitivity of weighted sums of ordered degrees, by class of graphs and by bin: 2 u k.
+
+    Each graph is in one class, a function of its public size and of earlier releases. Its degrees
+    are sorted in descending order. The place r adds :math:`w_{rb} d_{(r)}` to bin b of its class,
+    where the integers :math:`w_{rb} \ge 0` are public or functions of earlier releases, and
+    :math:`\sum_b w_{rb} \le u`.
+
+    An edge that is added raises two degrees by 1 and lowers none. The r-th largest degree is the
+    largest t that r nodes or more reach, so no :math:`d_{(r)}` becomes smaller, and all
+    together grow by the 2 of their sum. The bins change together by
+    :math:`\sum_r \sum_b w_{rb} \Delta_{(r)} \le 2u`.
+
+    An edge of the private data is at most k edges of the set. They are added one after the other,
+    each at a cost of 2 u at most.
+
+    Args:
+        max_occurrences: How many edges k of the set one private edge can be.
+        unit: Largest sum u of the weights of a place.
+
+    Returns:
+        2 u k.
+    """
+    return 2 * unit * max_occurrences
+
+
+def pooled_triangle_sensitivity(max_occurrences: int, unit: int) -> int:
+    r"""L1 sensitivity of sums of triangles over n - 2, by class of graphs, in units of 1 / u: u k.
+
+    Each graph of n nodes with T triangles, n at least 3, adds
+    :math:`\lfloor u T / (n - 2) \rfloor` to the sum of its class. The third node of a triangle on an
+    edge is one of the n - 2 others, so an edge that is added closes at most n - 2 triangles and
+    opens none. The number in the brackets grows by at most the integer u, and so does its floor,
+    since :math:`\lfloor x + u \rfloor = \lfloor x \rfloor + u`. An edge of the private data is at
+    most k edges of the set, and they are added one after the other.
+
+    Args:
+        max_occurrences: How many edges k of the set one private edge can be.
+        unit: Number u of units of a statistic of 1.
+
+    Returns:
+        u k.
+    """
+    return unit * max_occurrences
+
+
+def pooled_component_sensitivity(max_occurrences: int, unit: int) -> int:
+    r"""Sensitivity of the sum of largest components over half the nodes, in units of 1 / u: u k.
+
+    Each graph of n nodes with a largest component of L nodes adds :math:`\lfloor 2 u L / n \rfloor`.
+    An edge that is added does not make L smaller. An edge that is removed splits its component into
+    two parts at most. The larger part of the largest component keeps half of its nodes. Hence L
+    loses at most :math:`L / 2 \le n / 2`. Then 2 u L / n changes by at most the integer u, and so
+    does its floor. An edge of the private data is at most k edges of the set, and they are added one
+    after the other.
+
+    Args:
+        max_occurrences: How many edges k of the set one private edge can be.
+        unit: Number u of units of a statistic of 1.
+
+    Returns:
+        u k.
+    """
+    return unit * max_occurrences
 
 
 def truncated_sensitivity(sensitivity: float, stretch: int) -> float:
@@ -29,7 +141,7 @@ def truncated_sensitivity(sensitivity: float, stretch: int) -> float:
 def truncation_stretch() -> int:
     """Edges in which truncated neighboring graphs differ at most: 3.
 
-    The proof is that of :func:`lightning_dpg.graph.truncation.truncate`.
+    The proof is that of :func:`lightning_dpg.graph.degrees.truncate`.
     """
     return 3
 
@@ -37,7 +149,7 @@ def truncation_stretch() -> int:
 def dropping_stretch(max_degree: int) -> int:
     """Edges in which neighboring graphs without their nodes of high degree differ: max(1, 2D).
 
-    The proof is that of :func:`lightning_dpg.graph.truncation.drop_high_degree`.
+    The proof is that of :func:`lightning_dpg.graph.degrees.drop_high_degree`.
     """
     return max(1, 2 * max_degree)
 

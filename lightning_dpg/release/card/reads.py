@@ -2,16 +2,34 @@
 
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from lightning_dpg.privacy import multi_bit, piecewise, sensitivity
+from lightning_dpg.privacy import reports
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.privacy.entry_keys import key_of_name
-from lightning_dpg.privacy.noise_errors import NoiseError, discrete_laplace_error, gaussian_error
-from lightning_dpg.privacy.sensitivity import matrix_products, subgraph_counts
+from lightning_dpg.privacy.sensitivity import (
+    degrees,
+    fitting,
+    matrix_products,
+    neighbor_sums,
+    private_columns,
+    subgraph_counts,
+    transfers,
+)
 from lightning_dpg.release.card.sentences import say, sentences
 
-_PROOFS = (sensitivity, matrix_products, subgraph_counts, multi_bit, piecewise)
+_PROOFS = (
+    *(
+        degrees,
+        fitting,
+        matrix_products,
+        neighbor_sums,
+        private_columns,
+        subgraph_counts,
+        transfers,
+    ),
+    reports,
+)
 _INTEGER_NOISE = re.compile(
     "num_edges(_per_graph)?|edge_counts|(ordered_)?degrees|degree_mixing|wedges|largest_degrees|"
     "branch_edges|community_(links|wedges)|walks_[0-9]+|graphlets_[0-9]+|row_tables|"
@@ -21,6 +39,46 @@ _INTEGER_NOISE = re.compile(
 _NORMAL_NOISE = re.compile("degrees|branch_edges|neighbor_sums_[0-9]+")
 _SAMPLED = ("amplified_epsilon", "drawn_epsilon")
 """Proofs of reads that are computed from a sample: the noise is not that of their cost."""
+LEVEL = 0.95
+_NORMAL_QUANTILE = 1.959963984540054  # of (1 + LEVEL) / 2
+
+
+class NoiseError(NamedTuple):
+    """Error of one noisy number before it is processed further.
+
+    Attributes:
+        mean: Mean absolute error.
+        half_width: Smallest number that the absolute error does not exceed with probability
+            ``LEVEL``.
+    """
+
+    mean: float
+    half_width: float
+
+
+def discrete_laplace_error(rate: float) -> NoiseError:
+    r"""Error by integer noise with :math:`P(k) = \tanh(t / 2) e^{-t |k|}`.
+
+    With :math:`p = e^{-t}` the mean is :math:`2 p / (1 - p^2) = 1 / \sinh t`, and :math:`|k|`
+    exceeds h with probability :math:`2 p^{h + 1} / (1 + p)`.
+
+    Args:
+        rate: Rate t: epsilon over the sensitivity; infinite without noise.
+    """
+    if math.isinf(rate):
+        return NoiseError(0.0, 0.0)
+    mean = 2 * math.exp(-rate) / -math.expm1(-2 * rate)
+    tail = (1 - LEVEL) * (1 + math.exp(-rate)) / 2
+    return NoiseError(mean, float(max(0, math.ceil(-math.log(tail) / rate) - 1)))
+
+
+def gaussian_error(std: float) -> NoiseError:
+    r"""Error by normal noise, of mean :math:`\sigma \sqrt{2 / \pi}`.
+
+    Args:
+        std: Standard deviation.
+    """
+    return NoiseError(std * math.sqrt(2 / math.pi), std * _NORMAL_QUANTILE)
 
 
 def read_of(entry: dict[str, Any]) -> dict[str, Any]:

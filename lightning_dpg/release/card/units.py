@@ -4,13 +4,13 @@ from typing import Any
 
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import PROVED_FOR, WITH_TRANSFERS, Relation
-from lightning_dpg.privacy.label_reports import LABEL_REPORTS
 from lightning_dpg.privacy.meaning import (
     epsilon_by_edges,
     group_budget,
     in_words,
     joint_budget,
 )
+from lightning_dpg.privacy.reports import LABEL_REPORTS
 from lightning_dpg.release.card.facts import Facts, publishes_names
 from lightning_dpg.release.card.sentences import chosen, say
 from lightning_dpg.release.statement import COUNTED, Proved, entries_of, proved_by

@@ -16,7 +16,7 @@ from lightning_dpg.auditing.scores.attributes import (
 from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.counts import degrees_score
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.graph.edge_moments import as_vector, edge_moment
+from lightning_dpg.graph.edge_statistics import as_vector, edge_moment
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods.single_graph.attribute_encoder import (
     AttributeEncoder,

@@ -11,10 +11,10 @@ from lightning_dpg.auditing.scores.critic import _clipped_gradients, critic_grad
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
+from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, Pure
-from lightning_dpg.privacy.ghost import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
-from lightning_dpg.privacy.sensitivity import label_wedge_sensitivity
+from lightning_dpg.privacy.sensitivity.subgraph_counts import label_wedge_sensitivity
 from tests.scoring import scored
 from tests.training import release_edges
 

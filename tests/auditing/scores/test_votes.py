@@ -11,8 +11,8 @@ from lightning_dpg.auditing.scores.black_box import black_box_score
 from lightning_dpg.auditing.scores.votes import vote_moment_score
 from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
 from lightning_dpg.methods import AggregationPerturbation, NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.neighbor_votes import clipped
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation

@@ -11,7 +11,7 @@ import torch
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
-from lightning_dpg.graph.closing_swaps import SwapGraph
+from lightning_dpg.graph.swaps import SwapGraph
 from lightning_dpg.methods import PooledSet
 from lightning_dpg.methods.graph_set import pooled_set
 from lightning_dpg.methods.graph_set.pooled_set import draw_edges, num_wedges

@@ -9,7 +9,7 @@ import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.edge_moments import as_matrix, as_vector
+from lightning_dpg.graph.edge_statistics import as_matrix, as_vector
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, neighbor_votes
 from lightning_dpg.methods.neighbor_votes import VoteMoment, belief_rows

@@ -18,7 +18,7 @@ from lightning_dpg.main import main
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, node_classes
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import reported_label_sensitivity
+from lightning_dpg.privacy.sensitivity.private_columns import reported_label_sensitivity
 from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.run_data import data_of_run

@@ -12,7 +12,7 @@ import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.exact_mixing import exact_mixing
+from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import Attributed

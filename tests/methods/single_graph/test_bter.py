@@ -23,7 +23,7 @@ from lightning_dpg.methods.single_graph.bter import (
 from lightning_dpg.metrics.functional import local_clustering, triangles
 from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import edge_partition_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
 from tests.graphs import edges_of
 from tests.training import release_edges
 

@@ -22,7 +22,7 @@ from lightning_dpg.methods.single_graph.degree_release import (
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import degree_l1_sensitivity, edge_count_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import degree_l1_sensitivity, edge_count_sensitivity
 from tests.graphs import edges_of
 
 PAIRS = torch.combinations(torch.arange(4))

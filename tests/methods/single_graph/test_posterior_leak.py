@@ -15,9 +15,9 @@ from lightning_dpg.auditing.bounds import epsilon_lower_bound
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.graph.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.methods import DPGVAEAsPublished
+from lightning_dpg.papers.yang2021.dense_batch import dense_adjacency, dense_batch
 from tests.training import quiet_trainer
 
 NODES, STEPS, SIGMA, CANARIES, GUESSES = 230, 54, 5.0, 200, 120

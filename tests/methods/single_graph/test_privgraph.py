@@ -9,9 +9,13 @@ import pytest
 import torch
 
 from lightning_dpg.formats.io import from_networkx, read_graph
-from lightning_dpg.graph.communities import count_neighbors, earlier_first, turn_stops
+from lightning_dpg.graph.communities import (
+    count_neighbors,
+    earlier_first,
+    sharpened_links,
+    turn_stops,
+)
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.sharpening import sharpened_links
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods.single_graph import privgraph
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
@@ -24,10 +28,8 @@ from lightning_dpg.metrics.functional import degrees, triangles
 from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity import (
-    earlier_neighbor_sensitivity,
-    edge_partition_sensitivity,
-)
+from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import earlier_neighbor_sensitivity
 from tests.flip_law import flip_law
 from tests.planting import plant
 from tests.training import release_edges

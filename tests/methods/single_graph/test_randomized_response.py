@@ -14,7 +14,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from lightning_dpg.advice import Facts
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.negative_sampling import uniform_non_edges
+from lightning_dpg.graph.held_out import uniform_non_edges
 from lightning_dpg.methods import RandomizedResponse, RandomizedResponsePrivCom
 from lightning_dpg.methods.single_graph.randomized_response import prior_probabilities
 from lightning_dpg.metrics.link_prediction import link_prediction

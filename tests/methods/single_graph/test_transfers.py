@@ -12,7 +12,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.graph.drawn_transfers import transfers_of
+from lightning_dpg.graph.drawn_tables import transfers_of
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.graph.transfer_counts import (
     amount_borders,

@@ -6,8 +6,11 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from lightning_dpg.graph.edge_moments import edge_moment
-from lightning_dpg.privacy.sensitivity import edge_moment_sensitivity, node_moment_sensitivity
+from lightning_dpg.graph.edge_statistics import edge_moment
+from lightning_dpg.privacy.sensitivity.neighbor_sums import (
+    edge_moment_sensitivity,
+    node_moment_sensitivity,
+)
 
 N, RANK = 7, 3
 PAIRS = torch.combinations(torch.arange(N))

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from lightning_dpg.privacy.sensitivity import edges_per_graph_sensitivity
+from lightning_dpg.privacy.sensitivity.degrees import edges_per_graph_sensitivity
 
 PAIRS = list(itertools.combinations(range(4), 2))
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from lightning_dpg.graph.neighbor_sums import neighbor_sums
+from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.methods.neighbor_votes import clipped
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     node_vote_moment_sensitivity,
     vote_moment_sensitivity,
     vote_sensitivity,

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.exact_mixing import (
+from lightning_dpg.graph.edge_statistics import (
     MIXING_UNIT,
     check_mixing,
     exact_mixing,
     mixing_matrices,
 )
-from lightning_dpg.privacy.sensitivity import mixing_edge_sensitivity, mixing_row_sensitivity
+from lightning_dpg.privacy.sensitivity.private_columns import (
+    mixing_edge_sensitivity,
+    mixing_row_sensitivity,
+)
 
 
 def counted(edges, rows, sizes, max_weight):

@@ -14,7 +14,7 @@ from lightning_dpg.methods.graph_set.pooled_shapes import (
     pooled_degrees,
     pooled_triangles,
 )
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     pooled_component_sensitivity,
     pooled_degree_sensitivity,
     pooled_triangle_sensitivity,

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.row_counts import count_pairs, tables_of_pairs, times_counted
-from lightning_dpg.privacy.sensitivity import row_table_sensitivity
+from lightning_dpg.graph.rows import count_pairs, tables_of_pairs, times_counted
+from lightning_dpg.privacy.sensitivity.private_columns import row_table_sensitivity
 
 
 @pytest.mark.parametrize(("num_columns", "tables"), [(1, 1), (2, 3), (4, 6 + 2 * 4)])

@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lightning_dpg.graph.degree_projection import project_degrees
-from lightning_dpg.graph.truncation import scatter_pairs
-from lightning_dpg.privacy.sensitivity import (
+from lightning_dpg.graph.degrees import project_degrees, scatter_pairs
+from lightning_dpg.privacy.sensitivity.degrees import (
     projected_degree_sensitivity,
     projected_edge_count_sensitivity,
     projected_histogram_sensitivity,

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.graphlet_samples import edge_graphlet_counts
-from lightning_dpg.graph.graphlets import graphlet_counts
-from lightning_dpg.graph.truncation import truncate
-from lightning_dpg.graph.walk_counts import walk_counts
+from lightning_dpg.graph.degrees import truncate
+from lightning_dpg.papers.dubhashi2015.graphlet_samples import edge_graphlet_counts
+from lightning_dpg.papers.dubhashi2015.graphlets import graphlet_counts, walk_counts
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     amplified_epsilon,
     containing_graphlets,

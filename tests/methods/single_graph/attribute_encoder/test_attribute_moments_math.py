@@ -2,11 +2,7 @@ import math
 
 import torch
 
-from lightning_dpg.graph.edge_moments import (
-    as_matrix,
-    as_vector,
-    bilinear_form,
-)
+from lightning_dpg.graph.edge_statistics import as_matrix, as_vector, bilinear_form
 
 
 def symmetric(rank, seed=0):

@@ -11,7 +11,7 @@ from lightning_dpg.methods.single_graph.attribute_encoder import (
 )
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
-from lightning_dpg.privacy.sensitivity import edge_gradient_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 
 
 def problem(count=40, rank=5, seed=0, sides=1):

@@ -1,0 +1,428 @@
+"""Edges by the categories of their ends: rows are placed and edges swapped until a graph has released mixing."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightning_dpg.graph.pair_numbers import are_among
+from lightning_dpg.graph.stubs import stub_mixing
+
+_LEAST = 1e-9
+_STANDS_OUT = 3  # scales of noise, which is exceeded in one of twenty entries
+_CLOSE_SHARE = 0.1  # share of the noise of the targets that is not worth another swap
+
+
+class NoisyMixing(NamedTuple):
+    """Released mixing of a column.
+
+    Attributes:
+        counts: Noisy weights of edges between categories, the larger one in the row and the smaller
+            one in the column, shape ``(K, K)``; entries above the diagonal are ignored.
+        scale: Scale of the Laplace noise of each entry.
+    """
+
+    counts: NDArray[np.float64]
+    scale: float
+
+
+class MixingGap(NamedTuple):
+    """Difference between the mixing of a graph and its targets.
+
+    Attributes:
+        lacking: For each column the edges that a pair of categories lacks, negative where it has too
+            many, symmetric matrices of shape ``(K, K)``.
+        distance: Sum of the squares over all columns.
+        is_close: Whether the difference is an edge for each entry, or much smaller than its noise.
+    """
+
+    lacking: list[NDArray[np.float64]]
+    distance: float
+    is_close: bool
+
+
+def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    r"""Estimate the edges between categories of a graph from released mixing.
+
+    Released mixing is the sum of three parts: that which the totals of its categories make likely; the
+    excess of links within categories, which is the assortativity coefficient times its largest value;
+    and the rest. The last two are shrunk against noise after James and Stein,
+    :math:`(1 - \sigma^2 / r^2)_+` for a part of length r with noise of variance :math:`\sigma^2`.
+    Entries of categories that are too rare to stand out from the noise are taken to be chance.
+    Negative numbers then become 0, but all links within categories keep their sum, as do the others.
+    At last, rows and columns are scaled to the totals of the graph.
+
+    Args:
+        noisy: Released mixing.
+        totals: Ends of edges at the nodes of each category in the graph, shape ``(K,)``.
+
+    Returns:
+        Edges between categories, arranged as in :class:`NoisyMixing`, shape ``(K, K)``.
+    """
+    size = len(totals)
+    lower, diagonal = np.tril(np.ones((size, size), dtype=bool)), np.eye(size, dtype=bool)
+    unit = _unit(noisy, totals.sum() / 2)
+    scale, independent = unit * noisy.scale, _chance(totals.astype(np.float64))
+    # No more than all ends of the rarer category can be in a cell: below the noise, that says more.
+    is_rare = np.minimum.outer(totals, totals) < _STANDS_OUT * scale
+    ends = np.where(is_rare, independent, unit * _ends(noisy.counts))
+    sums = np.maximum(ends.sum(axis=1), _LEAST)
+    chance = _chance(sums)
+    within = np.diag(sums) - chance
+    excess, largest = np.trace(ends - chance), max(np.trace(within), _LEAST)
+    # A Laplace variate of scale b has variance 2 b^2; each edge has two ends.
+    on_diagonal, in_all = (int(np.count_nonzero(~is_rare & part)) for part in (diagonal, lower))
+    shrunk = _shrinkage(float(excess**2), 8 * on_diagonal * scale**2) * excess
+    model = _links(chance + shrunk / largest * within)
+    rest = _links(ends - chance - excess / largest * within)[lower]
+    wanted = model.copy()
+    wanted[lower] += _shrinkage(float(rest @ rest), 2 * in_all * scale**2) * rest
+    for part in (diagonal, lower & ~diagonal):
+        wanted[part] = _nonnegative(wanted[part], float(model[part].sum()))
+    return _links(stub_mixing(wanted, totals))
+
+
+def mixing_gap(
+    edges: NDArray[np.int64], rows: NDArray[np.int64], mixing: Sequence[NoisyMixing]
+) -> MixingGap:
+    """Compare the edges between categories with the targets of :func:`fitted_mixing`.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``.
+        rows: Category of each node in each of J columns, shape ``(N, J)``.
+        mixing: Released mixing of each column.
+    """
+    lacking, distance, negligible = [], 0.0, 0.0
+    for categories, noisy in zip(rows.T, mixing, strict=True):
+        size = len(noisy.counts)
+        first, second = categories[edges].T
+        cells = np.maximum(first, second) * size + np.minimum(first, second)
+        counts = np.bincount(cells, minlength=size**2).reshape(size, size)
+        wanted = fitted_mixing(noisy, _ends(counts).sum(axis=1))
+        difference = wanted - counts
+        lacking.append(difference + np.tril(difference, -1).T)
+        distance += float((difference**2).sum())
+        variance = 2 * (_unit(noisy, len(edges)) * noisy.scale) ** 2
+        negligible += size * (size + 1) / 2 * max(_CLOSE_SHARE**2 * variance, 1)
+    return MixingGap(lacking, distance, distance <= negligible)
+
+
+def _chance(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ends of edges between categories that their totals make likely."""
+    return np.asarray(np.outer(totals, totals) / max(float(totals.sum()), _LEAST))
+
+
+def _unit(noisy: NoisyMixing, num_edges: float) -> float:
+    """Edges for a weight of 1; very many where noise leaves no positive weight."""
+    return float(num_edges) / max(float(np.tril(noisy.counts).sum()), _LEAST)
+
+
+def _shrinkage(square: float, variance: float) -> float:
+    """Factor of a value with noise, by its square and the variance of the noise."""
+    return max(1 - variance / square, 0.0) if square > 0 and math.isfinite(variance) else 0.0
+
+
+def _ends(links: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Make a symmetric matrix of entries up to the diagonal, whose rows sum to ends of edges."""
+    return np.asarray(np.tril(links) + np.tril(links).T)
+
+
+def _links(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Invert :func:`_ends`."""
+    return np.asarray(np.tril(ends, -1) + np.diag(np.diag(ends)) / 2)
+
+
+def _nonnegative(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Return the nearest values without negative ones that have a sum."""
+    if not len(values) or total <= 0 or not math.isfinite(total):
+        return np.zeros_like(values)
+    descending = np.sort(values)[::-1]
+    surplus = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    return np.maximum(values - surplus[np.flatnonzero(descending >= surplus)[-1]], 0)
+
+
+# Tuned on Cora-ML and on synthetic block graphs.
+_PLACING_ROUNDS = 200
+_FALL, _PLACING_PATIENCE = 0.98, 20  # factor of the squared distance that as many rounds must reach
+_KEPT = 0.5  # of the swaps of a round that gain; neighbors that all move at once would not gain
+
+
+def place_rows(
+    edges: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    mixing: Sequence[NoisyMixing],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Swap whole rows within groups of nodes until the edges have the released mixing.
+
+    In each round the nodes of each group form random pairs, and some of those whose swap brings the
+    mixing of all columns together nearer to its targets swap their rows. The swaps end where what
+    lacks is much smaller than the noise of the release.
+
+    Args:
+        edges: Edges of shape ``(M, 2)``, rows ``i < j``.
+        rows: Category of each node in each of J columns, shape ``(N, J)``.
+        groups: Group of each node, such as the class of its degree, shape ``(N,)``.
+        mixing: Released mixing of each column.
+        rng: Source of the draws.
+
+    Returns:
+        Rows of shape ``(N, J)``; each group has the given ones in another order.
+    """
+    rows, num_nodes = rows.copy(), len(rows)
+    # In ascending order, sums of a node touch neighboring memory.
+    keys = np.sort(np.concatenate([edges, edges[:, ::-1]]) @ [num_nodes, 1])
+    centers, neighbors = np.divmod(keys, num_nodes)
+    least, idle = math.inf, 0
+    for _ in range(_PLACING_ROUNDS):
+        gap = mixing_gap(edges, rows, mixing)
+        idle += 1
+        if gap.distance < _FALL * least:
+            least, idle = gap.distance, 0
+        if gap.is_close or idle == _PLACING_PATIENCE:
+            break
+        order = np.argsort(groups + rng.random(num_nodes))
+        one, other = order[: num_nodes // 2 * 2].reshape(-1, 2).T
+        is_possible = (groups[one] == groups[other]) & (rows[one] != rows[other]).any(axis=1)
+        is_possible &= ~are_among(one * num_nodes + other, keys)
+        one, other = one[is_possible], other[is_possible]
+        gains = np.zeros(len(one))
+        for column, lacking in zip(rows.T, gap.lacking, strict=True):
+            size = len(lacking)
+            cells = centers * size + column[neighbors]
+            around = np.bincount(cells, minlength=num_nodes * size).reshape(num_nodes, size)
+            fits = around @ lacking
+            first, second = column[one], column[other]
+            gains += fits[one, second] - fits[one, first] + fits[other, first] - fits[other, second]
+        moves = np.flatnonzero(gains > 0)
+        moves = moves[rng.random(len(moves)) < _KEPT]
+        one, other = one[moves], other[moves]
+        rows[one], rows[other] = rows[other], rows[one]
+    return rows
+
+
+_LOOKUPS = 2**22  # neighbors that are looked at at once; a pair may have more
+
+
+class CommonNeighbors:
+    """Neighbors of the nodes of a graph, to count those that pairs have in common.
+
+    Args:
+        edges: Different edges of shape ``(M, 2)``, without loops.
+        num_nodes: Number of nodes N.
+    """
+
+    def __init__(self, edges: NDArray[np.int64], num_nodes: int) -> None:
+        self._num_nodes = num_nodes
+        first, second = np.concatenate([edges, edges[:, ::-1]]).T
+        self._keys = np.sort(first * num_nodes + second)
+        self._degrees = np.bincount(first, minlength=num_nodes)
+        self._starts = np.cumsum(self._degrees) - self._degrees
+
+    def count(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the common neighbors of pairs ``(P, 2)``, at the cost of the smaller degrees."""
+        one, other = pairs.T
+        is_smaller = self._degrees[one] <= self._degrees[other]
+        center, target = np.where(is_smaller, one, other), np.where(is_smaller, other, one)
+        # Neighboring lookups touch neighboring memory.
+        order = np.argsort(target, kind="stable")
+        ends = np.cumsum(self._degrees[center[order]])
+        marks = np.searchsorted(ends, np.arange(_LOOKUPS, ends[-1:].sum(), _LOOKUPS))
+        counts = np.zeros(len(pairs), dtype=np.int64)
+        for block in np.split(order, marks):
+            lengths = self._degrees[center[block]]
+            owner = np.repeat(np.arange(len(block)), lengths)
+            rank = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            neighbors = self._keys[self._starts[center[block]][owner] + rank] % self._num_nodes
+            keys = target[block][owner] * self._num_nodes + neighbors
+            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            counts[block] = np.bincount(owner[self._keys[places] == keys], minlength=len(block))
+        return counts
+
+
+# Tuned on Cora-ML and on synthetic block graphs.
+_ROUNDS = 200
+_PATIENCE = 40  # rounds in a row without a swap
+_STEP = 0.2  # of the squared distance to the targets, what the swaps of a round may gain
+_CHOICE = 3  # times as many swaps to choose from
+_BLOCKED = 0.02  # share of the gaining swaps that are possible, below which edges are loosened
+_TRIANGLE_ROUNDS = 30
+_CLOSE = 0.01  # share of the triangles that is not worth another swap
+
+
+def rewire(
+    edges: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    mixing: Sequence[NoisyMixing],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Swap ends of edges until the graph has the released mixing.
+
+    In each round random edges between categories with too many of them form pairs, and (a, b), (c, d)
+    becomes (a, d), (c, b) where that brings the mixing of all columns together nearer to its targets.
+    Swaps that keep the number of triangles go first. The swaps end where what lacks is much smaller
+    than the noise. Swaps between ends with equal rows then bring back the number of triangles.
+
+    Args:
+        edges: Different edges of shape ``(M, 2)``, rows ``i < j``.
+        rows: Category of each node in each of J columns, shape ``(N, J)``.
+        mixing: Released mixing of each column.
+        rng: Source of the draws.
+
+    Returns:
+        Different edges of shape ``(M, 2)``, rows ``i < j``, in no order; each node keeps its degree.
+    """
+    edges, num_nodes, idle = edges.copy(), len(rows), 0
+    kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    wanted = triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
+    for _ in range(_ROUNDS):
+        gap = mixing_gap(edges, rows, mixing)
+        if gap.is_close or idle == _PATIENCE:
+            break
+        worth = _worth(edges, rows, gap.lacking)
+        pairs = _paired(rng.permutation(np.flatnonzero(worth < 0)))
+        new = _swapped(edges[pairs], rng.random(len(pairs)) < 0.5)
+        gains = _worth(new, rows, gap.lacking).sum(axis=1) - worth[pairs].sum(axis=1)
+        gaining = np.flatnonzero(gains > 0)
+        moves = gaining[_are_simple(new[gaining], edges, num_nodes)]
+        if len(moves) < _BLOCKED * len(gaining):
+            # Edges that exist are in the way, as between hubs: link their ends to other nodes.
+            edges = _loosened(edges, worth < 0, kinds, rng)
+            triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
+            idle += 1
+            continue
+        few = np.searchsorted(np.cumsum(gains[moves]), _CHOICE * _STEP * gap.distance)
+        moves = moves[: 1 + few]
+        closed = _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
+        sign = 1 if triangles > wanted else -1
+        order = np.argsort(sign * closed / gains[moves], kind="stable")
+        moves, closed = moves[order], closed[order]
+        moves = moves[: 1 + np.searchsorted(np.cumsum(gains[moves]), _STEP * gap.distance)]
+        # The squared distance falls by twice the gain, less the square of the change.
+        change = _squared_change(edges[pairs[moves]], new[moves], rows, mixing)
+        moves = moves[: round(len(moves) * min(gains[moves].sum() / max(change, 1), 1))]
+        edges[pairs[moves]] = new[moves]
+        triangles += closed[: len(moves)].sum()
+        idle = 0 if len(moves) else idle + 1
+    return _with_triangles(edges, kinds, wanted, rng)
+
+
+def _with_triangles(
+    edges: NDArray[np.int64], kinds: NDArray[np.int64], wanted: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Swap ends with equal rows, which keeps all mixing, until a graph has wanted triangles."""
+    num_nodes = len(kinds)
+    for _ in range(_TRIANGLE_ROUNDS):
+        triangles = CommonNeighbors(edges, num_nodes).count(edges)
+        lacking = wanted - triangles.sum() / 3
+        if abs(lacking) <= _CLOSE * wanted:
+            break
+        pairs, new = _equal_swaps(edges, kinds, rng)
+        is_useful = (triangles[pairs] > 0).any(axis=1) == (lacking < 0)
+        pairs, new = pairs[is_useful], new[is_useful]
+        if lacking < 0:
+            few = np.searchsorted(np.cumsum(triangles[pairs].sum(axis=1)), -_CHOICE * lacking)
+            pairs, new = pairs[: 1 + few], new[: 1 + few]
+        moves = np.flatnonzero(_are_simple(new, edges, num_nodes))
+        closed = np.sign(lacking) * _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
+        order = np.argsort(-closed, kind="stable")[: np.count_nonzero(closed > 0)]
+        order = order[: np.searchsorted(np.cumsum(closed[order]), abs(lacking) * 2 / 3)]
+        edges[pairs[moves[order]]] = new[moves[order]]
+    return edges
+
+
+def _loosened(
+    edges: NDArray[np.int64],
+    is_surplus: NDArray[np.bool_],
+    kinds: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Swap ends with equal rows between edges of which there are too many and others."""
+    edges = edges.copy()
+    pairs, new = _equal_swaps(edges, kinds, rng)
+    differs = is_surplus[pairs[:, 0]] != is_surplus[pairs[:, 1]]
+    pairs, new = pairs[differs], new[differs]
+    moves = _are_simple(new, edges, len(kinds))
+    edges[pairs[moves]] = new[moves]
+    return edges
+
+
+def _equal_swaps(
+    edges: NDArray[np.int64], kinds: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pair edges at random by an end with equal rows: pairs ``(P, 2)`` and swaps ``(P, 2, 2)``."""
+    turned = rng.random(len(edges)) < 0.5
+    kind = kinds[np.where(turned, edges[:, 0], edges[:, 1])]
+    pairs = _paired(np.argsort(kind + rng.random(len(edges))))
+    pairs = rng.permutation(pairs[kind[pairs[:, 0]] == kind[pairs[:, 1]]])
+    return pairs, _swapped(edges[pairs], turned[pairs[:, 0]] != turned[pairs[:, 1]])
+
+
+def _paired(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Make pairs ``(P, 2)`` of neighbors."""
+    return places[: len(places) // 2 * 2].reshape(-1, 2)
+
+
+def _swapped(edges: NDArray[np.int64], turned: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """From (a, b), (c, d) make (a, d), (c, b), or (a, c), (d, b) if turned: ``(P, 2, 2)``, i < j."""
+    first, second = edges[:, 0], edges[:, 1]
+    second = np.where(turned[:, None], second[:, ::-1], second)
+    new = np.stack([first[:, 0], second[:, 1], second[:, 0], first[:, 1]], axis=1)
+    return np.sort(new.reshape(-1, 2, 2), axis=2)
+
+
+def _closed(
+    old: NDArray[np.int64], new: NDArray[np.int64], edges: NDArray[np.int64], num_nodes: int
+) -> NDArray[np.int64]:
+    """Triangles that each swap ``(S, 2, 2)`` closes, less those that it opens, if it is alone."""
+    found = CommonNeighbors(edges, num_nodes).count(np.concatenate([new, old]).reshape(-1, 2))
+    gained, lost = found.reshape(2, -1, 2).sum(axis=2)
+    return np.asarray(gained - lost)
+
+
+def _worth(
+    edges: NDArray[np.int64], rows: NDArray[np.int64], lacking: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """How much the categories of the ends of edges ``(..., 2)`` lack such edges, over all columns."""
+    columns = zip(rows.T, lacking, strict=True)
+    return sum(
+        (part[column[edges[..., 0]], column[edges[..., 1]]] for column, part in columns),
+        np.zeros(edges.shape[:-1]),
+    )
+
+
+def _are_simple(
+    new: NDArray[np.int64], edges: NDArray[np.int64], num_nodes: int
+) -> NDArray[np.bool_]:
+    """Mask of swaps ``(S, 2, 2)`` that make no loop, and no edge that exists or that others make."""
+    keys = new[..., 0] * num_nodes + new[..., 1]
+    ascending = np.sort(keys, axis=None)
+    repeated = ascending[1:][ascending[1:] == ascending[:-1]]
+    fails = new[..., 0] == new[..., 1]
+    fails |= are_among(keys.ravel(), repeated).reshape(-1, 2)
+    fails |= are_among(keys.ravel(), np.sort(edges[:, 0] * num_nodes + edges[:, 1])).reshape(-1, 2)
+    return ~fails.any(axis=1)
+
+
+def _squared_change(
+    old: NDArray[np.int64],
+    new: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    mixing: Sequence[NoisyMixing],
+) -> float:
+    """Sum of squares of the change in mixing by edges ``(S, 2, 2)`` that become others."""
+    total = 0.0
+    for column, noisy in zip(rows.T, mixing, strict=True):
+        size = len(noisy.counts)
+        counts = [
+            np.bincount(
+                column[ends].max(axis=-1).ravel() * size + column[ends].min(axis=-1).ravel(),
+                minlength=size**2,
+            )
+            for ends in (old, new)
+        ]
+        total += float(((counts[1] - counts[0]) ** 2).sum())
+    return total

@@ -1,5 +1,6 @@
 """AttributeMoments: links from public node attributes, by one noisy moment over the edges."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -160,7 +161,47 @@ _SMALL_RANK = 32
 MOMENT_SETTINGS: Constraints = {"rank": either(None, at_least(1)), "degree_share": SHARE}
 
 
-class AttributeMoments(OneShotSynthesizer):
+class MomentLinks(OneShotSynthesizer):
+    """Links by the scores of a released moment; a subclass plans its reads, and has the degrees.
+
+    Attributes:
+        scores: Scores of pairs.
+    """
+
+    reads: ClassVar[type] = AttributedGraphRecords
+    is_pure: ClassVar[bool] = False
+    records: AttributedGraphRecords
+    scores: MomentScores
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
+        scores: Tensor = self.scores(pairs)
+        return scores
+
+    def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
+        """Score pairs of new nodes by their attributes.
+
+        Args:
+            first: Attributes of the first nodes, shape ``(P, F)``: senders, or left nodes.
+            second: Attributes of the second nodes, shape ``(P, F)``.
+
+        Returns:
+            Scores of shape ``(P,)``.
+        """
+        return self.scores.of_attributes(first, second)
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Draw a graph of the released degrees, then swap ends in favor of high scores."""
+        return self.scores.sample_edges(
+            self.space, self.drawn_degrees(), int(self.num_edges), generator
+        )
+
+    @abstractmethod
+    def drawn_degrees(self) -> Tensor:
+        """Degrees of a drawn graph, functions of releases, see :attr:`PairSpace.parts`."""
+
+
+class AttributeMoments(MomentLinks):
     r"""Links from public node attributes: one noisy moment, and a ridge regression in closed form.
 
     1. Maps the attributes of each node to a row y of their principal components, see
@@ -205,10 +246,7 @@ class AttributeMoments(OneShotSynthesizer):
         degree_share: Share of epsilon for the number of edges and the degrees.
     """
 
-    reads: ClassVar[type] = AttributedGraphRecords
-    is_pure: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = MOMENT_SETTINGS
-    records: AttributedGraphRecords
     kinds = frozenset({"undirected", "directed", "bipartite"})
 
     def __init__(
@@ -242,27 +280,9 @@ class AttributeMoments(OneShotSynthesizer):
         self.num_edges, self.degrees = release_degrees(self, source, reads)
         self.scores.release(source.edges, reads["attribute_moment"], self)
 
-    def score(self, pairs: Tensor) -> Tensor:
-        """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
-        scores: Tensor = self.scores(pairs)
-        return scores
-
-    def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
-        """Score pairs of new nodes by their attributes.
-
-        Args:
-            first: Attributes of the first nodes, shape ``(P, F)``: senders, or left nodes.
-            second: Attributes of the second nodes, shape ``(P, F)``.
-
-        Returns:
-            Scores of shape ``(P,)``.
-        """
-        return self.scores.of_attributes(first, second)
-
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw a graph of the released degrees, then swap ends in favor of high scores."""
-        degrees, num_edges = self.degrees.cpu(), int(self.num_edges)
-        return self.scores.sample_edges(self.space, degrees, num_edges, generator)
+    def drawn_degrees(self) -> Tensor:
+        """The released degrees."""
+        return self.degrees.cpu()
 
 
 def moment_entry(
@@ -291,7 +311,7 @@ def moment_entry(
 _NODE_RANK = 16
 
 
-class NodeAttributeMoments(OneShotSynthesizer):
+class NodeAttributeMoments(MomentLinks):
     r"""Links from public node attributes under node-level privacy, by one noisy moment.
 
     All edges of a node are one record. The moment of :class:`AttributeMoments` changes by D times
@@ -325,10 +345,7 @@ class NodeAttributeMoments(OneShotSynthesizer):
         degree_share: Share of epsilon for the number of edges.
     """
 
-    reads: ClassVar[type] = AttributedGraphRecords
-    is_pure: ClassVar[bool] = False
     constraints: ClassVar[Constraints] = {**MOMENT_SETTINGS, "max_degree": MAX_DEGREE}
-    records: AttributedGraphRecords
     relation = Relation.NODE
 
     def __init__(
@@ -366,23 +383,8 @@ class NodeAttributeMoments(OneShotSynthesizer):
         self.num_edges = noisy_num_edges(self, source, reads)
         self.scores.release(source.edges, reads["attribute_moment"], self)
 
-    def score(self, pairs: Tensor) -> Tensor:
-        """Score pairs of shape ``(P, 2)``: shape ``(P,)``."""
-        scores: Tensor = self.scores(pairs)
-        return scores
-
-    def score_attributes(self, first: Tensor, second: Tensor) -> Tensor:
-        """Score pairs of new nodes with attributes of shape ``(P, F)`` each: shape ``(P,)``."""
-        return self.scores.of_attributes(first, second)
-
-    @property
-    def degrees(self) -> Tensor:
-        """Degrees of a drawn graph, which differ by 1 at most: shape ``(N,)``."""
+    def drawn_degrees(self) -> Tensor:
+        """Degrees that differ by 1 at most, shape ``(N,)``."""
         num_nodes = self.hparams["num_nodes"]
         lower, rest = divmod(2 * int(self.num_edges), num_nodes)
         return lower + (torch.arange(num_nodes) < rest).long()
-
-    def sample_edges(self, generator: torch.Generator) -> Tensor:
-        """Draw a graph of nearly equal degrees, then swap ends in favor of high scores."""
-        num_edges = int(self.num_edges)
-        return self.scores.sample_edges(self.space, self.degrees, num_edges, generator)

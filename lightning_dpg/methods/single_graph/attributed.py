@@ -42,8 +42,8 @@ from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.methods.single_graph.erdos_renyi import ErdosRenyi
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
 from lightning_dpg.methods.single_graph.protected_unit import (
+    ProtectedUnit,
     TransferFacts,
-    Unit,
     counts_of,
     relation_of,
     transfers_of,
@@ -330,7 +330,7 @@ class Attributed(OneShotSynthesizer):
         table_share: float = 0.5,
         max_weight: int = 4,
         domains: dict[str, list[str]] | None = None,
-        unit: Unit = "relation",
+        unit: ProtectedUnit = "relation",
         max_transfers: int = 10,
         amount_share: float | None = None,
         time_share: float | None = None,

@@ -26,10 +26,10 @@ from lightning_dpg.privacy.events import (
     Relation,
 )
 
-Unit = Literal["relation", "transfer"]
+ProtectedUnit = Literal["relation", "transfer"]
 
 
-def relation_of(unit: Unit) -> Relation:
+def relation_of(unit: ProtectedUnit) -> Relation:
     """Return the neighboring relation of a unit."""
     return Relation.TRANSFER if unit == "transfer" else Relation.EDGE
 
@@ -79,7 +79,7 @@ class TransferFacts(NamedTuple):
         edge_record: One edge in the words of its kind.
     """
 
-    unit: Unit
+    unit: ProtectedUnit
     max_transfers: int
     bounds: TransferBounds
     kind: Kind

@@ -20,6 +20,7 @@ from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.papers.zhang2020.katz import inverse_katz, katz, katz_product
 from lightning_dpg.papers.zhang2020.low_rank_edges import affinity_scores, low_rank_edges
@@ -178,13 +179,14 @@ class NoisyPowerMethod(Synthesizer):
         self.noise_multipliers: Tensor = nn.Buffer(torch.zeros(2, dtype=torch.double))
         self._adjacency: csr_array | None = None
 
-    @abstractmethod
     def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
-        """Plan all reads before the steps, from the whole budget."""
+        """Plan all reads before the steps, from the whole budget: the number of edges, and degrees."""
+        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
+        return degree_entries(part, **DEGREE_SHARES)
 
-    @abstractmethod
     def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Pay for the reads of :meth:`planned_counts`."""
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
 
     @abstractmethod
     def product_bound(self, block: Tensor) -> "partial[float]":

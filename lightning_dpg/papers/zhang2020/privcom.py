@@ -204,15 +204,6 @@ class KatzPrivCom(NoisyPowerMethod):
         """Refuse degrees beyond the bound, and state the bound."""
         self.assumptions.append(degree_assumption(edges, self.hparams["max_degree"]))
 
-    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
-        """Plan the number of edges and the degrees."""
-        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
-        return degree_entries(part, **DEGREE_SHARES)
-
-    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
-        """Release the number of edges and the degrees."""
-        self.num_edges, self.degrees = release_degrees(self, source, reads)
-
     def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the change of the product by an edge, for any block."""
         decay, terms, most = self.matrix.decay, self.matrix.terms, self.hparams["max_degree"]
@@ -280,15 +271,6 @@ class PrivCom(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-
-    def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
-        """Plan the number of edges and the degrees."""
-        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
-        return degree_entries(part, **DEGREE_SHARES)
-
-    def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
-        """Release the number of edges and the degrees."""
-        self.num_edges, self.degrees = release_degrees(self, source, reads)
 
     def product_bound(self, block: Tensor) -> "partial[float]":
         """Bound on the change of the product by an edge."""

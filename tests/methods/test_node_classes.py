@@ -22,7 +22,7 @@ from lightning_dpg.privacy.sensitivity.private_columns import reported_label_sen
 from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.run_folder import NOT_PRIVATE
 from lightning_dpg.running.run_data import data_of_run
-from tests.methods.node_classes.test_neighbor_votes import CLASSES, N, planted
+from tests.methods.test_neighbor_votes import CLASSES, N, planted
 from tests.training import quiet_trainer
 
 SMALL = {"rank": 8}

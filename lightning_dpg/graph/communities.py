@@ -18,6 +18,11 @@ from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import count_links
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
+_STANDARD_DEVIATIONS = 2
+_LEAST_LINKS = 0.25  # share of the links between two communities that stays, whatever the estimate
+_SCALINGS = 60
+_LEAST = 1e-12
+_STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
 
 
 def end_classes(space: PairSpace, blocks: Tensor, num_blocks: int) -> Tensor:
@@ -188,10 +193,6 @@ def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
         Counts of shape ``(K,)``, at the least squared distance up to rounding.
     """
     return fitting_counts(noisy.astype(np.float64), np.full_like(noisy, total), total)
-
-
-_STANDARD_DEVIATIONS = 2
-_LEAST_LINKS = 0.25  # share of the links between two communities that stays, whatever the estimate
 
 
 def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale: float) -> float:
@@ -426,11 +427,6 @@ def _give(links: NDArray[np.int64], giver: int, taker: int, most: NDArray[np.int
         links[cell, other] += change
         links[other, cell] += change
     return True
-
-
-_SCALINGS = 60
-_LEAST = 1e-12
-_STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
 
 
 def count_class_links(

@@ -17,6 +17,13 @@ _SORTED = 2**20  # pairs of a block
 _MOST_BINS = 2**16
 # Deviations of the number of different pairs; a longer horizon costs one more pass in a billion.
 _MARGIN = 6.0
+_MOST_ROUNDS = 50
+_TOLERANCE = 1e-3
+_LARGEST_WEIGHT = 1e100
+# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
+FEW_PAIRS = 2**20
+MANY_EDGES = 1_000_000
+"""From here on graphs are drawn in pieces, and releases hold no text formats by default."""
 
 
 def edge_pieces(
@@ -142,13 +149,6 @@ def sorted_blocks(numbers: NDArray[np.int64], num_nodes: int) -> Iterator[Tensor
         yield torch.from_numpy(pairs_of_keys(numbers[start : start + _SORTED], num_nodes))
 
 
-_MOST_ROUNDS = 50
-_TOLERANCE = 1e-3
-_LARGEST_WEIGHT = 1e100
-# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
-FEW_PAIRS = 2**20
-
-
 def two_sided_edges(
     space: PairSpace, degrees: Tensor, num_edges: int, generator: torch.Generator
 ) -> Tensor:
@@ -272,10 +272,6 @@ def _drawn_pairs(
     edges = space.pairs(torch.from_numpy(np.sort(numbers)))
     # Where nearly all pairs of hubs are edges, the last ones would take forever.
     return torch.cat([edges, space.draw(edges, count - len(edges), generator)])
-
-
-MANY_EDGES = 1_000_000
-"""From here on graphs are drawn in pieces, and releases hold no text formats by default."""
 
 
 def edges_by_degrees(

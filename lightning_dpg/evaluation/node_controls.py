@@ -15,6 +15,7 @@ from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.held_out import Split
+from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
 from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
 from lightning_dpg.metrics.functional import degrees
@@ -202,6 +203,6 @@ def nearest_neighbor_edges(rows: Tensor, num_edges: int) -> Tensor:
     ranks = np.tile(np.arange(count), num_nodes)
     order = np.lexsort((distances.ravel(), ranks))
     first, second = nodes[order], neighbors.ravel()[order]
-    keys = np.minimum(first, second) * num_nodes + np.maximum(first, second)
+    keys = pair_keys(np.stack([first, second], axis=1), num_nodes)
     places = np.sort(np.unique(keys, return_index=True)[1])[:num_edges]
-    return torch.from_numpy(np.stack(np.divmod(keys[places], num_nodes), axis=1))
+    return torch.from_numpy(pairs_of_keys(keys[places], num_nodes))

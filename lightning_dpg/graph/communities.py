@@ -6,6 +6,7 @@ ends of pairs and class K + c of the second ends.
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -217,7 +218,7 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
     Returns:
         The share r, from above 0 to 1.
     """
-    ends = _ends_of_links(links)
+    ends = _ends(links).astype(np.float64)
     totals, total = ends.sum(axis=1), float(np.maximum(wedges, 0).sum())
     if not totals.any() or not total:
         return 1.0
@@ -250,7 +251,7 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     """
     if share >= 1:
         return links
-    totals = _ends_of_links(links).sum(axis=1)
+    totals = _ends(links).astype(np.float64).sum(axis=1)
     chance = np.tril(np.outer(totals, totals) / max(totals.sum(), 1), -1)
     between = np.tril(links, -1).astype(np.float64)
     right = chance + (between - chance) / share
@@ -258,11 +259,6 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     wanted = np.where(between > 0, np.maximum(right, _LEAST_LINKS * between), 0)
     wanted *= min(total / max(float(wanted.sum()), 1), 1)
     return rounded(wanted.ravel()).reshape(links.shape) + np.diag(np.diag(links))
-
-
-def _ends_of_links(links: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the ends of links by community and by that of the other end, shape ``(K, K)``."""
-    return (np.tril(links) + np.tril(links).T).astype(np.float64)
 
 
 def whole_links(
@@ -553,7 +549,7 @@ def _by_chance(
     return cells.reshape(count * size, count * size), np.stack([between, within])
 
 
-def _ends(links: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ends(links: NDArray[Any]) -> NDArray[Any]:
     """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
     lower = np.tril(links)
     return np.asarray(lower + np.swapaxes(lower, -1, -2))

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.counts import onto_total
+from lightning_dpg.graph.counts import Integers, onto_total
 from lightning_dpg.graph.pair_space import PairSpace
 
-Integers = NDArray[np.int64]
 _ROUNDS = 4
 _LEAST_SIGNAL = 3.0  # in standard deviations of the noise
 

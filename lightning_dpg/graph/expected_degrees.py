@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.pair_numbers import num_pairs, pairs_of_keys
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_keys, pairs_of_keys
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 
 PIECE = 2**21
@@ -141,7 +141,7 @@ def sorted_blocks(numbers: NDArray[np.int64], num_nodes: int) -> Iterator[Tensor
     """Yield edges in lexicographic order and in blocks of shape ``(B, 2)``.
 
     Args:
-        numbers: Numbers of the edges, see :func:`pair_numbers`, shape ``(M,)``; sorted in place.
+        numbers: Numbers of the edges, see :func:`pair_keys`, shape ``(M,)``; sorted in place.
         num_nodes: Number of nodes N.
     """
     numbers.sort()
@@ -328,13 +328,12 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
     keys = np.empty(0, dtype=np.int64)
     while len(keys) < count:
         places = np.searchsorted(ends, rng.random((2 * (count - len(keys)), 2)), side="right")
-        first, second = np.minimum(places, len(weights) - 1).T
-        new = np.minimum(first, second) * len(weights) + np.maximum(first, second)
-        keys = np.concatenate([keys, new[first != second]])
+        drawn = np.minimum(places, len(weights) - 1)
+        new = pair_keys(drawn, len(weights))
+        keys = np.concatenate([keys, new[drawn[:, 0] != drawn[:, 1]]])
         # Keep the order of first draws; draws beyond ``count`` are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
-    pairs = np.stack(np.divmod(keys, len(weights)), axis=1)
-    return nodes[torch.from_numpy(pairs)]
+    return nodes[torch.from_numpy(pairs_of_keys(keys, len(weights)))]
 
 
 def chung_lu_pieces(

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.counts import shares
+from lightning_dpg.graph.counts import Floats, Integers, shares
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     HOUR,
@@ -37,8 +37,6 @@ from lightning_dpg.graph.transfer_counts import (
     strengths_of,
 )
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 # Sums of amounts below so many units of their noise are not aimed at.
 _LEAST_SUM_SIGNAL = 2.0
 _LEAST_FACTOR, _MOST_FACTOR = 0.1, 2.0

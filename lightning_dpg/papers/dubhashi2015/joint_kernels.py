@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lightning_dpg.graph.counts import Floats
 from lightning_dpg.metrics.kernel_svm import column_kernels, standardized
-
-Floats = NDArray[np.float64]
 
 _GRAPHS_PER_LABEL = 10  # fewer graphs do not show what a label of nodes says of a count
 

@@ -5,6 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.degrees import degrees_by_classes
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
@@ -30,8 +31,6 @@ from lightning_dpg.privacy.sensitivity.transfers import (
     amount_sum_sensitivity,
     strength_sensitivity,
 )
-
-Integers = NDArray[np.int64]
 
 _SHARES = {"amounts": 0.2, "amount_sums": 0.4, "strengths": 0.4}
 # Transfers of a class of degrees per unit of noise and bin, below which classes are merged.

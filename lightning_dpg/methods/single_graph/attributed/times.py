@@ -2,9 +2,9 @@
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.transfer_counts import TransferCountsSource, Window
 from lightning_dpg.graph.transfer_draws import (
     Curves,
@@ -25,8 +25,6 @@ from lightning_dpg.privacy.sensitivity.transfers import (
     transfer_contact_sensitivity,
     transfer_gap_sensitivity,
 )
-
-Integers = NDArray[np.int64]
 
 _SHARES = {"days": 0.25, "hours": 0.15, "gaps": 0.35, "new_pairs": 0.25}
 

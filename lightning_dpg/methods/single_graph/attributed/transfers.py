@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import TransferCountsSource
@@ -23,8 +23,6 @@ from lightning_dpg.privacy.sensitivity.transfers import (
     pair_number_sensitivity,
     transfer_number_sensitivity,
 )
-
-Integers = NDArray[np.int64]
 
 _LEAST_VARIANCE = 1e-9  # of estimates without noise
 _NUMBER_SHARE = 0.15

@@ -13,12 +13,12 @@ import torch
 
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.formats.transfer_columns import TransferColumns
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     HOUR,
     HOURS_OF_WEEK,
     EndClasses,
-    Integers,
     Strengths,
     Window,
     amount_borders,

@@ -44,6 +44,9 @@ _LARGEST = float(np.finfo(np.float32).max)
 Matrix: TypeAlias = csr_array | NDArray[Any]
 PUBLIC_ATTRIBUTES = "the node attributes, which were not computed from the edges"
 """Assumption of each guarantee where attributes are used."""
+ATTRIBUTE_KEYS = {"attr_data", "attr_matrix", "labels"}
+"""Keys of which an archive with attributes of nodes has one."""
+_PARTS = ("data", "indices", "indptr", "shape")
 
 
 class AttributeTable(NamedTuple):
@@ -448,11 +451,6 @@ def _number(cell: object) -> float | None:
 def _shown(names: Sequence[str]) -> str:
     text = ", ".join(names[:8])
     return text[:120] + (", ..." if len(names) > 8 or len(text) > 120 else "")
-
-
-ATTRIBUTE_KEYS = {"attr_data", "attr_matrix", "labels"}
-"""Keys of which an archive with attributes of nodes has one."""
-_PARTS = ("data", "indices", "indptr", "shape")
 
 
 def read_stored(

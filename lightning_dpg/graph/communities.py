@@ -6,6 +6,7 @@ ends of pairs and class K + c of the second ends.
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,11 @@ from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import count_links
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
+_STANDARD_DEVIATIONS = 2
+_LEAST_LINKS = 0.25  # share of the links between two communities that stays, whatever the estimate
+_SCALINGS = 60
+_LEAST = 1e-12
+_STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
 
 
 def end_classes(space: PairSpace, blocks: Tensor, num_blocks: int) -> Tensor:
@@ -190,10 +196,6 @@ def nearest_counts(noisy: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     return fitting_counts(noisy.astype(np.float64), np.full_like(noisy, total), total)
 
 
-_STANDARD_DEVIATIONS = 2
-_LEAST_LINKS = 0.25  # share of the links between two communities that stays, whatever the estimate
-
-
 def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale: float) -> float:
     r"""Estimate how much of the links beyond chance noisy labels of communities leave.
 
@@ -216,7 +218,7 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
     Returns:
         The share r, from above 0 to 1.
     """
-    ends = _ends_of_links(links)
+    ends = _ends(links).astype(np.float64)
     totals, total = ends.sum(axis=1), float(np.maximum(wedges, 0).sum())
     if not totals.any() or not total:
         return 1.0
@@ -249,7 +251,7 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     """
     if share >= 1:
         return links
-    totals = _ends_of_links(links).sum(axis=1)
+    totals = _ends(links).astype(np.float64).sum(axis=1)
     chance = np.tril(np.outer(totals, totals) / max(totals.sum(), 1), -1)
     between = np.tril(links, -1).astype(np.float64)
     right = chance + (between - chance) / share
@@ -257,11 +259,6 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     wanted = np.where(between > 0, np.maximum(right, _LEAST_LINKS * between), 0)
     wanted *= min(total / max(float(wanted.sum()), 1), 1)
     return rounded(wanted.ravel()).reshape(links.shape) + np.diag(np.diag(links))
-
-
-def _ends_of_links(links: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the ends of links by community and by that of the other end, shape ``(K, K)``."""
-    return (np.tril(links) + np.tril(links).T).astype(np.float64)
 
 
 def whole_links(
@@ -428,11 +425,6 @@ def _give(links: NDArray[np.int64], giver: int, taker: int, most: NDArray[np.int
     return True
 
 
-_SCALINGS = 60
-_LEAST = 1e-12
-_STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
-
-
 def count_class_links(
     classes: NDArray[np.int64], communities: NDArray[np.int64], edges: NDArray[np.int64]
 ) -> NDArray[np.int64]:
@@ -557,7 +549,7 @@ def _by_chance(
     return cells.reshape(count * size, count * size), np.stack([between, within])
 
 
-def _ends(links: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ends(links: NDArray[Any]) -> NDArray[Any]:
     """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
     lower = np.tril(links)
     return np.asarray(lower + np.swapaxes(lower, -1, -2))

@@ -7,6 +7,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 # These halve the range of 64-bit noise to far below 1.
 _HALVINGS = 100
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 def rounded(exact: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -46,10 +48,6 @@ def fitting_counts(
     before = np.cumsum(room[order]) - room[order]
     counts[order] += np.sign(missing) * np.clip(abs(missing) - before, 0, room[order])
     return counts
-
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def onto_total(values: Floats, total: float) -> Floats:

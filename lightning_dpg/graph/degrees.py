@@ -22,8 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.counts import onto_total
+from lightning_dpg.graph.counts import Integers, onto_total
 from lightning_dpg.graph.pair_space import PairSpace
+
+_ROUNDS = 4
+_LEAST_SIGNAL = 3.0  # in standard deviations of the noise
 
 
 def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> Tensor:
@@ -166,11 +169,6 @@ def _first_come(ends: NDArray[np.int64], room: NDArray[np.int64]) -> NDArray[np.
         stays = is_open[places]
         places, nodes = places[stays], nodes[stays]
     return is_kept
-
-
-Integers = NDArray[np.int64]
-_ROUNDS = 4
-_LEAST_SIGNAL = 3.0  # in standard deviations of the noise
 
 
 def degrees_by_classes(

@@ -12,6 +12,9 @@ from torch_geometric.data import Data, TemporalData
 from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.pair_space import space_of
 
+CENTS = 100
+"""Units of an amount of 1: amounts are whole numbers of hundredths."""
+
 
 class DrawnRows(NamedTuple):
     """Drawn rows of N nodes (released).
@@ -56,10 +59,6 @@ def attach_rows(graph: Data, rows: DrawnRows, public: NodeAttributes | None) -> 
     classes = None if public is None else public.y
     attach(graph, NodeAttributes(torch.cat(parts, dim=1), names, classes))
     graph.drawn_rows = rows
-
-
-CENTS = 100
-"""Units of an amount of 1: amounts are whole numbers of hundredths."""
 
 
 class DrawnTransfers(NamedTuple):

@@ -18,6 +18,18 @@ from lightning_dpg.graph.wedges import BLOCK, count_wedges, wedges_over_blocks
 
 # Edges whose rows are in memory at a time.
 _CHUNK = 65_536
+MIXING_UNIT = 1024
+"""Units of a weight of 1."""
+MOST_MIXING_NODES = 2**24
+"""Number of nodes from which on fractions of units could overflow."""
+MOST_MIXING_CELLS = 2**15
+"""Number of cells from which on the shortfall of all fractions could exceed one unit."""
+_FRACTION_BITS = 39
+_BLOCK = 2**20
+_COLUMNS = 16
+"""Columns that are added up at a time, since the sums of a block take memory beside those of all."""
+_BITS = 52
+"""Binary digits of a number of double precision behind its first one."""
 
 
 def edge_moment(edges: Tensor, rows: Tensor, *, two_sided: bool = False) -> Tensor:
@@ -225,15 +237,6 @@ def _standing_out(
     return values * np.maximum(1 - (threshold / size) ** 2, 0)
 
 
-MIXING_UNIT = 1024
-"""Units of a weight of 1."""
-MOST_MIXING_NODES = 2**24
-"""Number of nodes from which on fractions of units could overflow."""
-MOST_MIXING_CELLS = 2**15
-"""Number of cells from which on the shortfall of all fractions could exceed one unit."""
-_FRACTION_BITS = 39
-
-
 def check_mixing(num_nodes: int, sizes: Sequence[int]) -> None:
     """Refuse a graph, or columns, for which sums are not known to be exact enough.
 
@@ -346,13 +349,6 @@ def mixing_matrices(cells: NDArray[np.float64], sizes: Sequence[int]) -> list[ND
         matrices.append(np.zeros((size, size)))
         matrices[-1][np.tril_indices(size)] = part
     return matrices
-
-
-_BLOCK = 2**20
-_COLUMNS = 16
-"""Columns that are added up at a time, since the sums of a block take memory beside those of all."""
-_BITS = 52
-"""Binary digits of a number of double precision behind its first one."""
 
 
 def neighbor_sums(edges: Tensor, rows: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.pair_numbers import num_pairs, pairs_of_keys
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_keys, pairs_of_keys
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 
 PIECE = 2**21
@@ -17,6 +17,13 @@ _SORTED = 2**20  # pairs of a block
 _MOST_BINS = 2**16
 # Deviations of the number of different pairs; a longer horizon costs one more pass in a billion.
 _MARGIN = 6.0
+_MOST_ROUNDS = 50
+_TOLERANCE = 1e-3
+_LARGEST_WEIGHT = 1e100
+# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
+FEW_PAIRS = 2**20
+MANY_EDGES = 1_000_000
+"""From here on graphs are drawn in pieces, and releases hold no text formats by default."""
 
 
 def edge_pieces(
@@ -134,19 +141,12 @@ def sorted_blocks(numbers: NDArray[np.int64], num_nodes: int) -> Iterator[Tensor
     """Yield edges in lexicographic order and in blocks of shape ``(B, 2)``.
 
     Args:
-        numbers: Numbers of the edges, see :func:`pair_numbers`, shape ``(M,)``; sorted in place.
+        numbers: Numbers of the edges, see :func:`pair_keys`, shape ``(M,)``; sorted in place.
         num_nodes: Number of nodes N.
     """
     numbers.sort()
     for start in range(0, len(numbers), _SORTED):
         yield torch.from_numpy(pairs_of_keys(numbers[start : start + _SORTED], num_nodes))
-
-
-_MOST_ROUNDS = 50
-_TOLERANCE = 1e-3
-_LARGEST_WEIGHT = 1e100
-# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
-FEW_PAIRS = 2**20
 
 
 def two_sided_edges(
@@ -274,10 +274,6 @@ def _drawn_pairs(
     return torch.cat([edges, space.draw(edges, count - len(edges), generator)])
 
 
-MANY_EDGES = 1_000_000
-"""From here on graphs are drawn in pieces, and releases hold no text formats by default."""
-
-
 def edges_by_degrees(
     space: PairSpace, degrees: Tensor, num_edges: int, generator: torch.Generator
 ) -> Tensor:
@@ -332,13 +328,12 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
     keys = np.empty(0, dtype=np.int64)
     while len(keys) < count:
         places = np.searchsorted(ends, rng.random((2 * (count - len(keys)), 2)), side="right")
-        first, second = np.minimum(places, len(weights) - 1).T
-        new = np.minimum(first, second) * len(weights) + np.maximum(first, second)
-        keys = np.concatenate([keys, new[first != second]])
+        drawn = np.minimum(places, len(weights) - 1)
+        new = pair_keys(drawn, len(weights))
+        keys = np.concatenate([keys, new[drawn[:, 0] != drawn[:, 1]]])
         # Keep the order of first draws; draws beyond ``count`` are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
-    pairs = np.stack(np.divmod(keys, len(weights)), axis=1)
-    return nodes[torch.from_numpy(pairs)]
+    return nodes[torch.from_numpy(pairs_of_keys(keys, len(weights)))]
 
 
 def chung_lu_pieces(

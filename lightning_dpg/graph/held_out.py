@@ -11,6 +11,8 @@ from lightning_dpg.graph.pair_space import Part, space_of
 
 _PER_CLASS, _VALIDATION, _TEST = 20, 500, 1000
 _VALIDATION_SHARE = 0.4  # of the nodes that are not for training: 10 and 15 % beside 75 %
+_DRAWS_PER_WINDOW = 4
+_DRAWS_AMONG_ALL = 64
 
 
 class Split(NamedTuple):
@@ -90,10 +92,6 @@ def _shuffled(classes: Tensor, seed: int) -> Tensor:
     """Nodes that have a class, in the order of a public coin."""
     order = torch.randperm(len(classes), generator=torch.Generator().manual_seed(seed))
     return order[classes[order] >= 0]
-
-
-_DRAWS_PER_WINDOW = 4
-_DRAWS_AMONG_ALL = 64
 
 
 def uniform_non_edges(graph: Data, count: int, generator: torch.Generator) -> Tensor:

@@ -13,6 +13,19 @@ from lightning_dpg.graph.stubs import stub_mixing
 _LEAST = 1e-9
 _STANDS_OUT = 3  # scales of noise, which is exceeded in one of twenty entries
 _CLOSE_SHARE = 0.1  # share of the noise of the targets that is not worth another swap
+# Tuned on Cora-ML and on synthetic block graphs.
+_PLACING_ROUNDS = 200
+_FALL, _PLACING_PATIENCE = 0.98, 20  # factor of the squared distance that as many rounds must reach
+_KEPT = 0.5  # of the swaps of a round that gain; neighbors that all move at once would not gain
+_LOOKUPS = 2**22  # neighbors that are looked at at once; a pair may have more
+# Tuned on Cora-ML and on synthetic block graphs.
+_ROUNDS = 200
+_PATIENCE = 40  # rounds in a row without a swap
+_STEP = 0.2  # of the squared distance to the targets, what the swaps of a round may gain
+_CHOICE = 3  # times as many swaps to choose from
+_BLOCKED = 0.02  # share of the gaining swaps that are possible, below which edges are loosened
+_TRIANGLE_ROUNDS = 30
+_CLOSE = 0.01  # share of the triangles that is not worth another swap
 
 
 class NoisyMixing(NamedTuple):
@@ -143,12 +156,6 @@ def _nonnegative(values: NDArray[np.float64], total: float) -> NDArray[np.float6
     return np.maximum(values - surplus[np.flatnonzero(descending >= surplus)[-1]], 0)
 
 
-# Tuned on Cora-ML and on synthetic block graphs.
-_PLACING_ROUNDS = 200
-_FALL, _PLACING_PATIENCE = 0.98, 20  # factor of the squared distance that as many rounds must reach
-_KEPT = 0.5  # of the swaps of a round that gain; neighbors that all move at once would not gain
-
-
 def place_rows(
     edges: NDArray[np.int64],
     rows: NDArray[np.int64],
@@ -204,9 +211,6 @@ def place_rows(
     return rows
 
 
-_LOOKUPS = 2**22  # neighbors that are looked at at once; a pair may have more
-
-
 class CommonNeighbors:
     """Neighbors of the nodes of a graph, to count those that pairs have in common.
 
@@ -241,16 +245,6 @@ class CommonNeighbors:
             places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             counts[block] = np.bincount(owner[self._keys[places] == keys], minlength=len(block))
         return counts
-
-
-# Tuned on Cora-ML and on synthetic block graphs.
-_ROUNDS = 200
-_PATIENCE = 40  # rounds in a row without a swap
-_STEP = 0.2  # of the squared distance to the targets, what the swaps of a round may gain
-_CHOICE = 3  # times as many swaps to choose from
-_BLOCKED = 0.02  # share of the gaining swaps that are possible, below which edges are loosened
-_TRIANGLE_ROUNDS = 30
-_CLOSE = 0.01  # share of the triangles that is not worth another swap
 
 
 def rewire(

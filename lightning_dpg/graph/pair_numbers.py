@@ -11,6 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+_BLOCK = 2**20
+_FEW = 2**16  # numbers of which a processor's cache holds a table of hashes
+_HASH_BITS = 20
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, for multiplicative hashing
+_NONE = np.empty(0, dtype=np.int64)
+
 
 def num_pairs(num_nodes: int) -> int:
     """Return the number of pairs i < j of N nodes."""
@@ -59,13 +65,6 @@ def pairs_of_keys(numbers: NDArray[np.int64], num_nodes: int) -> NDArray[np.int6
     pairs = np.empty((len(numbers), 2), dtype=np.int64)
     np.divmod(numbers, num_nodes, out=(pairs[:, 0], pairs[:, 1]))
     return pairs
-
-
-_BLOCK = 2**20
-_FEW = 2**16  # numbers of which a processor's cache holds a table of hashes
-_HASH_BITS = 20
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, for multiplicative hashing
-_NONE = np.empty(0, dtype=np.int64)
 
 
 def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArray[np.bool_]:

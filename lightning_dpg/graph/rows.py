@@ -10,6 +10,17 @@ from numpy.typing import NDArray
 
 from lightning_dpg.errors import Refusal
 
+MOST_CELLS = 1_000_000
+"""Most cells of a joint distribution, which is held as a whole."""
+_STEPS = 2000
+_TOLERANCE = 1e-4  # relative decrease of the misfit over a stretch of steps, at which a fit ends
+_STRETCH = 50
+_LEAST_RATE = 1e-6
+_SMALLEST = 1e-300
+# Standard deviations of its noise that the number of nodes of a category has to exceed. A category
+# without a node does in one of fifteen releases, and would get hubs by noise otherwise.
+_STANDS_OUT = 1.5
+
 
 def pairs_of_axes(num_axes: int) -> list[tuple[int, int]]:
     """Return all pairs of axes, in the order of the tables of :func:`count_pairs`."""
@@ -61,18 +72,6 @@ def tables_of_pairs(
     return {
         pair: part.reshape(shape) for pair, part, shape in zip(pairs, parts, shapes, strict=True)
     }
-
-
-MOST_CELLS = 1_000_000
-"""Most cells of a joint distribution, which is held as a whole."""
-_STEPS = 2000
-_TOLERANCE = 1e-4  # relative decrease of the misfit over a stretch of steps, at which a fit ends
-_STRETCH = 50
-_LEAST_RATE = 1e-6
-_SMALLEST = 1e-300
-# Standard deviations of its noise that the number of nodes of a category has to exceed. A category
-# without a node does in one of fifteen releases, and would get hubs by noise otherwise.
-_STANDS_OUT = 1.5
 
 
 class Marginal(NamedTuple):

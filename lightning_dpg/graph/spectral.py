@@ -23,6 +23,13 @@ _ROOM = 2.5  # most basis vectors for each wanted one
 _LEAST_BLOCKS = 10
 _SEED = 0  # of the start (public)
 _NOTHING = 1e-5  # share of the largest eigenvalue below which a vector is rounding only
+_FIRST_RANK = 16
+_DENSE_NODES = 64  # up to here all eigenpairs are computed, and repetitions are equal
+_MANY_NODES = 20_000  # beyond, eigenvectors by blocks: one by one they would take minutes
+_TOLERANCE = 1e-2  # of eigenvalues; eigenvalues of noise are so close that exact ones take minutes
+# Tuned on planted partitions: smallest share of the mean degree of a row, and weight of noise.
+_LEAST_SHARE = 0.3
+_NOISE_WEIGHT = 2.0
 
 
 class BlockLanczos:
@@ -141,15 +148,6 @@ def _remove(basis: Vectors, block: Vectors) -> Vectors:
     parts = basis.T @ block
     block -= basis @ parts
     return np.asarray(parts)
-
-
-_FIRST_RANK = 16
-_DENSE_NODES = 64  # up to here all eigenpairs are computed, and repetitions are equal
-_MANY_NODES = 20_000  # beyond, eigenvectors by blocks: one by one they would take minutes
-_TOLERANCE = 1e-2  # of eigenvalues; eigenvalues of noise are so close that exact ones take minutes
-# Tuned on planted partitions: smallest share of the mean degree of a row, and weight of noise.
-_LEAST_SHARE = 0.3
-_NOISE_WEIGHT = 2.0
 
 
 class Spectrum(NamedTuple):

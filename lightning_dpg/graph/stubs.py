@@ -22,6 +22,7 @@ _SCALINGS = 50
 _TRIES = 100
 MANY_STUBS = 500_000
 """From here on stubs are paired cell by cell, in a fraction of the time and memory."""
+_UNTANGLING_ROUNDS = 50
 
 
 def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -384,9 +385,6 @@ class PresentNumbers:
             self._added.remove(number)
         else:
             self._removed.add(number)
-
-
-_UNTANGLING_ROUNDS = 50
 
 
 def untangle(

@@ -14,6 +14,8 @@ from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 # Pairs whose vectors a processor's cache holds.
 _PAIRS_AT_ONCE = 1024
 _LOOP = -1  # no number of a pair
+_SHUFFLES = 3  # random swaps per edge before triangles are counted
+_ATTEMPTS = 40  # swaps per edge that are tried to reach the number of triangles
 
 
 def swap_by_scores(
@@ -110,10 +112,6 @@ def _are_new(swapped: Tensor, existing: Tensor) -> Tensor:
     repeated = ascending[1:][ascending[1:] == ascending[:-1]]
     is_taken = are_among(numbers, repeated) | (numbers == _LOOP)
     return torch.from_numpy(~is_taken.reshape(2, -1).any(axis=0))
-
-
-_SHUFFLES = 3  # random swaps per edge before triangles are counted
-_ATTEMPTS = 40  # swaps per edge that are tried to reach the number of triangles
 
 
 class SwapGraph:

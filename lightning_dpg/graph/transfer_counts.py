@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from typing_extensions import Protocol, runtime_checkable
 
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.pair_space import PairSpace
 
-Integers = NDArray[np.int64]
 DAY, HOUR = 86_400, 3_600
 HOURS_OF_WEEK = 168
 # Amounts below C / 1000 are one bin. The others have eight bins for each factor of 10.

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.counts import shares
+from lightning_dpg.graph.counts import Floats, Integers, shares
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     HOUR,
@@ -37,7 +37,20 @@ from lightning_dpg.graph.transfer_counts import (
     strengths_of,
 )
 
-Floats = NDArray[np.float64]
+# Sums of amounts below so many units of their noise are not aimed at.
+_LEAST_SUM_SIGNAL = 2.0
+_LEAST_FACTOR, _MOST_FACTOR = 0.1, 2.0
+_ROUNDS = 8
+_STRENGTH_ROUNDS = 10
+_MOST_STEP = 4.0
+# Bins beside those of drawn strengths in which released ones may lie.
+_NEAR = 2
+_SESSION = 900  # seconds
+_LARGEST_POWER = 4.0
+_BISECTIONS = 40
+_LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
+_EXCHANGES = 50
+_LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
 def smoothed_days(noisy: Floats, scale: float, first_weekday: int) -> Floats:
@@ -128,17 +141,6 @@ def _of_hours(noisy: Floats) -> Iterator[tuple[Floats, float]]:
         yield np.tile(around, 7), 24 / width
     yield np.repeat(days, 24), 7.0
     yield np.full(168, mean), 1.0
-
-
-Integers = NDArray[np.int64]
-# Sums of amounts below so many units of their noise are not aimed at.
-_LEAST_SUM_SIGNAL = 2.0
-_LEAST_FACTOR, _MOST_FACTOR = 0.1, 2.0
-_ROUNDS = 8
-_STRENGTH_ROUNDS = 10
-_MOST_STEP = 4.0
-# Bins beside those of drawn strengths in which released ones may lie.
-_NEAR = 2
 
 
 def shrunk_shares(noisy: Floats, scale: float) -> Floats:
@@ -344,14 +346,6 @@ def fitted_to_strengths(
         factors = np.where(owned > 0, goal / np.maximum(owned, 1), 1.0)
         values = np.minimum(values * factors.clip(1 / _MOST_STEP, _MOST_STEP)[owner], largest)
     return np.floor(values + rng.random(len(values))).astype(np.int64).clip(0, largest)
-
-
-_SESSION = 900  # seconds
-_LARGEST_POWER = 4.0
-_BISECTIONS = 40
-_LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
-_EXCHANGES = 50
-_LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
 class Curves(NamedTuple):

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from lightning_dpg.graph.counts import Floats, Integers
 
 _TOP = 0.1
 

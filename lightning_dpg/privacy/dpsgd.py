@@ -41,6 +41,9 @@ Loss = Callable[..., Tensor]
 ClippedSum = Callable[[float], dict[str, Tensor]]
 ROUNDING = 1e-6
 """Share of the clipping norm by which rounding may move a sum further; it is noised as well."""
+NetworkLoss = Callable[..., Tensor]
+# Numbers in the gradients of a chunk of examples, half a gigabyte, and its most examples.
+_CHUNK_NUMBERS, _CHUNK = 2**26, 1024
 
 
 @dataclass(frozen=True)
@@ -197,11 +200,6 @@ def one_by_one(losses: Tensor, count: int) -> Tensor:
             "batch cannot be clipped"
         )
     return losses
-
-
-NetworkLoss = Callable[..., Tensor]
-# Numbers in the gradients of a chunk of examples, half a gigabyte, and its most examples.
-_CHUNK_NUMBERS, _CHUNK = 2**26, 1024
 
 
 class _Alone(nn.Module):

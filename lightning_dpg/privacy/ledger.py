@@ -21,6 +21,7 @@ from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Relation
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 _BESIDE = "beside"
 """Key of the relation of the ledger in a line of its journal that has another one."""
+JOURNAL = "ledger.jsonl"
 
 
 class PrivacyBudgetExceeded(Refusal):
@@ -412,9 +413,6 @@ def _drop_torn_line(journal: Path) -> None:
         if file.read(1) != b"\n":
             file.seek(0)
             file.truncate(file.read().rfind(b"\n") + 1)
-
-
-JOURNAL = "ledger.jsonl"
 
 
 def journal_state(checkpoint: str | Path | None) -> dict[str, Any] | None:

@@ -27,6 +27,8 @@ LABEL_DENOMINATOR = 2**62
 _DIGITS = Context(prec=60, Emax=MAX_EMAX)
 _MARGIN = Decimal("1e-30")  # for the rounding of 60 digits
 _MOST_EPSILON = 1000.0  # of a larger one the rates are the same
+CELLS = 2**20
+"""Cells of the range of a report."""
 
 
 def label_reports_entry(epsilon: float, num_classes: int) -> LedgerEntry:
@@ -325,10 +327,6 @@ def _draw_places(noise: NoiseSource, rows: int, width: int, count: int) -> Tenso
         is_taken = (places[:, :place] == column[:, None]).any(axis=1)
         places[:, place] = np.where(is_taken, last, column)
     return torch.from_numpy(places)
-
-
-CELLS = 2**20
-"""Cells of the range of a report."""
 
 
 class PiecewiseLaw(NamedTuple):

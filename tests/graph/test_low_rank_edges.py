@@ -20,7 +20,7 @@ def blocks(size, noise=0.0):
 @pytest.fixture(params=["all pairs at once", "by rejection"])
 def either_way(request, monkeypatch):
     if request.param == "by rejection":
-        monkeypatch.setattr(module, "_FEW_PAIRS", 0)
+        monkeypatch.setattr(module, "FEW_PAIRS", 0)
 
 
 def test_affinity_is_the_cosine_with_signs_where_it_is_positive():

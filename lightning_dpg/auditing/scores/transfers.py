@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
@@ -13,14 +12,13 @@ from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.auditing.scores.tables import table_scores
 from lightning_dpg.auditing.worst_cases import transfers_of_canaries
 from lightning_dpg.datamodules.transfers import joined, of_edges
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.transfer_counts import EndClasses, TransferCountsSource
 from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.single_graph.attributed_transfers import strength_nodes
 from lightning_dpg.methods.single_graph.protected_unit import counts_of
-
-Integers = NDArray[np.int64]
 
 
 def transfer_score(observation: Observation) -> Tensor:

@@ -39,6 +39,7 @@ _SECONDS_BETWEEN_SAVES = 30.0
 _BLOCK = 200  # pairs per task of a process
 _PAIRS_WORTH_PROCESSES = 20_000  # processes take seconds to start
 _WIDTHS = (0.3, 3.0, 30.0, 300.0)
+_BARYCENTER_STEPS = 5  # more steps change little
 
 
 def row_distances(rows: Matrix, metric: Literal["euclidean", "cosine", "correlation"]) -> Matrix:
@@ -325,9 +326,6 @@ def _save(path: Path, values: Matrix) -> None:
     partial = path.with_suffix(".partial.npz")
     np.savez(partial, values=values, done=len(values))
     partial.replace(path)
-
-
-_BARYCENTER_STEPS = 5  # more steps change little
 
 
 class Clusters(NamedTuple):

@@ -26,6 +26,9 @@ from lightning_dpg.errors import Refusal
 
 MAX_NODES = 20_000
 """Largest number of nodes: each branch keeps a bit per node, and more take gigabytes."""
+_PAIRS = 10_000
+_RENAMINGS = 99
+_BLOCK = 8192
 
 
 class Dendrogram:
@@ -234,11 +237,6 @@ def draw_branches(
     first, second = np.divmod(np.concatenate([nothing, *numbers]), np.maximum(widths, 1))
     places = np.stack([dendrogram[branches, 1] + first, branches + second], axis=1)
     return np.sort(dendrogram[places, 0], axis=1)
-
-
-_PAIRS = 10_000
-_RENAMINGS = 99
-_BLOCK = 8192
 
 
 class _WithoutEdges(Dendrogram):

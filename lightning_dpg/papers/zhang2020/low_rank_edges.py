@@ -5,13 +5,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.expected_degrees import edge_weights
-from lightning_dpg.graph.pair_numbers import num_pairs, pairs_of_ranks
+from lightning_dpg.graph.expected_degrees import FEW_PAIRS, edge_weights
+from lightning_dpg.graph.pair_numbers import num_pairs, pair_keys, pairs_of_keys, pairs_of_ranks
 
 # Share of its chance by degrees that a pair keeps where the estimate rules it out.
 _FLOOR = 0.02
-# Up to here all pairs are drawn at once, which also works where nearly all pairs are edges.
-_FEW_PAIRS = 2**20
 _MOST_ROUNDS = 100
 
 
@@ -79,7 +77,7 @@ def low_rank_edges(
     degrees, affinity = degrees[nodes], Affinity(rows[nodes], signs)
     weights = torch.from_numpy(edge_weights(degrees.numpy()))
     count = min(num_edges, num_pairs(len(nodes)))
-    if num_pairs(len(nodes)) <= _FEW_PAIRS:
+    if num_pairs(len(nodes)) <= FEW_PAIRS:
         return nodes[_earliest_pairs(affinity, degrees, weights, count, generator)]
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
     starts = np.repeat(np.arange(len(nodes)), degrees.numpy())
@@ -90,11 +88,11 @@ def low_rank_edges(
             break
         first = rng.choice(starts, count - len(keys))
         second = _partners(first, ends, affinity, rng)
-        new = np.minimum(first, second) * len(nodes) + np.maximum(first, second)
+        new = pair_keys(np.stack([first, second], axis=1), len(nodes))
         keys = np.concatenate([keys, new])
         # Keep the order of first draws; draws beyond ``count`` are dropped.
         keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
-    return nodes[torch.from_numpy(np.stack(np.divmod(keys, len(nodes)), axis=1))]
+    return nodes[torch.from_numpy(pairs_of_keys(keys, len(nodes)))]
 
 
 def _partners(

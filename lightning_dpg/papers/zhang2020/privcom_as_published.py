@@ -17,6 +17,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.matrix_products import paper_sensitivity
 
 _ALPHA = 5e-6  # as printed
+_BLOCK = 2**22  # pair products in memory at a time
 
 
 class PrivComAsPublished(NoisyPowerMethod):
@@ -186,9 +187,6 @@ def printed_edges(rows: Tensor, num_edges: int) -> Tensor:
     return heaviest_pairs(
         laplacian, -torch.ones(laplacian.shape[1], dtype=laplacian.dtype), num_edges
     )
-
-
-_BLOCK = 2**22  # pair products in memory at a time
 
 
 def laplacian_rows(rows: Tensor, alpha: float) -> Tensor:

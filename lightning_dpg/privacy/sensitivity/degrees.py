@@ -20,10 +20,6 @@ Which edges are kept has no such bound: each edge that is kept in one graph alon
 in, so along a path of rising order every edge changes, whatever D is. So sums over kept edges,
 such as moments of attributes, and numbers of triangles or closed wedges among them, change in
 proportion to N in the worst case.
-
-The bounds of Day, Li, Lyu ("Publishing graph degree distribution with node differential privacy",
-2016) are 2D + 1 for the histogram and D + 1 for the cumulative one. They hold where a node comes with
-its edges, and for D > 1 they are too small here, where the node stays and also changes its own bin.
 """
 
 import math
@@ -188,35 +184,3 @@ def projected_degree_sensitivity(max_degree: int) -> int:
         2D.
     """
     return 2 * max_degree
-
-
-def projected_edge_count_sensitivity(max_degree: int) -> int:
-    r"""Sensitivity of the number of kept edges by a node: D.
-
-    The number is half the sum of the kept degrees, which changes by at most 2D, see
-    :func:`projected_degree_sensitivity`. It is attained by the same graphs.
-
-    Args:
-        max_degree: Public bound D of the projection.
-
-    Returns:
-        D.
-    """
-    return max_degree
-
-
-def projected_histogram_sensitivity(max_degree: int) -> int:
-    r"""L1 sensitivity of the histogram of the kept degrees by a node: 4D.
-
-    A node whose degree changes leaves one bin for another, which is 2. By the lemma of this file at
-    most k + k' nodes beside v do so, and v itself if k differs from k'. Then k + k' is at most
-    2D - 1. Hence at most 2D nodes change in either case. Six nodes attain it for D up to 3. If v
-    loses all its edges, k' is 0, and the bound is 2(k + 1), at most 2D + 2.
-
-    Args:
-        max_degree: Public bound D of the projection.
-
-    Returns:
-        4D.
-    """
-    return 4 * max_degree

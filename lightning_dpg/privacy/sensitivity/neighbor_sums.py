@@ -16,6 +16,9 @@ and of the sum over nodes, in this process.
 
 import math
 
+# Share by which rounding may move a sum of up to 10^9 edges in double precision further.
+_ROUNDING = 1e-6
+
 
 def aggregation_sensitivity() -> float:
     r"""L2 sensitivity of the sums of neighbors' rows under adding or removing an edge: sqrt(2).
@@ -41,10 +44,6 @@ def earlier_neighbor_sensitivity() -> int:
     counted so, and in a bipartite graph an edge between the sides. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
     """
     return 1
-
-
-# Share by which rounding may move a sum of up to 10^9 edges in double precision further.
-_ROUNDING = 1e-6
 
 
 def edge_moment_sensitivity(max_length: float = 1.0) -> float:

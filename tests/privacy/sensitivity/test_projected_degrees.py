@@ -8,8 +8,6 @@ import pytest
 from lightning_dpg.graph.degrees import project_degrees, scatter_pairs
 from lightning_dpg.privacy.sensitivity.degrees import (
     projected_degree_sensitivity,
-    projected_edge_count_sensitivity,
-    projected_histogram_sensitivity,
 )
 
 N = 6
@@ -44,35 +42,25 @@ def largest_move(values):
 
 
 @pytest.mark.parametrize(
-    ("max_degree", "histogram", "edges"),
-    # Six nodes are too few for a move of the histogram by 16. More kept edges change than one node
-    # has in both graphs.
-    [(1, 4, 6), (2, 8, 9), (3, 12, 10), (4, 12, 9)],
+    ("max_degree", "edges"),
+    # More kept edges change than one node has in both graphs.
+    [(1, 6), (2, 9), (3, 10), (4, 9)],
 )
-def test_all_rewirings_of_a_node_move_projected_degrees_within_the_bounds(
-    max_degree, histogram, edges
-):
+def test_all_rewirings_of_a_node_move_projected_degrees_within_the_bounds(max_degree, edges):
     kept, degrees = all_projected(max_degree, order=0)
-    bins = (degrees[:, :, None] == np.arange(max_degree + 1)).sum(axis=1, dtype=np.int8)
     at_least = (degrees[:, :, None] >= np.arange(1, max_degree + 1)).sum(axis=1, dtype=np.int8)
     moved = {
         "degrees": largest_move(degrees),
         "cumulative": largest_move(at_least),
-        "edges": largest_move(kept.sum(axis=1, keepdims=True, dtype=np.int8)),
-        "histogram": largest_move(bins),
         "which edges": largest_move(kept),
     }
     assert moved == {
         "degrees": projected_degree_sensitivity(max_degree),
         "cumulative": projected_degree_sensitivity(max_degree),
-        "edges": projected_edge_count_sensitivity(max_degree),
-        "histogram": histogram,
         "which edges": edges,
     }
-    assert histogram <= projected_histogram_sensitivity(max_degree)
     # The bounds for a node that comes with its edges are too small for one that stays.
     assert max_degree == 1 or moved["cumulative"] > max_degree + 1
-    assert histogram > 2 * max_degree + 1
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from lightning_dpg.evaluation.measured import NOT_PRIVATE
 from lightning_dpg.evaluation.paired import Difference, paired_difference
 from lightning_dpg.formats.whole_files import write_whole
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.node_classification import NODE_QUERIES, NodeScores
 from lightning_dpg.pages.page import Table, notebook, render
 from lightning_dpg.tables import as_csv, as_data_frame, as_json, as_text, strict
@@ -188,7 +188,7 @@ class NodeEvaluation:
             )
 
     def _heads(self) -> list[str]:
-        return [*_HEADS, *(GLOSSARY[query].label for query in NODE_QUERIES), _TO_CONTROL]
+        return [*_HEADS, *(glossary()[query].label for query in NODE_QUERIES), _TO_CONTROL]
 
     def _cells(self, row: NodeRow) -> list[str]:
         edges = "" if math.isnan(row.num_edges) else f"{row.num_edges:.0f}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.advice import Goal
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, Group, Query
+from lightning_dpg.metrics.glossary import Group, Query, glossary
 from lightning_dpg.tables import as_text
 
 CLOSE = 0.1
@@ -118,7 +118,7 @@ def judge(
         scores: Score of the release by query, with that of :data:`LINK_AUC` if it has one.
         baselines: Scores of the fits of each baseline, by query; nan where one was not measured.
     """
-    known = GRAPH_GLOSSARY | {LINK_AUC.name: LINK_AUC}
+    known = glossary("graphs") | {LINK_AUC.name: LINK_AUC}
     verdicts = []
     for goal, groups in PURPOSES.items():
         queries = [known[name] for name in scores if known[name].group in groups]

@@ -10,7 +10,7 @@ import torch
 from scipy.stats import norm
 
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
-from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.attackers import black_box_score
 from lightning_dpg.auditing.scores.rows import (
     clipped_gradients,
     edge_gradient_score,

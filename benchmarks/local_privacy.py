@@ -36,7 +36,7 @@ from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.gromov import Matrix, Space, pairwise_discrepancies, path_distances
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
 from lightning_dpg.methods import GromovWassersteinFeatures
-from lightning_dpg.metrics.discrepancies import neighbor_accuracy
+from lightning_dpg.metrics.kernel_svm import neighbor_accuracy
 
 AXIS = "epsilon (smaller: more protection)"
 SMALL = (4, 5, 6, 7, 8)  # nodes of the five graphs, few enough for exact edit distances

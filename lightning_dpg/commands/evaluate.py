@@ -107,7 +107,7 @@ def evaluate(
     refuse_missing_inputs(real, synthetic, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_releases
-    from lightning_dpg.evaluation.measured import NOT_PRIVATE
+    from lightning_dpg.evaluation.purposes import NOT_PRIVATE
     from lightning_dpg.running.read import real_graph
     from lightning_dpg.running.run_data import data_of_run
 

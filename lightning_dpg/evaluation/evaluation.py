@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.evaluation.baselines import BASELINES
-from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.page import page, summary
+from lightning_dpg.evaluation.purposes import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.row_quality import row_answers, row_lines
 from lightning_dpg.evaluation.transfer_quality import transfer_answers, transfer_lines
 from lightning_dpg.formats.whole_files import write_whole

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.evaluation import row_quality, transfer_quality
-from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured
-from lightning_dpg.evaluation.purposes import is_close
+from lightning_dpg.evaluation.purposes import NOT_PRIVATE, Measured, is_close
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary

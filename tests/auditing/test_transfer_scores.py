@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
+from lightning_dpg.auditing.canaries import transfers_of_canaries
 from lightning_dpg.auditing.scores.columns import COUNTS, transfer_score
 from lightning_dpg.auditing.scores.observation import Observation
-from lightning_dpg.auditing.worst_cases import transfers_of_canaries
 from lightning_dpg.datamodules.transfers import joined
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import undirected_edges

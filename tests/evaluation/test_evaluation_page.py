@@ -17,9 +17,9 @@ from lightning_dpg.evaluation.evaluation import Evaluation
 from lightning_dpg.evaluation.page import MAX_SHOWN, count_close
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import communities, functional
+from lightning_dpg.metrics.functional import estimate_local_clustering, estimate_triangles
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import QUERIES, Answer, profile
-from lightning_dpg.metrics.wedge_samples import estimate_local_clustering, estimate_triangles
 from lightning_dpg.pages.charts import Axis, Series, line_chart, node_link
 from lightning_dpg.pages.pictures import (
     by_community,

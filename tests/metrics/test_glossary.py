@@ -3,10 +3,9 @@
 from typing import get_args
 
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
-from lightning_dpg.metrics.kind_queries import KIND_QUERIES
-from lightning_dpg.metrics.label_queries import LABEL_QUERIES
+from lightning_dpg.metrics.kernel_svm import LABEL_QUERIES
 from lightning_dpg.metrics.node_classification import NODE_QUERIES
-from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
+from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, KIND_QUERIES, QUERIES
 from lightning_dpg.metrics.set_queries import SET_HIGHER_IS_BETTER, SET_QUERIES
 
 

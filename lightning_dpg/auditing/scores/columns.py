@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
+from lightning_dpg.auditing.canaries import transfers_of_canaries
 from lightning_dpg.auditing.scores.counts import counted_changes, table_scores
 from lightning_dpg.auditing.scores.observation import Observation
-from lightning_dpg.auditing.worst_cases import transfers_of_canaries
 from lightning_dpg.datamodules.transfers import joined, of_edges
 from lightning_dpg.graph.exact_mixing import exact_mixing
 from lightning_dpg.graph.transfer_source import EndClasses, TransferCountsSource

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.nn.class_evidence import ClassEvidence
-from lightning_dpg.nn.class_student import ClassStudent, confidence, self_trained
+from lightning_dpg.nn.class_student import ClassEvidence, ClassStudent, confidence, self_trained
 from lightning_dpg.nn.linked_rows import link_metric
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lightning_dpg.graph.gromov import Matrix, Space, row_distances
 from lightning_dpg.graph.gromov_kmeans import gromov_kmeans
-from lightning_dpg.metrics.discrepancies import neighbor_accuracy
+from lightning_dpg.metrics.kernel_svm import neighbor_accuracy
 
 # Barycenters of more graphs would take minutes.
 _MOST_CLUSTERED = 500

@@ -6,10 +6,9 @@ All but one of them: of the moment of attributes it holds the metric alone.
 import pytest
 import torch
 
-from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.auditing.canaries import Star, find_sites, make_twins, plant_stars
 from lightning_dpg.auditing.scores.attackers import black_box_score
 from lightning_dpg.auditing.scores.rows import vote_moment_score
-from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.neighbor_sums import neighbor_sums

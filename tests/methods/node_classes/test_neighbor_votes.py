@@ -14,7 +14,7 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.node_classes import neighbor_votes
 from lightning_dpg.methods.node_classes.vote_moment import VoteMoment, belief_rows
-from lightning_dpg.nn.class_evidence import known_classes
+from lightning_dpg.nn.class_student import known_classes
 from lightning_dpg.privacy.ledger import PrivacyBudgetExceeded
 from lightning_dpg.privacy.meaning import epsilon_by_edges
 from lightning_dpg.release.statement import privacy_statement

@@ -14,9 +14,8 @@ from lightning_dpg.graph.pair_space import Kind, PairSpace
 from lightning_dpg.graph.scored_swaps import score_of_images, swap_by_scores
 from lightning_dpg.methods.single_graph.attribute_encoder.method import SWAP_ROUNDS
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.attribute_rows import AttributeRows, fit_rows, rows_of_pairs
 from lightning_dpg.nn.resized_buffers import resize_on_loading
-from lightning_dpg.nn.sided_rows import fit_rows, rows_of_pairs
 from lightning_dpg.privacy.events import LedgerEntry
 
 RIDGE = 30.0

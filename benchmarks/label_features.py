@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 from lightning_dpg import fit
 from lightning_dpg.datamodules import TUGraphDataModule
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.metrics.label_queries import compare_labels
+from lightning_dpg.metrics.kernel_svm import compare_labels
 
 RUNS = 3
 EPSILONS = (0.1, 1.0, 10.0)

@@ -27,11 +27,11 @@ from lightning_dpg.methods import (
     LDPGromovWasserstein,
     LocalScalars,
 )
-from lightning_dpg.metrics.graph_kernels import shortest_path_kernel
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
     cross_validated_accuracy,
     feature_kernels,
+    shortest_path_kernel,
 )
 from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease
 from lightning_dpg.papers.jin2022.clients import draw_train_mask

@@ -34,7 +34,7 @@ from benchmarks.embeddings import (
 from lightning_dpg.datamodules import SubgraphDataModule
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import GromovWassersteinFeatures
-from lightning_dpg.metrics.discrepancies import neighbor_accuracy
+from lightning_dpg.metrics.kernel_svm import neighbor_accuracy
 from lightning_dpg.papers.jin2022.gromov import (
     Matrix,
     Space,

@@ -27,8 +27,8 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, NodeDegrees
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.metrics.divergence import kl_divergence
 from lightning_dpg.metrics.functional import degrees, measure_clustering
+from lightning_dpg.metrics.queries import kl_divergence
 from lightning_dpg.running.fit import fit_method
 
 EPSILONS = (1.0, 2.0, 4.0)

@@ -1,6 +1,6 @@
 """The page of queries: what each number of a comparison means."""
 
-from lightning_dpg.metrics.glossary import GLOSSARY, GROUPS, Query
+from lightning_dpg.metrics.glossary import GROUPS, Query, glossary
 
 _INTRODUCTION = """\
 # Queries
@@ -14,7 +14,7 @@ def page() -> str:
     """The page in Markdown."""
     parts = [_INTRODUCTION]
     for group, title in GROUPS.items():
-        rows = [row(query) for query in GLOSSARY.values() if query.group == group]
+        rows = [row(query) for query in glossary().values() if query.group == group]
         head = ["| query | meaning | better |", "|---|---|---|"]
         parts.append(f"## {title}\n\n" + "\n".join(head + rows))
     return "\n\n".join(parts)

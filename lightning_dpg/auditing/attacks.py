@@ -1,7 +1,7 @@
 """All attacks on a release of one graph, as a report (reads the private graph)."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.auditing.attack_log import log_attack
-from lightning_dpg.auditing.attack_report import AttackReport
+from lightning_dpg.auditing.attack_report import AttackReport, log_attack
 from lightning_dpg.auditing.graph_set_attacks import attack_set
-from lightning_dpg.auditing.kinds import in_space, kind_of
 from lightning_dpg.auditing.link_stealing import (
     CONFIDENCE,
     SEED,
+    Predictions,
     Published,
     Separation,
     aligned_by_degree,
@@ -27,27 +26,22 @@ from lightning_dpg.auditing.link_stealing import (
     steal_links,
     with_degrees_alone,
 )
-from lightning_dpg.auditing.prediction_scores import Predictions
-from lightning_dpg.auditing.public_attributes import (
-    on_published_nodes,
-    on_released_nodes,
-    public_attributes,
-    with_own_attributes,
-)
 from lightning_dpg.auditing.reidentification import reidentify
 from lightning_dpg.auditing.row_guesses import guess_rows
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule, TUGraphDataModule
-from lightning_dpg.datamodules.loading import known_graphs
+from lightning_dpg.datamodules.loading import known_graphs, load_reading
+from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, own_attributes
+from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
-from lightning_dpg.graph.attributes import NodeAttributes, attach
-from lightning_dpg.graph.pair_space import Kind, space_of
+from lightning_dpg.graph.attributes import NodeAttributes, attach, encode
+from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.metrics.alignment import align
+from lightning_dpg.metrics.alignment import add_nodes, align
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
 from lightning_dpg.running.complete import method_settings, on_data
@@ -58,6 +52,98 @@ from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_config import config_beside
 from lightning_dpg.running.run_data import data_of_rows, data_of_run, of_known_nodes
 from lightning_dpg.running.settings import find_config, refuse_foreign_code
+
+
+def kind_of(opened: Release | list[Any], kind: Kind | None) -> Kind:
+    """Return the kind of the graphs: that of a release, or the argument.
+
+    Raises:
+        CommandError: If a release holds graphs of another kind than the argument.
+    """
+    if not isinstance(opened, Release):
+        return kind or "undirected"
+    held: Kind = getattr(opened.method, "kind", "undirected")
+    if kind not in (None, held):
+        raise CommandError(
+            f"kind is {kind}, and the release holds {held} graphs\n"
+            f"leave it out, or set it to {held} (--kind {held})"
+        )
+    return held
+
+
+def in_space(graph: Data, space: PairSpace) -> Data:
+    """Convert an aligned graph to the kind of the real graph."""
+    try:
+        return space.graph(space_of(graph).edges(graph))
+    except ValueError as error:
+        raise CommandError(f"what was published does not fit the real graph: {error}") from error
+
+
+def on_released_nodes(graph: Data, release: Release | None) -> Data:
+    """Add the nodes of a release that an edge list does not name, because they have no edge."""
+    method = None if release is None else release.method
+    if not isinstance(method, Synthesizer | NodeClassifier) or method.node_names is None:
+        return graph
+    names = method.node_names
+    if not set(graph.node_names) < set(names):
+        return on_published_nodes(graph, names)
+    number = {name: place for place, name in enumerate(names)}
+    places = torch.tensor([number[name] for name in graph.node_names])
+    return method.space.graph(places[space_of(graph).edges(graph)], names)
+
+
+def on_published_nodes(graph: Data, names: Iterable[str]) -> Data:
+    """Add published nodes to a graph that names some of them; those of a side are not known."""
+    names = list(names)
+    if space_of(graph).kind == "bipartite" or {*graph.node_names}.isdisjoint(names):
+        return graph
+    return add_nodes(graph, dict.fromkeys(names))
+
+
+def public_attributes(
+    release: Release | None, graph: Data, source: Any, settings: Mapping[str, Any] | None
+) -> NodeAttributes | None:
+    """Find the public attributes of the nodes of a graph, in their order.
+
+    A release has the attributes of its method. Without them, a configuration with
+    ``nodes.attributes: from_graph`` takes the attributes of the graph itself, and so does a release of
+    classes without a configuration.
+
+    Args:
+        release: The attacked release, if it is one.
+        graph: The real graph.
+        source: The name, the path or the object that the graph was read from.
+        settings: Configuration to fit again with, if there is one.
+
+    Returns:
+        The attributes; None if the attacker has none, or if they are in a table that the
+        configuration names.
+    """
+    attributes = None if release is None else getattr(release.method, "node_attributes", None)
+    if release is not None and attributes is not None:
+        number = {name: place for place, name in enumerate(release.method.node_names)}
+        if set(number) == set(graph.node_names):
+            order = torch.tensor([number[name] for name in graph.node_names])
+            rows: NodeAttributes = attributes.of_nodes(order)
+            return rows
+    nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
+    is_of_classes = release is not None and isinstance(release.method, NodeClassifier)
+    if nodes.attributes != FROM_GRAPH and not (is_of_classes and settings is None):
+        return None
+    source = getattr(source, "source", source)  # of a data module
+    table = own_attributes(load_reading(source, undirected=True), space_of(graph).kind)
+    found = encode(table, graph.node_names, nodes.policies)
+    return None if found.is_empty else found  # where all columns are private
+
+
+def with_own_attributes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Adapt a configuration to parts of the data whose files hold the attributes of the nodes."""
+    section = settings["data"]
+    data = dict(section["init_args"])
+    if "nodes" in data:
+        data["nodes"] = {**data["nodes"], "attributes": FROM_GRAPH, "policy": None, "column": None}
+    return {**settings, "data": section | {"init_args": data}}
+
 
 TARGET_SHARE = 0.05
 MOST_TARGETS = 1000

@@ -13,13 +13,14 @@ from lightning_dpg.auditing.canaries import (
     CanarySites,
     default_count,
     find_sites,
+    make_twins,
+    plant_stars,
     spread_non_edges,
+    star_of,
 )
-from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.attackers import black_box_score, white_box_score
+from lightning_dpg.auditing.scores.columns import COUNTS
 from lightning_dpg.auditing.scores.observation import Observation, scored_part
-from lightning_dpg.auditing.scores.transfers import COUNTS
-from lightning_dpg.auditing.scores.white_box import white_box_score
-from lightning_dpg.auditing.worst_cases import make_twins, plant_stars, star_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule

@@ -18,8 +18,8 @@ from lightning_dpg.auditing.audited_fit import (
     claims_so_far,
     largest_share,
 )
-from lightning_dpg.auditing.scores.tables import table_scores
-from lightning_dpg.auditing.worst_cases import RowCanaries, plant_rows
+from lightning_dpg.auditing.canaries import RowCanaries, plant_rows
+from lightning_dpg.auditing.scores.counts import table_scores
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import exact_mixing

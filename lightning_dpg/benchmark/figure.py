@@ -9,7 +9,7 @@ from lightning_dpg.benchmark.results import Row, Table
 from lightning_dpg.benchmark.tasks import Task
 from lightning_dpg.errors import CommandError
 from lightning_dpg.metrics.figures import new_figure
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.pages.page import PALETTE
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
@@ -59,7 +59,7 @@ def errors_figure(tables: Sequence[Table], names: Sequence[str], task: Task) -> 
             draw = _curves if is_curve else _dots
             draw(axes, mine, query, looks)
             arrow = " ↑" if query in task.higher_is_better else ""
-            axes.set_title(f"{GLOSSARY[query].label}{arrow}", fontsize="medium")
+            axes.set_title(f"{glossary()[query].label}{arrow}", fontsize="medium")
         for axes in panels[len(names) :]:
             axes.set_axis_off()
         label = part.supylabel if is_curve else part.supxlabel

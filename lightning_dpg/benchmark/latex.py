@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lightning_dpg.benchmark.results import MARK, Row, Summary, Table, best
 from lightning_dpg.benchmark.tasks import Task
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.pages.page import number, plural
 
 _SIGNS = {
@@ -76,7 +76,7 @@ def _caption(table: Table, names: Sequence[str], task: Task) -> str:
 
 def _head(query: str, task: Task) -> str:
     """Return the label of a query on two lines where it has two words: such columns are narrow."""
-    words = escaped(GLOSSARY[query].label).split()
+    words = escaped(glossary()[query].label).split()
     half = math.ceil(len(words) / 2)
     arrow = r" $\uparrow$" if query in task.higher_is_better else ""
     first, second = " ".join(words[:half]), " ".join(words[half:])

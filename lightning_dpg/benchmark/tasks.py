@@ -16,10 +16,9 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.metrics import label_queries, set_queries
+from lightning_dpg.metrics import kernel_svm, set_queries
 from lightning_dpg.metrics import queries as graph_queries
-from lightning_dpg.metrics.kind_queries import KIND_QUERIES, compare_kinds
-from lightning_dpg.metrics.queries import Answer
+from lightning_dpg.metrics.queries import KIND_QUERIES, Answer, compare_kinds
 from lightning_dpg.running.graph_arguments import load, load_set
 
 ALL = "all"
@@ -243,9 +242,9 @@ class LabelTask(SetTask):
     baselines = ("node_kernel", "size_kernel")
     exact_baseline = "size_kernel"
     local_baseline = "local_scalars"
-    queries = label_queries.LABEL_QUERIES
-    higher_is_better = frozenset(label_queries.LABEL_QUERIES)
-    headline = label_queries.LABEL_QUERIES
+    queries = kernel_svm.LABEL_QUERIES
+    higher_is_better = frozenset(kernel_svm.LABEL_QUERIES)
+    headline = kernel_svm.LABEL_QUERIES
     win_queries = ("accuracy",)
     advice = (
         "`node_kernel` knows of each graph no more than its nodes, which are public, `size_kernel` "
@@ -276,7 +275,7 @@ class LabelTask(SetTask):
         grams, mask = synthetic
         graphs = [profile[number] for number in np.flatnonzero(mask)]
         kernels = [gram[np.ix_(mask, mask)] for gram in grams]
-        return label_queries.compare_labels(graphs, kernels, classify=classify, seed=seed)
+        return kernel_svm.compare_labels(graphs, kernels, classify=classify, seed=seed)
 
 
 def chosen_queries(names: Sequence[str] | None, task: Task) -> tuple[str, ...]:

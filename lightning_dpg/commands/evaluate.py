@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from lightning_dpg.commands.arguments import call
 from lightning_dpg.errors import CommandError, explain
 from lightning_dpg.formats.whole_files import scratch_of
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, NODE_GLOSSARY, Query
+from lightning_dpg.metrics.glossary import GROUPS, Query, glossary
 from lightning_dpg.outcome import FINE, REFUSED, Outcome
 from lightning_dpg.running.early_files import refuse_missing_inputs
 from lightning_dpg.running.source import Reading
@@ -107,7 +107,7 @@ def evaluate(
     refuse_missing_inputs(real, synthetic, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_releases
-    from lightning_dpg.evaluation.measured import NOT_PRIVATE
+    from lightning_dpg.evaluation.purposes import NOT_PRIVATE
     from lightning_dpg.running.read import real_graph
     from lightning_dpg.running.run_data import data_of_run
 
@@ -145,11 +145,11 @@ def _meanings() -> str:
     """Explain all queries, by groups."""
     lines = []
     for group, title in GROUPS.items():
-        entries = [query for query in GRAPH_GLOSSARY.values() if query.group == group]
+        entries = [query for query in glossary("graphs").values() if query.group == group]
         lines += [f"\n{title}:"] if entries else []
         lines += [line for query in entries for line in _explain(query)]
     lines += ["\nClasses of nodes, with --task node-classification:"]
-    lines += [line for query in NODE_GLOSSARY.values() for line in _explain(query)]
+    lines += [line for query in glossary("nodes").values() for line in _explain(query)]
     return "\n".join(["meaning of the queries:", *lines])
 
 

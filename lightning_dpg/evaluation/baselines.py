@@ -19,7 +19,7 @@ from lightning_dpg.evaluation.purposes import LINK_AUC, PURPOSES, Purposes, judg
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods import ChungLu, ErdosRenyi
 from lightning_dpg.metrics.alignment import add_nodes
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.metrics.queries import Answer
 from lightning_dpg.release.release import Release
@@ -125,7 +125,7 @@ def _scores(answers: Mapping[str, Answer]) -> dict[str, float]:
     return {
         name: answer.score
         for name, answer in answers.items()
-        if GRAPH_GLOSSARY[name].group in _GROUPS
+        if glossary("graphs")[name].group in _GROUPS
     }
 
 

@@ -24,10 +24,13 @@ from lightning_dpg.evaluation.given_graphs import (
     sources_of,
     under_own_names,
 )
-from lightning_dpg.evaluation.measured import Measured
-from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
+from lightning_dpg.evaluation.node_classification import (
+    NamedGraph,
+    NamedPredictions,
+    evaluate_nodes,
+)
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
-from lightning_dpg.evaluation.node_predictions import NamedPredictions
+from lightning_dpg.evaluation.purposes import Measured
 from lightning_dpg.evaluation.row_quality import (
     GraphRows,
     RowFigure,
@@ -51,8 +54,7 @@ from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.communities import return_freed_memory
-from lightning_dpg.metrics.kind_queries import compare_kinds
-from lightning_dpg.metrics.queries import Comparison, Profile
+from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
 from lightning_dpg.running.contents import contents_of_graph

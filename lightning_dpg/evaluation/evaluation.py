@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.evaluation.baselines import BASELINES
-from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.page import page, summary
+from lightning_dpg.evaluation.purposes import NOT_PRIVATE, Measured, table
 from lightning_dpg.evaluation.row_quality import row_answers, row_lines
 from lightning_dpg.evaluation.transfer_quality import transfer_answers, transfer_lines
 from lightning_dpg.formats.whole_files import write_whole
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import ALIGNED, Answer, Profile
 from lightning_dpg.release.writer import KEY
 from lightning_dpg.tables import as_csv, as_data_frame, as_json
@@ -143,7 +143,7 @@ class Evaluation:
             (*(one.name, name, query.group, *answer[:3], query.better, answer.note), *errors)
             for one in self.measured
             for name, answer in one.answers.items()
-            for query, errors in [(GRAPH_GLOSSARY[name], _baseline_errors(one, name))]
+            for query, errors in [(glossary("graphs")[name], _baseline_errors(one, name))]
         ]
         rows += [
             (one.name, name, group, *answer[:3], "lower", answer.note, *no_baseline)

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.evaluation import row_quality, transfer_quality
-from lightning_dpg.evaluation.measured import NOT_PRIVATE, Measured
-from lightning_dpg.evaluation.purposes import is_close
+from lightning_dpg.evaluation.purposes import NOT_PRIVATE, Measured, is_close
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY, GROUPS, Group
+from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
@@ -52,7 +51,7 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         json: All numbers as JSON, to save them.
     """
     labels = _labels([one.name for one in measured])
-    shown = [query.group for query in GRAPH_GLOSSARY.values()]
+    shown = [query.group for query in glossary("graphs").values()]
     guarantees: dict[str, list[str]] = {}
     for one in measured:
         guarantees.setdefault(one.guarantee, []).append(one.name)
@@ -93,9 +92,9 @@ def _size(measured: Profile) -> str:
 def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
     """Count the queries of a group with a close score, and those with any score."""
     scores = [
-        (GRAPH_GLOSSARY[name], answer.score)
+        (glossary("graphs")[name], answer.score)
         for name, answer in answers.items()
-        if GRAPH_GLOSSARY[name].group == group and not math.isnan(answer.score)
+        if glossary("graphs")[name].group == group and not math.isnan(answer.score)
     ]
     return sum(is_close(query, score) for query, score in scores), len(scores)
 
@@ -200,7 +199,9 @@ def summary(name: str, measured: Sequence[Measured]) -> str:
     tables = []
     for one in measured:
         rows = []
-        for query, answer in ((GRAPH_GLOSSARY[name], one.answers[name]) for name in one.answers):
+        for query, answer in (
+            (glossary("graphs")[name], one.answers[name]) for name in one.answers
+        ):
             score = number(answer.score) + (" ↑" if query.better == "higher" else "")
             texts = (query.group, number(answer.real, 4), number(answer.synthetic, 4), score)
             rows.append((with_meaning(query.name), *texts))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from lightning_dpg.graph.edge_statistics import mixing_matrices
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics.queries import Answer, relative_error
-from lightning_dpg.metrics.row_noise import association_noise, assortativity_noise
 from lightning_dpg.metrics.rows import (
+    association_noise,
+    assortativity_noise,
     categorical_assortativity,
     degree_by_category,
     mixing_shares,

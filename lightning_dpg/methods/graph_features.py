@@ -13,13 +13,13 @@ from torchmetrics import MetricCollection
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.planning import Reads, by_key
+from lightning_dpg.metrics.curves import label_metrics
 from lightning_dpg.metrics.kernel_svm import (
     Accuracy,
     Predictions,
     cross_validated_predictions,
     predicted_labels,
 )
-from lightning_dpg.metrics.label_prediction import label_metrics
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger

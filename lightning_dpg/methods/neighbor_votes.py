@@ -14,8 +14,7 @@ from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import num_edges_entry
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.belief_mixture import Votes, fuse
-from lightning_dpg.nn.class_evidence import ClassEvidence
-from lightning_dpg.nn.class_student import ClassStudent, confidence, self_trained
+from lightning_dpg.nn.class_student import ClassEvidence, ClassStudent, confidence, self_trained
 from lightning_dpg.nn.linked_rows import link_metric
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget

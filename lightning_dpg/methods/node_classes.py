@@ -27,7 +27,7 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.constraints import SHARE, Constraints, either
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
-from lightning_dpg.nn.class_evidence import ClassEvidence
+from lightning_dpg.nn.class_student import ClassEvidence
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.preflight.typed_trainer import typed

@@ -28,7 +28,7 @@ from lightning_dpg.interfaces import (
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.metrics.functional import statistics
 from lightning_dpg.metrics.link_prediction import LinkMetrics, Score, degree_product
-from lightning_dpg.nn.sided_rows import attributes_alone
+from lightning_dpg.nn.attribute_rows import attributes_alone
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.preflight.typed_trainer import typed
 

@@ -6,16 +6,18 @@ similarities in the evaluations of PrivCom and DPGGAN.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import component_labels
+from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.alignment import align
-from lightning_dpg.metrics.centrality import eigenvector_centrality
 from lightning_dpg.metrics.communities import (
     adjusted_mutual_information,
     average_f1,
@@ -25,8 +27,14 @@ from lightning_dpg.metrics.communities import (
     normalized_mutual_information,
     why_left_out,
 )
-from lightning_dpg.metrics.divergence import distance_divergence, kl_divergence
-from lightning_dpg.metrics.functional import STATISTICS, degrees, edge_overlap
+from lightning_dpg.metrics.functional import (
+    STATISTICS,
+    Estimate,
+    LocalClustering,
+    degrees,
+    edge_overlap,
+    eigenvector_centrality,
+)
 from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts
 from lightning_dpg.metrics.paths import Distances, distances
 from lightning_dpg.metrics.sampled import (
@@ -39,7 +47,53 @@ from lightning_dpg.metrics.sampled import (
     sampled_distances,
     sampled_wedges,
 )
-from lightning_dpg.metrics.wedge_samples import Estimate, LocalClustering
+
+# Smallest probability of the second distribution, without which a divergence may be infinite.
+PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
+
+
+def kl_divergence(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    r"""Return the divergence :math:`\sum_k p_k \ln(p_k / \max(q_k, \epsilon))` of two histograms.
+
+    Args:
+        first: Counts whose shares are p, shape ``(K,)``.
+        second: Counts whose shares are q, shape ``(L,)``. The floor :math:`\epsilon` is
+            :data:`PROBABILITY_FLOOR`. A value without probability then costs up to 36 nats.
+    """
+    size = max(len(first), len(second))
+    p, q = (np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in (first, second))
+    present = p > 0
+    ratio = p[present] / np.maximum(q[present], PROBABILITY_FLOOR)
+    # The floor and rounding errors add a little to q, which must not make the sum negative.
+    return max(float((p[present] * np.log(ratio)).sum()), 0.0)
+
+
+def distance_divergence(first: Distances, second: Distances) -> tuple[float, float]:
+    """Return :func:`kl_divergence` of the distances of two graphs, and its standard error.
+
+    The standard error is that of the first order in the errors of the counts, and 0 where no
+    distances were sampled. It knows nothing of distances that no sampled node has.
+
+    Args:
+        first: Distances of the first graph.
+        second: Distances of the second graph.
+    """
+    divergence = kl_divergence(first.counts, second.counts)
+    size = max(len(first.counts), len(second.counts))
+    p, q = (
+        np.pad(measured.counts, (0, size - len(measured.counts))) / measured.counts.sum()
+        for measured in (first, second)
+    )
+    floored = np.maximum(q, PROBABILITY_FLOOR)
+    # Derivatives by the counts; a count of 0 has no error.
+    by_first = np.where(p > 0, np.log(np.where(p > 0, p, 1) / floored) - divergence, 0)
+    by_second = np.where(q > 0, p[q > 0].sum() - p / floored, 0)
+    variance = 0.0
+    for measured, slope in ((first, by_first), (second, by_second)):
+        slope = slope[: len(measured.counts)] / measured.counts.sum()
+        variance += float(slope @ measured.covariance @ slope)
+    return divergence, math.sqrt(max(variance, 0.0))
+
 
 TOP_SHARE = 0.01
 DEGREE_BINS = 50
@@ -349,3 +403,103 @@ def top_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> floa
         return math.nan
     ours, theirs = (np.sort(values)[::-1][:count] for values in (real, synthetic))
     return float(np.abs(ours - theirs).mean())
+
+
+_ROWS_AT_ONCE = 1024
+
+
+def num_directed_edges(graph: Data) -> float:
+    """Count ordered pairs that are edges."""
+    return float(len(space_of(graph).edges(graph)))
+
+
+def reciprocity(graph: Data) -> float:
+    """Return the share of directed edges whose opposite is an edge, too; nan without an edge."""
+    space = space_of(graph)
+    edges = space.edges(graph)
+    if not len(edges):
+        return math.nan
+    mutual = np.isin(space.numbers(edges.flip(1)).numpy(), space.numbers(edges).numpy())
+    return float(mutual.mean())
+
+
+def butterflies(graph: Data) -> float:
+    """Count butterflies of a bipartite graph: two left nodes with two common right neighbors.
+
+    Wang, Fu, Cheng, "Rectangle counting in large bipartite graphs", 2014.
+    """
+    space = space_of(graph)
+    edges, left = space.edges(graph).numpy(), space.num_left or 0
+    shape = (left, space.num_nodes - left)
+    links = csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1] - left)), shape=shape)
+    by_left, by_right = links.sum(axis=1), links.sum(axis=0)
+    if (by_left**2).sum() < (by_right**2).sum():  # fewer paths of two edges between right nodes
+        links = csr_array(links.T)
+    total = 0.0
+    for start in range(0, links.shape[0], _ROWS_AT_ONCE):
+        common = (links[start : start + _ROWS_AT_ONCE] @ links.T).tocoo()
+        others = common.data[common.row + start != common.col]
+        total += float((others * (others - 1) / 2).sum())
+    return total / 2
+
+
+def part_degrees(graph: Data, part: int) -> NDArray[np.float64]:
+    """Count nodes of degree 0, 1, ... in one part of the degree vector.
+
+    Args:
+        graph: A directed or bipartite graph.
+        part: 0 for out-degrees or left nodes, 1 for in-degrees or right nodes.
+    """
+    space = space_of(graph)
+    entries = space.parts[part]
+    degrees = space.degrees(space.edges(graph))[entries.start : entries.stop]
+    return np.bincount(degrees.numpy()).astype(np.float64)
+
+
+_VALUES: dict[str, dict[str, Callable[[Data], float]]] = {
+    "undirected": {},
+    "directed": {"num_directed_edges": num_directed_edges, "reciprocity": reciprocity},
+    "bipartite": {"butterflies": butterflies},
+}
+_DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
+    "undirected": (),
+    "directed": ("out_degree_distribution_kl", "in_degree_distribution_kl"),
+    "bipartite": ("left_degree_distribution_kl", "right_degree_distribution_kl"),
+}
+KIND_QUERIES: dict[str, tuple[str, ...]] = {
+    kind: (*_VALUES[kind], *_DISTRIBUTIONS[kind]) for kind in _VALUES
+}
+"""Queries beside the common ones, by the kind of the graphs."""
+
+
+def compare_kinds(real: Data, synthetic: Data) -> dict[str, Answer]:
+    """Answer :data:`KIND_QUERIES` of two graphs of one kind.
+
+    Args:
+        real: Real graph.
+        synthetic: Synthetic graph of the same kind. Nodes are matched by name, and a node that one
+            graph lacks counts as a node without an edge.
+    """
+    kind = space_of(real).kind
+    answers = {}
+    for name, value in _VALUES[kind].items():
+        ours, theirs = value(real), value(synthetic)
+        answers[name] = Answer(ours, theirs, relative_error(ours, theirs))
+    for part, name in enumerate(_DISTRIBUTIONS[kind]):
+        counts = part_degrees(real, part), part_degrees(synthetic, part)
+        counts[0][0] += _lacked(real, synthetic, part)
+        counts[1][0] += _lacked(synthetic, real, part)
+        answers[name] = Answer(math.nan, math.nan, kl_divergence(*counts))
+    return answers
+
+
+def _lacked(graph: Data, other: Data, part: int) -> int:
+    """Count nodes of one part of another graph that a graph lacks; 0 if no name is common."""
+    names = {*graph.node_names}
+    if names.isdisjoint(other.node_names):
+        return 0
+    sides = other.sides.tolist() if "sides" in other else [part] * other.num_nodes
+    return sum(
+        side == part and name not in names
+        for name, side in zip(other.node_names, sides, strict=True)
+    )

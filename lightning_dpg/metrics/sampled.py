@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from lightning_dpg.metrics.functional import NUM_WEDGES, Estimate
 from lightning_dpg.metrics.motifs import MotifCounts
 from lightning_dpg.metrics.paths import Distances
-from lightning_dpg.metrics.wedge_samples import NUM_WEDGES, Estimate
 
 LEFT_OUT = "left out"
 _SAMPLED = " sampled"

@@ -1,13 +1,56 @@
 """Multinomial regression of classes on rows of nodes: from facts about them, or probabilities of them."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
-from lightning_dpg.nn.class_evidence import ClassEvidence
 from lightning_dpg.nn.resized_buffers import resize_on_loading
+
+
+class ClassEvidence(NamedTuple):
+    """Facts about the classes of K of the N nodes.
+
+    Attributes:
+        nodes: Numbers of these nodes, each once, shape ``(K,)``.
+        log_likelihoods: Log probability of what is known of a node, given each class, shape
+            ``(K, C)``. Of a known class it is 0, and minus infinity of all others.
+    """
+
+    nodes: Tensor
+    log_likelihoods: Tensor
+
+    @property
+    def likeliest(self) -> Tensor:
+        """The class that each fact speaks for: known or reported, shape ``(K,)``."""
+        return self.log_likelihoods.argmax(1)
+
+    def some(self, chosen: Tensor) -> "ClassEvidence":
+        """Return the facts about some of the K nodes, by a mask of shape ``(K,)``."""
+        return ClassEvidence(self.nodes[chosen], self.log_likelihoods[chosen])
+
+    def added_to(self, logs: Tensor) -> Tensor:
+        """Add the facts to log probabilities of the classes of all nodes, shape ``(N, C)``.
+
+        The result has no norm: by Bayes' rule, ``softmax`` makes the probabilities of it.
+        """
+        total = logs.clone()
+        total[self.nodes] += self.log_likelihoods
+        return total
+
+
+def known_classes(nodes: Tensor, places: Tensor, count: int) -> ClassEvidence:
+    """Build the evidence of known classes.
+
+    Args:
+        nodes: Nodes with known classes, shape ``(K,)``.
+        places: Their classes, from 0 to ``count - 1``, shape ``(K,)``.
+        count: Number C of classes.
+    """
+    return ClassEvidence(nodes, torch.eye(count, dtype=torch.double).log()[places])
+
 
 # Penalties of the squared weights: of known classes, and of probabilities of all nodes that follow from
 # few known ones. The more nodes are known for each number of a row, from 2.5 to 25, the smaller the second

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from lightning_dpg import __version__
-from lightning_dpg.metrics.glossary import GLOSSARY, GROUPS
+from lightning_dpg.metrics.glossary import GROUPS, glossary
 
 _FOLDER = Path(__file__).parent
 _STYLE = (_FOLDER / "style.html.jinja").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def notebook(warning: str, tables: Sequence[Table], lead: str = "") -> str:
 
 def with_meaning(query: str, mark: str = "") -> Markup:
     """Mark the name of a query; a notebook shows its meaning under the pointer."""
-    return Markup('<span title="{}">{}{}</span>').format(GLOSSARY[query].text, query, mark)
+    return Markup('<span title="{}">{}{}</span>').format(glossary()[query].text, query, mark)
 
 
 @cache
@@ -77,7 +77,7 @@ def _environment(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"glossary": GLOSSARY, "groups": GROUPS, "version": __version__}
+    environment.globals |= {"glossary": glossary(), "groups": GROUPS, "version": __version__}
     for filter in (data_url, number, plural, script_json):
         environment.filters[filter.__name__] = filter
     return environment

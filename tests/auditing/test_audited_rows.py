@@ -9,7 +9,7 @@ import torch
 
 import lightning_dpg as dpg
 from lightning_dpg.auditing.audited_rows import RowAttacker
-from lightning_dpg.auditing.worst_cases import plant_rows
+from lightning_dpg.auditing.canaries import plant_rows
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import MIXING_UNIT, exact_mixing

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.auditing.hidden_links import (
+from lightning_dpg.auditing.graph_set_attacks import (
     HiddenLinks,
     hide_links,
     identified_by_degrees,

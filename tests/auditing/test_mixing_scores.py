@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
-from lightning_dpg.auditing.scores.mixing import mixing_score
+from lightning_dpg.auditing.scores.columns import mixing_score
+from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import make_graph
@@ -37,7 +38,9 @@ def test_the_score_of_one_canary_is_its_likelihood_ratio():
         degrees = np.bincount(graph.numpy().ravel(), minlength=5)
         counts.append(exact_mixing(graph.numpy(), degrees, rows.numpy(), [2], 2))
     without, with_edge = (np.abs(noisy - each).sum() / scale for each in counts)
-    observation = SimpleNamespace(
+    observation = Observation(
+        method=None,
+        earlier={},
         entry=entry,
         data=SimpleNamespace(private_columns=columns),
         noisy=torch.from_numpy(noisy),

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import torch
 
-from lightning_dpg.auditing.worst_cases import Star, plant_stars
+from lightning_dpg.auditing.canaries import Star, plant_stars
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import (
     AggregationPerturbation,

@@ -10,13 +10,15 @@ from torch.nn.functional import cross_entropy
 
 import lightning_dpg as dpg
 from lightning_dpg.auditing.link_stealing import (
+    Predictions,
     Published,
     area,
     beyond_attributes,
     candidates,
+    influence,
+    similarity,
     steal_links,
 )
-from lightning_dpg.auditing.prediction_scores import Predictions, influence, similarity
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.node_classification import GCN, SparseRows, one_hop

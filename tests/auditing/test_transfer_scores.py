@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
-from lightning_dpg.auditing.scores.transfers import COUNTS, transfer_score
-from lightning_dpg.auditing.worst_cases import transfers_of_canaries
+from lightning_dpg.auditing.canaries import transfers_of_canaries
+from lightning_dpg.auditing.scores.columns import COUNTS, transfer_score
+from lightning_dpg.auditing.scores.observation import Observation
 from lightning_dpg.datamodules.transfers import joined
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import undirected_edges
@@ -57,7 +58,8 @@ def test_the_score_of_one_canary_is_its_likelihood_ratio(key):
     scale = 3.0
     noisy = counts[0] + np.random.default_rng(0).integers(-9, 9, len(counts[0]))
     gaps = [np.abs(noisy - each).sum() / scale for each in counts]
-    observation = SimpleNamespace(
+    observation = Observation(
+        earlier={},
         method=method,
         entry=SimpleNamespace(key=key, event=SimpleNamespace(pure_epsilon=1.0), sensitivity=scale),
         data=data,

@@ -5,8 +5,7 @@ import pytorch_lightning as pl
 import torch
 from torch.nn.functional import normalize
 
-from lightning_dpg.auditing.canaries import find_sites
-from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars, star_of
+from lightning_dpg.auditing.canaries import Star, find_sites, make_twins, plant_stars, star_of
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import neighbor_sums

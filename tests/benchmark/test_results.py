@@ -26,7 +26,7 @@ from lightning_dpg.benchmark.tasks import (
 from lightning_dpg.benchmark.views import Benchmark
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
 from tests.recorded import result
 
@@ -284,7 +284,7 @@ def test_results_have_compact_tables_for_notebooks(tmp_path):
     assert "1 of 4 fits failed" in content
     assert str(tmp_path / "report.html") in content
     assert content.count("<tr>") == len(SINGLE_GRAPHS.headline) + 2
-    assert str(escape(GLOSSARY["triangles"].text)) in content
+    assert str(escape(glossary()["triangles"].text)) in content
     assert repr(found).splitlines() == [
         "Benchmark of 4 fits, 1 of them failed: tables of karate at epsilon 1",
         f"all numbers: {tmp_path / 'report.html'}",

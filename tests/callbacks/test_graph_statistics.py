@@ -15,8 +15,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics import functional
-from lightning_dpg.metrics.functional import num_oriented_paths, oriented_adjacency
-from lightning_dpg.metrics.wedge_samples import Estimate
+from lightning_dpg.metrics.functional import Estimate, num_oriented_paths, oriented_adjacency
 from tests.training import quiet_trainer
 
 ORIGINAL = from_networkx(nx.karate_club_graph())

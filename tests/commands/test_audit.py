@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.auditing.canaries import CanarySites, spread_non_edges
-from lightning_dpg.auditing.scores import white_box
+from lightning_dpg.auditing.scores import attackers
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.main import main
@@ -176,7 +176,7 @@ def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit,
 
 
 def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
-    monkeypatch.delitem(white_box._SCORES, "ordered_degrees")
+    monkeypatch.delitem(attackers.SCORES, "ordered_degrees")
     _, result = audit("--config", "chung_lu", "--view", "white_box", "--confidence", "0.999")
     assert result["unscored"] == ["ordered degrees"]
     assert "scored: 2 of 3 reads, not: ordered degrees" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from scipy.stats import norm
 
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
-from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.attackers import black_box_score
 from lightning_dpg.auditing.scores.rows import (
     clipped_gradients,
     edge_gradient_score,
@@ -28,7 +29,7 @@ from lightning_dpg.privacy import aggregation_perturbation as aggregation
 from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy.pay import pay
 from tests import entries
-from tests.scoring import scored
+from tests.scoring import observed, scored
 
 # A few steps are enough for all that is released once.
 SHORT = ["--trainer.max_epochs", "2", "--model.sample_rate", "0.5"]
@@ -179,7 +180,7 @@ def test_sums_over_neighbors_weigh_as_their_likelihood_ratio():
     features = torch.randn(9, 3, generator=source) * 5
     noisy = torch.randn(9, 3, generator=source).double() * 2
     booked = entry("sums over neighbors, hop 1", sensitivity=2**0.5, noise_multiplier=1.3)
-    found = sums_score(features, noisy, booked, torch.tensor(pairs), KNOWN)
+    found = sums_score(observed(noisy, torch.tensor(pairs), KNOWN, booked), features)
     rows = features.double().numpy()
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -200,7 +201,7 @@ def test_the_second_hop_sums_up_what_the_first_one_released():
         earlier = {"neighbor_sums_1": hops[0]}
         key = f"neighbor_sums_{number}"
         found = scored(method, key, noisy, pairs, KNOWN, earlier=earlier)
-        expected = sums_score(summed, noisy, method.ledger.entries[-1], pairs, KNOWN)
+        expected = sums_score(observed(noisy, pairs, KNOWN, method.ledger.entries[-1]), summed)
         assert torch.equal(found, expected)
     method.ledger.spend(entry("another"))
     assert scored(method, "another", hops[0], pairs, KNOWN).tolist() == [0, 0]
@@ -226,12 +227,13 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     rows = torch.randn(9, 3 + CONTEXT_DIM)
     booked = entry("", noise_multiplier=0.01, sample_rate=0.5)
     networks = method.networks
+    observer = SimpleNamespace(networks=networks, inputs=lambda _: rows)
     known = mean_clipped_gradients(networks, rows[undirected_edges(KNOWN)], 1.0).sum(0)
     directions = mean_clipped_gradients(networks, rows[pairs], 1.0)
     for likelier, direction in enumerate(directions):
         # Known edges are expected with half their sum, and are in with it.
         noisy = known / 2 + direction
-        scores = edge_gradient_score(networks, rows, noisy, booked, pairs, KNOWN)
+        scores = edge_gradient_score(observed(noisy, pairs, KNOWN, booked, observer))
         assert int(scores.argmax()) == likelier
         assert float(scores[likelier]) > 0 > float(scores[1 - likelier])
 

@@ -19,7 +19,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
-from lightning_dpg.metrics.kind_queries import KIND_QUERIES
+from lightning_dpg.metrics.queries import KIND_QUERIES
 from lightning_dpg.outcome import REFUSED
 from tests.recorded import result
 

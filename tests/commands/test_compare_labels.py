@@ -11,7 +11,7 @@ import yaml
 from lightning_dpg.benchmark import engine
 from lightning_dpg.benchmark.jobs import fit_and_evaluate
 from lightning_dpg.main import main
-from lightning_dpg.metrics import label_queries
+from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.kernel_svm import Accuracy
 
 GRAPHS = [nx.gnm_random_graph(10 + k % 3, 10 + 20 * (k % 2), seed=k) for k in range(44)]
@@ -54,7 +54,7 @@ def folder(tmp_path_factory):
             lambda missing, processes, place: ((c, fit_and_evaluate(c, place)) for c in missing),
         )
         network = Accuracy(0.75, math.nan, np.array([0.75]))
-        patch.setattr(label_queries, "gin_cross_validated", lambda *_, seed: network)
+        patch.setattr(kernel_svm, "gin_cross_validated", lambda *_, seed: network)
         methods = ["--methods", str(folder / "private.yaml"), "weisfeiler_lehman"]
         rest = ["--epsilons", "1", "80", "--runs", "1", "--classify", "--out", str(folder / "out")]
         assert main(["compare", *methods, "--graphs", str(folder / "tiny"), *rest]) == 0
@@ -89,7 +89,7 @@ def test_folds_are_drawn_anew_for_each_run():
     gram = np.exp(-((points[:, None] - points[None]) ** 2).sum(-1))
     graphs = [type("Labelled", (), {"y": label}) for label in LABELS]
     accuracies = {
-        label_queries.compare_labels(graphs, [gram], seed=seed)["accuracy"].synthetic
+        kernel_svm.compare_labels(graphs, [gram], seed=seed)["accuracy"].synthetic
         for seed in range(4)
     }
     assert len(accuracies) > 1

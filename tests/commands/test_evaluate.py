@@ -11,7 +11,7 @@ import pytest
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import QUERIES
 
 
@@ -73,7 +73,7 @@ def test_table_json_and_csv(folder, capsys):
 def test_help_explains_every_query(capsys):
     assert main(["evaluate", "--help-all"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert all(f" {name}: {GRAPH_GLOSSARY[name].text}" in said for name in QUERIES)
+    assert all(f" {name}: {glossary('graphs')[name].text}" in said for name in QUERIES)
 
 
 def test_the_folder_of_a_release_stands_for_its_graphs(folder, capsys):

@@ -14,7 +14,7 @@ from lightning_dpg.evaluation import evaluation, given_graphs
 from lightning_dpg.evaluation.evaluate import (
     evaluate,
 )
-from lightning_dpg.evaluation.measured import cell
+from lightning_dpg.evaluation.purposes import cell
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.methods import ErdosRenyi, GraphKernel
 from lightning_dpg.metrics import queries

@@ -17,9 +17,9 @@ from lightning_dpg.evaluation.evaluation import Evaluation
 from lightning_dpg.evaluation.page import MAX_SHOWN, count_close
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import communities, functional
-from lightning_dpg.metrics.glossary import GLOSSARY
+from lightning_dpg.metrics.functional import estimate_local_clustering, estimate_triangles
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import QUERIES, Answer, profile
-from lightning_dpg.metrics.wedge_samples import estimate_local_clustering, estimate_triangles
 from lightning_dpg.pages.charts import Axis, Series, line_chart, node_link
 from lightning_dpg.pages.pictures import (
     by_community,
@@ -93,8 +93,8 @@ def test_numbers_are_those_of_json_csv_and_table(page, tmp_path):
                 assert shown == "-"
             else:
                 assert float(shown.replace(",", "")) == pytest.approx(expected, rel=5e-3, abs=5e-4)
-        assert str(escape(GLOSSARY[name].text)) in row
-        assert ("↑" in row) == (GLOSSARY[name].better == "higher")
+        assert str(escape(glossary()[name].text)) in row
+        assert ("↑" in row) == (glossary()[name].better == "higher")
 
 
 def test_guarantee_is_said_or_its_absence(page):

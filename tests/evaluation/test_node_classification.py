@@ -11,8 +11,11 @@ import lightning_dpg as dpg
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.evaluation import node_classification
-from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
-from lightning_dpg.evaluation.node_predictions import NamedPredictions
+from lightning_dpg.evaluation.node_classification import (
+    NamedGraph,
+    NamedPredictions,
+    evaluate_nodes,
+)
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.held_out import split_nodes

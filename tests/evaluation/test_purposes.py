@@ -15,7 +15,7 @@ from lightning_dpg.evaluation.baselines import BASELINES
 from lightning_dpg.evaluation.evaluate import evaluate
 from lightning_dpg.evaluation.purposes import LINK_AUC, PURPOSES, judge
 from lightning_dpg.methods import ChungLu, ErdosRenyi
-from lightning_dpg.metrics.glossary import GRAPH_GLOSSARY
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.release.release import Release
 from lightning_dpg.running.fit import fit_method
 
@@ -36,7 +36,7 @@ def test_every_goal_of_one_graph_has_queries():
     of_held_out_links = {"links-beyond-degrees"}
     assert PURPOSES.keys() == GOALS.keys() - OF_SETS - OF_COLUMNS - of_held_out_links
     groups = [group for groups in PURPOSES.values() for group in groups]
-    assert sorted(groups) == sorted({query.group for query in GRAPH_GLOSSARY.values()})
+    assert sorted(groups) == sorted({query.group for query in glossary("graphs").values()})
 
 
 def test_nearer_than_each_fit_in_most_queries_serves():

@@ -11,7 +11,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.attributes import PUBLIC_ATTRIBUTES
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.nn.sided_rows import attributes_alone
+from lightning_dpg.nn.attribute_rows import attributes_alone
 from tests.attributed import AttributedDataModule, attributed_graph
 from tests.training import quiet_trainer
 

@@ -27,8 +27,7 @@ from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, space_
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.main import main
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.metrics.kind_queries import KIND_QUERIES
-from lightning_dpg.metrics.queries import QUERIES
+from lightning_dpg.metrics.queries import KIND_QUERIES, QUERIES
 from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity

@@ -13,7 +13,7 @@ from lightning_dpg.graph.edge_statistics import as_matrix, as_vector
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, neighbor_votes
 from lightning_dpg.methods.neighbor_votes import VoteMoment, belief_rows
-from lightning_dpg.nn.class_evidence import known_classes
+from lightning_dpg.nn.class_student import known_classes
 from lightning_dpg.privacy.ledger import PrivacyBudgetExceeded
 from lightning_dpg.privacy.meaning import epsilon_by_edges
 from lightning_dpg.release.statement import privacy_statement

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from lightning_dpg.metrics.discrepancies import neighbor_accuracy
+from lightning_dpg.metrics.kernel_svm import neighbor_accuracy
 
 
 @settings(max_examples=20, deadline=None)

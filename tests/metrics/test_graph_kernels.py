@@ -13,7 +13,7 @@ from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics import kernel_svm
-from lightning_dpg.metrics.graph_kernels import (
+from lightning_dpg.metrics.kernel_svm import (
     node_labels,
     shortest_path_kernel,
     weisfeiler_lehman_kernel,

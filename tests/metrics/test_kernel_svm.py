@@ -15,6 +15,7 @@ from sklearn.svm import SVC
 
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import kernel_svm
+from lightning_dpg.metrics.curves import label_metrics
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
     cross_validated_accuracy,
@@ -23,7 +24,6 @@ from lightning_dpg.metrics.kernel_svm import (
     gin_cross_validated,
     predicted_labels,
 )
-from lightning_dpg.metrics.label_prediction import label_metrics
 
 COSTS = [0.001, 0.01, 0.1, 1, 10, 100, 1000]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
-from lightning_dpg.metrics.kind_queries import (
+from lightning_dpg.metrics.queries import (
     butterflies,
     compare_kinds,
     num_directed_edges,

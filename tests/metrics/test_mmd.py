@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.metrics import mmd
-from lightning_dpg.metrics.mmd import DESCRIPTORS, squared_mmd
-from lightning_dpg.metrics.orbits import orbit_counts
+from lightning_dpg.metrics import set_queries
+from lightning_dpg.metrics.motifs import orbit_counts
+from lightning_dpg.metrics.set_queries import DESCRIPTORS, squared_mmd
 
 # Bipartite, with lonely nodes, dense, and of several components
 GRAPHS = [
@@ -68,6 +68,6 @@ def test_refuses_an_empty_set():
 
 
 def test_refuses_the_spectrum_of_a_large_graph(monkeypatch):
-    monkeypatch.setattr(mmd, "MAX_SPECTRUM_NODES", 5)
+    monkeypatch.setattr(set_queries, "MAX_SPECTRUM_NODES", 5)
     with pytest.raises(ValueError, match="6 nodes, more than the 5"):
-        mmd.spectrum_histogram(from_networkx(nx.path_graph(6)))
+        set_queries.spectrum_histogram(from_networkx(nx.path_graph(6)))

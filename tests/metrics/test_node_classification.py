@@ -16,7 +16,7 @@ from lightning_dpg.metrics.node_classification import (
     one_hop,
     scaled,
 )
-from lightning_dpg.nn.class_evidence import ClassEvidence, known_classes
+from lightning_dpg.nn.class_student import ClassEvidence, known_classes
 
 
 @pytest.fixture

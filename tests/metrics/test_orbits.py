@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.metrics import orbits
-from lightning_dpg.metrics.orbits import orbit_counts
+from lightning_dpg.metrics import motifs
+from lightning_dpg.metrics.motifs import orbit_counts
 
 PAIRS = list(combinations(range(8), 2))
 # Orbit by the degrees of a connected induced subgraph and the node's degree in it
@@ -52,8 +52,8 @@ def test_equals_enumeration(edges):
 def test_blocks_do_not_matter(monkeypatch):
     graph = from_networkx(nx.les_miserables_graph())
     whole = orbit_counts(graph)
-    monkeypatch.setattr(orbits, "_BLOCK_PATHS", 50)
-    monkeypatch.setattr(orbits, "_BLOCK_EDGES", 20)
+    monkeypatch.setattr(motifs, "_BLOCK_PATHS", 50)
+    monkeypatch.setattr(motifs, "_BLOCK_EDGES", 20)
     np.testing.assert_array_equal(orbit_counts(graph), whole)
 
 

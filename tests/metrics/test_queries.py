@@ -15,20 +15,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from lightning_dpg.evaluation.measured import table
+from lightning_dpg.evaluation.purposes import table
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.metrics import communities, functional, queries
 from lightning_dpg.metrics.alignment import align
-from lightning_dpg.metrics.centrality import eigenvector_centrality
 from lightning_dpg.metrics.communities import (
     adjusted_mutual_information,
     normalized_mutual_information,
 )
-from lightning_dpg.metrics.divergence import distance_divergence
-from lightning_dpg.metrics.functional import STATISTICS
+from lightning_dpg.metrics.functional import STATISTICS, eigenvector_centrality
 from lightning_dpg.metrics.paths import distances
-from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, compare, extended, profile
+from lightning_dpg.metrics.queries import (
+    HIGHER_IS_BETTER,
+    QUERIES,
+    compare,
+    distance_divergence,
+    extended,
+    profile,
+)
 
 ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_ami", "_f1", "_cosine")
 ABOUT_BOTH = {name for name in QUERIES if name.endswith(ENDINGS)}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lightning_dpg.metrics.row_noise import association_noise, assortativity_noise
+from lightning_dpg.metrics.rows import association_noise, assortativity_noise
 
 NORMAL = 1.96  # 0.95 quantile of the absolute value; sums of a few Laplace variates are near it
 

@@ -11,12 +11,13 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS, set_differences
-from lightning_dpg.metrics.mmd import DESCRIPTORS, squared_mmd
 from lightning_dpg.metrics.set_queries import (
+    DESCRIPTORS,
     SET_HIGHER_IS_BETTER,
     SET_QUERIES,
     compare_sets,
     profile_set,
+    squared_mmd,
 )
 
 EDGELESS = make_graph(torch.empty(0, 2, dtype=torch.long), 7)

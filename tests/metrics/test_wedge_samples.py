@@ -10,8 +10,12 @@ import torch
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics import functional
-from lightning_dpg.metrics.functional import measure_clustering, oriented_adjacency
-from lightning_dpg.metrics.wedge_samples import estimate_local_clustering, estimate_triangles
+from lightning_dpg.metrics.functional import (
+    estimate_local_clustering,
+    estimate_triangles,
+    measure_clustering,
+    oriented_adjacency,
+)
 
 # A hub, cliques, a tail of degree 1 and nodes without an edge make nodes and wedges unequal.
 UNEQUAL = nx.disjoint_union_all(

@@ -9,7 +9,7 @@ from scipy.stats import lognorm, multivariate_normal
 
 from lightning_dpg.nn import belief_mixture
 from lightning_dpg.nn.belief_mixture import Votes, _step, agree, agreement, degree_law, fuse
-from lightning_dpg.nn.class_evidence import known_classes
+from lightning_dpg.nn.class_student import known_classes
 
 CLASSES, SIZE = 3, 2
 

@@ -7,8 +7,13 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from lightning_dpg.nn.class_evidence import ClassEvidence, known_classes
-from lightning_dpg.nn.class_student import confidence, known_student, self_trained
+from lightning_dpg.nn.class_student import (
+    ClassEvidence,
+    confidence,
+    known_classes,
+    known_student,
+    self_trained,
+)
 
 CLASSES = 3
 

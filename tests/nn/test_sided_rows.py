@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.nn.sided_rows import attributes_alone, common_directions
+from lightning_dpg.nn.attribute_rows import AttributeRows, attributes_alone, common_directions
 
 
 def sides(first, second, rank=4):

@@ -14,7 +14,7 @@ from scipy import stats
 
 from lightning_dpg import methods
 from lightning_dpg.auditing.bounds import many_runs_lower_bound
-from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.attackers import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule

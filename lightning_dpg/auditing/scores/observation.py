@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import LedgerEntry
 
@@ -13,6 +14,10 @@ from lightning_dpg.privacy.events import LedgerEntry
 def scored_part(method: Any) -> Any:
     """Return the part of a method whose released tensors the scores know: that of the edges."""
     return method.structure if isinstance(method, Attributed) else method
+
+
+# Weight of a release without noise, instead of infinity.
+_CERTAIN = 100.0
 
 
 class Observation(NamedTuple):
@@ -37,3 +42,18 @@ class Observation(NamedTuple):
     data: Any
     pairs: Tensor
     known_graph: Data
+
+    @property
+    def known_edges(self) -> Tensor:
+        """All other edges, shape ``(M, 2)``, on the CPU."""
+        return undirected_edges(self.known_graph).cpu()
+
+    @property
+    def rate(self) -> float:
+        """Decay of discrete Laplace noise per unit."""
+        return weight(self.entry.event.pure_epsilon) / self.entry.sensitivity
+
+
+def weight(epsilon: float) -> float:
+    """Return epsilon, or a large finite number if it is infinite: infinity times 0 is nan."""
+    return min(epsilon, _CERTAIN)

@@ -29,13 +29,13 @@ from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.attribute_logits import SHARPNESS, AttributeLogits, degree_levels
-from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.nn.resized_buffers import resize_on_loading
-from lightning_dpg.nn.sided_rows import (
+from lightning_dpg.nn.attribute_rows import (
+    AttributeRows,
     common_directions,
     fit_rows,
     rows_of_pairs,
 )
+from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clip_factor
 from lightning_dpg.privacy.events import LedgerEntry

@@ -33,9 +33,8 @@ from lightning_dpg.methods.single_graph.max_degree import (
     degree_condition,
 )
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.nn.attribute_rows import AttributeRows
+from lightning_dpg.nn.attribute_rows import AttributeRows, fit_rows, rows_of_pairs
 from lightning_dpg.nn.resized_buffers import resize_on_loading
-from lightning_dpg.nn.sided_rows import fit_rows, rows_of_pairs
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation

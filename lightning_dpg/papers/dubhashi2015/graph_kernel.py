@@ -10,7 +10,7 @@ from torch import Tensor
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
+from lightning_dpg.metrics.kernel_svm import shortest_path_kernel, weisfeiler_lehman_kernel
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
-from lightning_dpg.metrics.discrepancies import neighbor_accuracy
-from lightning_dpg.metrics.kernel_svm import clip_spectrum
+from lightning_dpg.metrics.kernel_svm import clip_spectrum, neighbor_accuracy
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.nn.resized_buffers import before_loading, resize_on_loading
 from lightning_dpg.papers.jin2022.clients import (

@@ -9,12 +9,11 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from lightning_dpg.auditing.bounds import guess_half
-from lightning_dpg.auditing.scores.attributes import (
+from lightning_dpg.auditing.scores.attackers import black_box_score
+from lightning_dpg.auditing.scores.gradients import (
     attribute_moment_score,
     attribute_weights_score,
 )
-from lightning_dpg.auditing.scores.black_box import black_box_score
-from lightning_dpg.auditing.scores.counts import degrees_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.edge_statistics import as_vector, edge_moment
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -28,7 +27,7 @@ from lightning_dpg.methods.single_graph.attribute_moments import (
 from lightning_dpg.nn.attribute_logits import degree_levels
 from lightning_dpg.privacy.events import Gaussian
 from tests.attributed import AttributedDataModule, attributed_graph, twins
-from tests.scoring import scored
+from tests.scoring import degrees_of, observed, scored
 from tests.training import quiet_trainer
 
 
@@ -75,8 +74,7 @@ def test_canaries_are_found_where_there_is_little_noise(method, epsilon):
 def test_the_released_weights_give_the_moment_away():
     method, total, _ = audited(AttributeMoments(rank=12))
     canaries, known = hidden_among()
-    cost = method.ledger.last_entry("degrees").event.pure_epsilon
-    degrees = cost * degrees_score(method.degrees, canaries, known)
+    degrees = degrees_of(method, canaries, known)
     found = black_box_score(method, None, canaries, known) - degrees
     torch.testing.assert_close(found, total, rtol=1e-3, atol=1e-3)
 
@@ -121,7 +119,9 @@ def test_a_moment_is_attacked_as_well_as_one_number_with_normal_noise():
         coins.append(torch.rand(count, generator=source) < 0.5)
         exact = as_vector(edge_moment(pairs[coins[-1]], rows))
         noisy = exact + std * torch.randn(exact.shape, generator=source, dtype=torch.double)
-        scores.append(attribute_moment_score(rows, entry, noisy, pairs, data.train_graph))
+        scores.append(
+            attribute_moment_score(observed(noisy, pairs, data.train_graph, entry, method))
+        )
     made, correct = guess_half(torch.cat(scores), torch.cat(coins))
     mu = 1 / std
     # Scores ascend with a normal number of mean 0 or mu; a quarter of the canaries exceed the edge.
@@ -135,10 +135,9 @@ def test_the_released_weights_tell_canaries_from_runs_without_them():
     method, _, coins = audited(AttributeEncoder(rank=12, iterations=60, sample_rate=0.9), 100.0)
     canaries, known = hidden_among()
     entry = method.ledger.last_entry("attribute_gradient")
-    by_weights = attribute_weights_score(method, entry, canaries, known)
+    by_weights = attribute_weights_score(observed(method.rows, canaries, known, entry, method))
     better = (by_weights[coins][:, None] > by_weights[~coins]).double().mean()
     assert better > 0.6  # .79 on average, with a deviation of .07
-    cost = method.ledger.last_entry("degrees").event.pure_epsilon
-    by_degrees = cost * degrees_score(method.degrees, canaries, known)
+    by_degrees = degrees_of(method, canaries, known)
     released = black_box_score(method, None, canaries, known)
     torch.testing.assert_close(released, by_weights + by_degrees)

@@ -2,7 +2,7 @@
 
 import torch
 
-from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.attackers import black_box_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation

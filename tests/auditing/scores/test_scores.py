@@ -1,21 +1,23 @@
 """Scores of noisy values equal independent likelihood ratios and gradients."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from lightning_dpg.auditing.scores.black_box import black_box_score
+from lightning_dpg.auditing.scores.attackers import black_box_score
 from lightning_dpg.auditing.scores.counts import degrees_score
-from lightning_dpg.auditing.scores.critic import _clipped_gradients, critic_gradient_score
+from lightning_dpg.auditing.scores.gradients import _clipped_gradients, critic_gradient_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from lightning_dpg.privacy.sensitivity.degrees import degree_l1_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import label_wedge_sensitivity
-from tests.scoring import scored
+from tests.scoring import observed, scored
 from tests.training import release_edges
 
 KNOWN = make_graph(torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 6)
@@ -25,11 +27,12 @@ PAIRS = torch.tensor([[0, 3], [1, 4]])
 def test_degrees_weigh_as_the_likelihood_ratio_of_their_noise():
     noisy = torch.tensor([5, 1, 0, 3, 2, 9])
     epsilon, known = 0.8, torch.tensor([1, 2, 2, 1, 1, 1])
+    entry = LedgerEntry.proved("degrees", "degrees", Pure(epsilon), degree_l1_sensitivity)
     edge = torch.zeros(6, dtype=torch.long)
     for k, pair in enumerate(PAIRS):
         edge.zero_()[pair] = 1
         log_ratio = -epsilon / 2 * ((noisy - known - edge).abs() - (noisy - known).abs()).sum()
-        found = epsilon * degrees_score(noisy, PAIRS, KNOWN)[k]
+        found = degrees_score(observed(noisy, PAIRS, KNOWN, entry))[k]
         assert float(found) == pytest.approx(float(log_ratio))
 
 
@@ -129,6 +132,7 @@ def test_clipped_gradients_add_up_to_the_ghost_sum():
 def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     torch.manual_seed(0)
     critic = WalkCritic(6, 12, 8, frozen=True)
+    method = SimpleNamespace(critic=critic)
     entry = LedgerEntry(
         key="critic_gradient",
         name="critic gradient",
@@ -141,6 +145,6 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     known = _clipped_gradients(critic, torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 1.0).sum(0)
     first, second = _clipped_gradients(critic, PAIRS, 1.0)
     for direction, likelier in ((first, 0), (second, 1)):
-        scores = critic_gradient_score(critic, known / 2 + direction, entry, PAIRS, KNOWN)
+        scores = critic_gradient_score(observed(known / 2 + direction, PAIRS, KNOWN, entry, method))
         assert int(scores.argmax()) == likelier
         assert float(scores[likelier]) > 0 > float(scores[1 - likelier])

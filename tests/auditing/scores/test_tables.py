@@ -12,14 +12,16 @@ from lightning_dpg.auditing.scores.counts import (
     links_score,
     num_edges_score,
     ordered_degrees_score,
+    table_scores,
 )
-from lightning_dpg.auditing.scores.tables import table_scores
-from lightning_dpg.auditing.scores.updates import updates_score
+from lightning_dpg.auditing.scores.gradients import updates_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.privacy.events import Gaussian
+from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
+from tests.scoring import observed
 
 EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (5, 6)]
 KNOWN = make_graph(torch.tensor(EDGES), 12)
@@ -38,6 +40,12 @@ def over_all_coins(table, noisy, pairs, rate):
     return [logsum(found[k, 1]) - logsum(found[k, 0]) for k in range(len(pairs))]
 
 
+def released(noisy, pairs):
+    """Noisy values with discrete Laplace noise of epsilon per unit."""
+    entry = LedgerEntry.proved("num_edges", "a count", Pure(EPSILON), edge_count_sensitivity)
+    return observed(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, entry)
+
+
 def ordered(edges):
     return -np.sort(-np.bincount(edges.ravel(), minlength=12))
 
@@ -54,7 +62,7 @@ def ordered(edges):
 def test_ordered_degrees_weigh_as_their_likelihood_ratio(pairs):
     noisy = ordered(np.array(EDGES)) + np.random.default_rng(0).integers(-3, 4, 12)
     expected = over_all_coins(ordered, noisy, pairs, EPSILON / 2)
-    found = ordered_degrees_score(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, EPSILON)
+    found = ordered_degrees_score(released(noisy, pairs))
     assert found.tolist() == pytest.approx(expected)
 
 
@@ -68,15 +76,14 @@ def test_links_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_cell(
     lower = np.tril_indices(3)
     table = lambda edges: count_links(classes, edges)[lower]
     noisy = table(np.array(EDGES)) + rng.integers(-3, 4, len(lower[0]))
-    found = links_score(
-        torch.from_numpy(noisy), torch.from_numpy(classes), torch.tensor(PAIRS), KNOWN, EPSILON
-    )
+    of_classes = torch.from_numpy(classes)
+    found = links_score(released(noisy, PAIRS), torch.from_numpy(noisy), of_classes, EPSILON)
     assert found.tolist() == pytest.approx(over_all_coins(table, noisy, PAIRS, EPSILON))
 
 
 def test_the_number_of_edges_weighs_as_its_likelihood_ratio():
     table = lambda edges: np.array([len(edges)])
-    found = num_edges_score(torch.tensor(12), torch.tensor(PAIRS), KNOWN, EPSILON)
+    found = num_edges_score(released(np.array(12), PAIRS))
     assert found.tolist() == pytest.approx(over_all_coins(table, 12, PAIRS, EPSILON))
 
 
@@ -87,7 +94,7 @@ def test_wedges_weigh_as_the_likelihood_ratio_of_a_single_canary():
     changed = 0
     for pair in ([0, 5], [1, 4], [2, 3], [3, 4]):
         expected = over_all_coins(wedges, noisy, [tuple(pair)], 0.2)
-        found = counts_score(torch.from_numpy(noisy), wedges, torch.tensor([pair]), KNOWN, 0.2)
+        found = counts_score(released(noisy, [pair]), wedges, 0.2)
         assert found.tolist() == pytest.approx(expected)
         changed += bool(found)
     assert changed
@@ -133,6 +140,6 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         inside = pairs[:3][torch.tensor(coins)]
         noisy = updates(torch.cat([torch.tensor([[0, 1], [4, 5], [8, 9]]), inside])).sum(0)
         noisy += 0.1 * torch.randn(40)
-        found = updates_score(noisy, updates, client_of, entry, pairs, known)
+        found = updates_score(observed(noisy, pairs, known, entry), updates, client_of)
         assert (found[:3] > 0).tolist() == list(coins)
         assert found[3:].tolist() == [0, 0]

@@ -6,10 +6,9 @@ All but one of them: of the moment of attributes it holds the metric alone.
 import pytest
 import torch
 
-from lightning_dpg.auditing.canaries import find_sites
-from lightning_dpg.auditing.scores.black_box import black_box_score
-from lightning_dpg.auditing.scores.votes import vote_moment_score
-from lightning_dpg.auditing.worst_cases import Star, make_twins, plant_stars
+from lightning_dpg.auditing.canaries import Star, find_sites, make_twins, plant_stars
+from lightning_dpg.auditing.scores.attackers import black_box_score
+from lightning_dpg.auditing.scores.rows import vote_moment_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import make_graph
@@ -18,7 +17,7 @@ from lightning_dpg.methods.neighbor_votes import clipped
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import CLIP
 from tests.attributed import classified_groups
-from tests.scoring import scored
+from tests.scoring import observed, scored
 from tests.small_methods import short_fits  # noqa: F401  # a fixture
 from tests.training import quiet_trainer
 
@@ -93,7 +92,7 @@ def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise(clip):
     without, with_star = moment(known), moment(torch.cat([known, canaries[0]]))
     noisy = torch.randn(3, 3, generator=source, dtype=torch.double)
     squares = [(noisy - mean).square().sum() for mean in (without, with_star)]
-    found = vote_moment_score(rows, beliefs, noisy, entry, canaries, make_graph(known, 9))
+    found = vote_moment_score(observed(noisy, canaries, make_graph(known, 9), entry), rows, beliefs)
     expected = float(squares[0] - squares[1]) / 2 / entry.scale**2
     # The estimate is linear: exact up to the square of the change over the variance.
     assert float(found) == pytest.approx(expected, rel=1e-2)

@@ -67,7 +67,7 @@ def rewrite_card(
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
-    """Collect the facts of a release of an earlier version from its tensors and files."""
+    """Collect the facts of an early release of 0.2 from its tensors and files."""
     path = released_tensors(release)
     recipe, _ = read_recipe(path)
     reads: Any = rebuild(path, (PrivateModule,), method_class).reads

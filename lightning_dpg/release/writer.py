@@ -47,7 +47,7 @@ without looking at them, and a bag of words is sparse, which tensors there are n
 NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
 SCHEMA_VERSION = 3
-"""Version of the recipe and of the statement: 3 has topics; 0.1.0 states none, meaning 1."""
+"""Version of the recipe and of the statement: 3 has topics; 0.1.0 stated none."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.evaluation.paired import Difference
+from lightning_dpg.evaluation.node_evaluation import Difference
 
 CELLS = ("table", "row", "column", "value", "deviation", "runs", "seeds", "note")
 

@@ -2,18 +2,61 @@
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from scipy.stats import t
+
 from lightning_dpg.evaluation.measured import NOT_PRIVATE
-from lightning_dpg.evaluation.paired import Difference, paired_difference
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.metrics.glossary import GLOSSARY
 from lightning_dpg.metrics.node_classification import NODE_QUERIES, NodeScores
 from lightning_dpg.pages.page import Table, notebook, render
 from lightning_dpg.tables import as_csv, as_data_frame, as_json, as_text, strict
+
+_LEVEL = 0.95
+
+
+class Difference(NamedTuple):
+    """Mean difference of paired values, with a confidence interval of 95 %."""
+
+    mean: float
+    half_width: float
+    """Half of the interval; nan for a single pair."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the interval holds 0, or there is none."""
+        return not abs(self.mean) > self.half_width
+
+    def text(self, factor: float = 1.0) -> str:
+        """Format the difference with its interval, if there is one.
+
+        Args:
+            factor: Factor of both, such as 100 for shares in percent.
+        """
+        half = "" if math.isnan(self.half_width) else f" ± {factor * self.half_width:.1f}"
+        return f"{factor * self.mean:+.1f}{half}"
+
+
+def paired_difference(values: Sequence[float], others: Sequence[float]) -> Difference:
+    """Mean of the differences of pairs, and half of its t interval of 95 %.
+
+    Args:
+        values: Values by seed.
+        others: Values of the other row at the same seeds.
+    """
+    differences = np.subtract(values, others)
+    count = len(differences)
+    if count < 2:
+        return Difference(float(differences.mean()), math.nan)
+    quantile = float(t.ppf((1 + _LEVEL) / 2, count - 1))
+    error = float(differences.std(ddof=1)) / count**0.5
+    return Difference(float(differences.mean()), quantile * error)
+
 
 _HEADS = ("graph", "edges", "network")
 _RECORD = (*_HEADS, "score", "mean", "deviation", "to_best_control", "half_width", "role")

@@ -11,9 +11,8 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.outcome import note
 from lightning_dpg.release.card.evaluations import findings
-from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.topics import topics, with_texts
+from lightning_dpg.release.card.topics import Facts, topics, with_texts
 from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,

@@ -24,13 +24,13 @@ from lightning_dpg.methods.node_classes.base import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
-from lightning_dpg.release.name_tensor import with_names
 from lightning_dpg.release.release import NO_GUARANTEE, Release
 from lightning_dpg.release.writer import (
     ATTRIBUTES,
     RECIPE,
     SCHEMA_VERSION,
     tensors_of,
+    with_names,
 )
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 

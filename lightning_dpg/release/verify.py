@@ -25,7 +25,7 @@ from lightning_dpg.privacy.budget import Budget, digits_down
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_opinion
-from lightning_dpg.release.card.pages import CARD, PAGE, in_markdown, pages
+from lightning_dpg.release.card.document import CARD, PAGE, in_markdown, pages
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import TOPICS, parameters_of, statement_of
 from lightning_dpg.release.checksums import digest, files_of, read_sums

@@ -13,8 +13,7 @@ import pytest
 from markupsafe import escape
 
 from lightning_dpg.evaluation.evaluate import evaluate
-from lightning_dpg.evaluation.evaluation import Evaluation
-from lightning_dpg.evaluation.page import MAX_SHOWN, count_close
+from lightning_dpg.evaluation.evaluation import MAX_SHOWN, Evaluation, count_close
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import communities, functional
 from lightning_dpg.metrics.glossary import GLOSSARY

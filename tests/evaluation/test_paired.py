@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from lightning_dpg.evaluation.paired import paired_difference
+from lightning_dpg.evaluation.node_evaluation import paired_difference
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.02])

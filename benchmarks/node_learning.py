@@ -35,8 +35,8 @@ from lightning_dpg.evaluation.node_controls import (
     controls,
     rewired,
 )
-from lightning_dpg.evaluation.node_predictions import predicted
 from lightning_dpg.evaluation.node_evaluation import paired_difference
+from lightning_dpg.evaluation.node_predictions import predicted
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.node_splits import split_nodes
 from lightning_dpg.methods.node_classes.base import NodeClassifier

@@ -21,8 +21,8 @@ from lightning_dpg.preflight.trainer import check_loader
 from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.journal import JOURNAL, journal_beside, open_journal, replay
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyLedger
-from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.card.sentences import say
+from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.checksums import digest
 from lightning_dpg.release.reader import is_shipped
 from lightning_dpg.release.statement import full_sentence, privacy_statement

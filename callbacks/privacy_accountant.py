@@ -28,8 +28,8 @@ from lightning_dpg.privacy.ledger import (
     open_journal,
     replay,
 )
-from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.card.sentences import say
+from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.checksums import digest
 from lightning_dpg.release.reader import is_shipped
 from lightning_dpg.release.statement import full_sentence, privacy_statement

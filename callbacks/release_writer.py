@@ -26,9 +26,8 @@ from lightning_dpg.interfaces import (
 )
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.release.card.evaluations import Findings, findings
-from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.topics import topics, with_texts
+from lightning_dpg.release.card.topics import Facts, topics, with_texts
 from lightning_dpg.release.checksums import public_digest
 from lightning_dpg.release.graph_files import FORMATS, Format, write_graph_files
 from lightning_dpg.release.statement import folder_name, full_sentence, privacy_statement

@@ -9,7 +9,6 @@ from typing import Any
 FINE = 0
 REFUTED = 1
 REFUSED = 2
-OLD = 3
 FAULT = 70
 """As ``sysexits.h`` has it."""
 INTERRUPTED = 130
@@ -19,7 +18,6 @@ EXIT_CODES: Mapping[int, str] = {
     FINE: "done; what was checked has no fault",
     REFUTED: "a claim is refuted (`audit`), or a release or a book was changed (`verify`, `budget verify`)",
     REFUSED: "refused: the message names what to correct; or a fit of `compare` failed",
-    OLD: "a release of version 0.1.0 without checksums, and without another fault (`verify`)",
     FAULT: "a fault of the program, with a traceback",
     INTERRUPTED: "interrupted by Ctrl-C",
 }

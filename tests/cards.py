@@ -1,8 +1,7 @@
 """Cards of statements, without a release."""
 
-from lightning_dpg.release.card.facts import Facts
-from lightning_dpg.release.card.pages import CARD, pages
-from lightning_dpg.release.card.topics import topics
+from lightning_dpg.release.card.document import CARD, pages
+from lightning_dpg.release.card.topics import Facts, topics
 
 FACTS = Facts(
     method_path="lightning_dpg.methods.Any",

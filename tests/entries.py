@@ -1,9 +1,18 @@
 """Entries of a ledger from flat values, as journals hold them."""
 
+import re
+
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
 
 def entry(mechanism="gaussian", **values):
     """An entry by hand: what is not given is that of a read of one edge, of sensitivity 1."""
-    flat = {"name": mechanism, "relation": Relation.EDGE, "sensitivity": 1.0, "proof": "by hand"}
+    key = re.sub(r"\W+", "_", values.get("name", mechanism).lower())
+    flat = {
+        "key": key,
+        "name": mechanism,
+        "relation": Relation.EDGE,
+        "sensitivity": 1.0,
+        "proof": "by hand",
+    }
     return LedgerEntry.from_dict(flat | {"mechanism": mechanism} | values)

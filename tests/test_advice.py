@@ -27,7 +27,7 @@ from lightning_dpg.advice import (
     noise_of_reports,
     recommend,
 )
-from lightning_dpg.cli.notes import better_method
+from lightning_dpg.cli.private_cli import better_method
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx

@@ -1,117 +1,80 @@
-"""Releases of 0.1.0, one of each method and variant, open and draw equal graphs.
-
-``tests/releases/0.1.0`` holds what that version has written for a small graph or set of graphs:
-released tensors, statement, and the graph that it drew from seed 0 or the features that it released.
-"""
+"""Releases of earlier versions: those of 0.2 open, that of 0.1.0 and unknown ones are refused."""
 
 import json
+import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from lightning_dpg.formats.io import read_graph
+import lightning_dpg as dpg
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
-from lightning_dpg.release.reader import open_release
+from lightning_dpg.release.card.topics import TOPICS
+from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.writer import RECIPE, SCHEMA_VERSION
 
-RELEASES = Path(__file__).parent / "releases" / "0.1.0"
-FOLDERS = {path.name: path for path in sorted(RELEASES.iterdir())}
-LEARNERS = {name: path for name, path in FOLDERS.items() if (path / "features.npz").is_file()}
-SYNTHESIZERS = {name: path for name, path in FOLDERS.items() if name not in LEARNERS}
-METHODS = {
-    "BTER",
-    "CELL",
-    "ChungLu",
-    "DK2",
-    "DPGGAN",
-    "DPGVAE",
-    "DPNetGAN",
-    "ErdosRenyi",
-    "ErdosRenyiSet",
-    "GGAN",
-    "GVAE",
-    "GraphKernel",
-    "GraphRNN",
-    "GromovKernel",
-    "HRG",
-    "LDPGromovWasserstein",
-    "NetGAN",
-    "PrivCom",
-    "PrivGraph",
-    "PrivateGraphKernel",
-    "RandomizedResponse",
-}
-"""All methods of that version that a configuration could name."""
+OLDEST = Path(__file__).parent / "releases" / "0.1.0" / "erdos_renyi"
 
 
-def read(release):
-    (path,) = release.glob("*.safetensors")
+@pytest.fixture(scope="module")
+def of_today(tmp_path_factory):
+    return dpg.fit("karate", "chung_lu", epsilon=1.0, seed=0).save(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def release(of_today, tmp_path):
+    return shutil.copytree(of_today, tmp_path / "release")
+
+
+def rewrite(release, **changes):
+    """Change the recipe of a release, which then has no checksums."""
+    path = release / "generator.safetensors"
     with safe_open(path, framework="pt") as file:
-        recipe = json.loads(file.metadata()[RECIPE])
-        return recipe, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        recipe = json.loads(file.metadata()[RECIPE]) | changes
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(tensors, path, metadata={RECIPE: json.dumps(recipe)})
+    (release / "SHA256SUMS").unlink()
 
 
-def test_each_method_has_a_release_as_that_version_wrote_it():
-    recipes = [read(release)[0] for release in FOLDERS.values()]
-    assert {recipe["method"].rpartition(".")[2] for recipe in recipes} == METHODS
-    assert not [recipe for recipe in recipes if "schema_version" in recipe]
+def test_a_release_of_0_2_opens_with_a_setting_that_is_gone(release):
+    before = dpg.open_release(release)
+    settings = {**before.method.hparams, "flower_processes": 0}
+    rewrite(release, schema_version=2, hparams=settings)
+    drawn = dpg.open_release(release).sample(seed=0)
+    assert undirected_edges(drawn).tolist() == undirected_edges(before.sample(seed=0)).tolist()
 
 
-def edges_of(graph):
-    return set(map(tuple, undirected_edges(graph).tolist()))
+def test_an_early_release_of_0_2_has_no_topics_and_gets_a_card(release):
+    content = json.loads((release / "privacy.json").read_text())
+    statement = dpg.open_release(release).statement
+    statement = {name: statement[name] for name in statement if name not in TOPICS}
+    statement["schema_version"] = 2
+    rewrite(release, schema_version=2, privacy=statement)
+    (release / "privacy.json").write_text(json.dumps(statement))
+    (release / "MODEL_CARD.html").unlink()
+    write_sums(release)
+    assert main(["card", str(release), "--operator", "Bank X"]) == 0
+    assert main(["verify", str(release)]) == 0
+    renewed = json.loads((release / "privacy.json").read_text())
+    assert renewed["administrative"]["date"] is None
+    assert renewed.keys() - {"schema_version"} <= content.keys()
+    assert "Bank X" in (release / "MODEL_CARD.html").read_text()
 
 
-def degrees_of(graph):
-    return torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
-
-
-@pytest.mark.parametrize("name", SYNTHESIZERS)
-def test_it_draws_the_graph_that_the_old_version_drew(name):
-    method = open_release(SYNTHESIZERS[name]).method.eval()
-    with torch.no_grad():
-        drawn = method.sample(torch.Generator().manual_seed(0))
-    expected = read_graph(SYNTHESIZERS[name] / "synthetic-0.npz")
-    assert drawn.node_names == expected.node_names
-    if name == "privgraph":  # since then it draws as many links between communities as are released
-        assert len(edges_of(drawn)) >= len(edges_of(expected)) > 0
-        assert (degrees_of(drawn) <= method.degrees).all()
-        return
-    assert len(edges_of(drawn)) == len(edges_of(expected)) > 0
-    if name != "bter":  # since then BTER draws its blocks in another way
-        assert edges_of(drawn) == edges_of(expected)
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_it_holds_the_features_that_the_old_version_released(name):
-    arrays = open_release(LEARNERS[name]).method.released_arrays()
-    with np.load(LEARNERS[name] / "features.npz") as file:
-        today = {key: "train_mask" if key == "teaching" else key for key in file.files}
-        assert arrays.keys() == set(today.values())
-        for key, expected in file.items():
-            np.testing.assert_array_equal(arrays[today[key]], expected, strict=True)
-
-
-def test_commands_take_an_old_release(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    old = SYNTHESIZERS["chung_lu"]
-    command = ["generate", "--run", str(old), "--seed", "0", "--num-graphs", "2", "--out", "drawn"]
-    assert main(command) == 0
-    graphs = [f"drawn/synthetic-{seed}.npz" for seed in (0, 1)]
-    assert edges_of(read_graph(graphs[0])) == edges_of(read_graph(old / "synthetic-0.npz"))
-    capsys.readouterr()
-    assert main(["evaluate", "karate", *graphs]) == 0
-    assert "degree" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_the_entries_still_prove_the_epsilon_that_was_stated(name, capsys):
-    assert main(["verify", str(FOLDERS[name])]) == 3  # 0.1.0 wrote no checksums
-    assert "is what the " in capsys.readouterr().out
+@pytest.mark.parametrize("command", ["generate", "card", "verify"])
+def test_a_release_of_0_1_0_is_refused_by_the_way_out(command, tmp_path, capsys):
+    release = str(shutil.copytree(OLDEST, tmp_path / "old"))
+    arguments = {
+        "generate": [release, "--out", str(tmp_path / "drawn")],
+        "card": [release, "--operator", "X"],
+        "verify": [release],
+    }[command]
+    assert main([command, *arguments]) == (1 if command == "verify" else 2)
+    out, err = capsys.readouterr()
+    assert "of version 0.1.0, which lightning_dpg" in out + err
+    assert "fit it again, or open it with lightning_dpg 0.2" in out + err
 
 
 @pytest.mark.parametrize(
@@ -123,12 +86,11 @@ def test_the_entries_still_prove_the_epsilon_that_was_stated(name, capsys):
         ),
         ({"schema_version": SCHEMA_VERSION + 1}, "install a newer lightning_dpg to open it\n"),
         ({"schema_version": "2"}, "its schema_version is '2'"),
+        ({"schema_version": 1}, "its schema_version is 1"),
     ],
 )
-def test_what_cannot_be_opened_is_refused_by_a_sentence(fails, tmp_path, changes, said):
-    recipe, tensors = read(SYNTHESIZERS["erdos_renyi"])
-    text = json.dumps(recipe | changes)
-    save_file(tensors, tmp_path / "generator.safetensors", metadata={RECIPE: text})
-    message = fails("generate", "--run", ".", "--out", "drawn")
+def test_what_cannot_be_opened_is_refused_by_a_sentence(fails, release, changes, said):
+    rewrite(release, **changes)
+    message = fails("generate", "--run", "release", "--out", "drawn")
     assert "generator.safetensors: " in message
     assert said in message

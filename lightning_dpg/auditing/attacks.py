@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.auditing.attack_report import AttackReport, log_attack
+from lightning_dpg.auditing.attack_report import AttackReport
 from lightning_dpg.auditing.graph_set_attacks import attack_set
 from lightning_dpg.auditing.link_stealing import (
     CONFIDENCE,
@@ -45,7 +45,6 @@ from lightning_dpg.metrics.alignment import add_nodes, align
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
 from lightning_dpg.running.complete import method_settings, on_data
-from lightning_dpg.running.contents import contents_of_graph, contents_of_set
 from lightning_dpg.running.fit import fit_settings
 from lightning_dpg.running.graph_arguments import load, load_set, name_of_graph
 from lightning_dpg.running.python_errors import readable_errors
@@ -158,7 +157,6 @@ def attack(
     baseline: str | Path | None = None,
     undirected: bool = False,
     kind: Kind | None = None,
-    book: str | None = None,
 ) -> AttackReport:
     """Attack a release, and compare with a release that has not seen the targets.
 
@@ -178,8 +176,6 @@ def attack(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which to read the graphs: ``undirected``, ``directed`` or ``bipartite``. By
             default that of the release; graphs in files are undirected.
-        book: URL of the budget book that logs the attack if it knows the data; by default that of
-            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
         All numbers; ``str(report)`` is a text for people.
@@ -199,7 +195,7 @@ def attack(
         if published is None:
             real, published = data_of_run(real), real
         return attack_published(
-            real, published, baseline=baseline, undirected=undirected, kind=kind, book=book
+            real, published, baseline=baseline, undirected=undirected, kind=kind
         )
 
 
@@ -210,7 +206,6 @@ def attack_published(
     baseline: str | Path | None = None,
     undirected: bool = False,
     kind: Kind | None = None,
-    book: str | None = None,
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
@@ -221,7 +216,6 @@ def attack_published(
         if isinstance(real, str) and real in known_graphs():
             raise CommandError(f"{real}: a single graph, while the methods learn sets of graphs")
         union = load_set(real, undirected)
-        log_attack(settings, None, contents_of_set(real, undirected), book)
         values, data_class = attack_set(union, settings), TUGraphDataModule
     else:
         data_class = EdgeListDataModule
@@ -229,7 +223,6 @@ def attack_published(
         kind = kind_of(opened, kind)
         release = opened if isinstance(opened, Release) else None
         graph = load(real, undirected, kind)
-        log_attack(settings, release, contents_of_graph(graph, real), book)
         graph = on_released_nodes(graph, release)
         drawn = [] if isinstance(opened, Release) else [load(g, undirected, kind) for g in opened]
         graph = on_published_nodes(graph, (name for each in drawn for name in each.node_names))

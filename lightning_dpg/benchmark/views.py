@@ -1,4 +1,4 @@
-"""The object that a benchmark returns: tables for Python, LaTeX and notebooks, and a figure."""
+"""The object that a benchmark returns: tables for Python and notebooks, and a figure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,6 @@ from markupsafe import Markup
 from torch_geometric.data import Data
 
 from lightning_dpg.benchmark.figure import errors_figure
-from lightning_dpg.benchmark.latex import latex_table
 from lightning_dpg.benchmark.results import (
     COLUMNS,
     ONE_RUN,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only wh
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Benchmark:
-    r"""All measurements of a benchmark. They are not private: the real graphs were read.
+    """All measurements of a benchmark. They are not private: the real graphs were read.
 
     :func:`lightning_dpg.benchmark` returns it. Its tables and its figure have the queries that the call
     has named, by default the headline queries of the task; :meth:`to_dataframe` has all of them.
@@ -55,8 +54,6 @@ class Benchmark:
                             method  epsilon  real  error
         0      chung_lu (baseline)      1.0  34.0    0.0
         29  erdos_renyi (baseline)      1.0  34.0    0.0
-        >>> print(results.to_latex().splitlines()[7])
-        method & nodes \\
     """
 
     runs: list[dict[str, Any]]
@@ -79,7 +76,8 @@ class Benchmark:
     def to_dataframe(self) -> Any:
         """Return a row for each run and query as a DataFrame, with the columns of ``results.csv``.
 
-        A failed fit has one row without a query, whose ``note`` says why it failed.
+        A failed fit has one row without a query, whose ``note`` says why it failed. ``to_latex`` of a
+        pivot of the DataFrame prints a table for a paper.
 
         Raises:
             CommandError: If pandas is not installed.
@@ -88,17 +86,6 @@ class Benchmark:
         frame = as_data_frame(COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
         # Text in JSON: infinity, of methods without privacy
         return frame.astype({"epsilon": float, "spent_epsilon": float, "spent_delta": float})
-
-    def to_latex(self) -> str:
-        """Return a table for each graph and budget in LaTeX: methods by queries.
-
-        Cells are means and standard deviations over the runs. As in ``results.md``, bold are the best
-        private row and all rows within two standard errors of the difference, and italic are rows
-        without a guarantee within the budget. Nothing is bold in the tables of one run. The tables
-        need the package ``booktabs``.
-        """
-        names = measured(self.runs, self.queries)
-        return "\n".join(latex_table(table, names, self.task) for table in self.tables)
 
     def plot(self) -> "Figure":
         """Plot the errors in each query by method; over epsilon if there are several budgets.
@@ -123,7 +110,7 @@ class Benchmark:
         return (
             f"Benchmark of {len(self.runs)} fits, {self.failed} of them failed: tables of {places}\n"
             f"all numbers: {self._report}\n"
-            "to_dataframe(), to_latex(), plot()\n"
+            "to_dataframe(), plot()\n"
             "not private: the numbers were computed from the real graphs"
         )
 

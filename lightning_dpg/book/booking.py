@@ -14,9 +14,8 @@ from pytorch_lightning import Trainer
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.filter import as_booked
 from lightning_dpg.book.identity import Fingerprint
-from lightning_dpg.book.lost import book_lost
 from lightning_dpg.book.refusals import SAME_PEOPLE, check_record, in_common
-from lightning_dpg.book.request import Request
+from lightning_dpg.book.request import Request, continued
 from lightning_dpg.book.reservation import Reservation
 from lightning_dpg.book.rows import DataSet
 from lightning_dpg.book.urls import has_password
@@ -24,6 +23,7 @@ from lightning_dpg.budget_book import BOOK_VARIABLE, NO_BOOK
 from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import HasIdentity, Identity, Released
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import LedgerEntry, Relation
@@ -321,3 +321,51 @@ def _digest(method: Released) -> str:
     settings = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
     text = json.dumps([type(method).public_path(), settings], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_SEARCH = 1 + 1e-4  # the smallest epsilon that is proved is searched for up to a tolerance
+
+
+def book_lost(book: Book, name: str, request: Request, lost: Sequence[LedgerEntry]) -> Request:
+    """Book releases of the run that a request continues, as a run that was stopped.
+
+    Args:
+        book: The book.
+        name: Data set.
+        request: Run that goes on.
+        lost: Releases that its ledger does not hold.
+
+    Returns:
+        The request of the releases that are still to be made.
+
+    Raises:
+        BookError: If they are booked, and the total does not pay for them.
+    """
+    released = [*request.before, *lost]
+    others = [entry for entry in released if entry.relation not in request.beside]
+    beside = {
+        relation: _that_holds([each for each in released if each.relation is relation], budget)
+        for relation, budget in request.beside.items()
+    }
+    budget = _that_holds(others, request.budget)
+    stopped = request._replace(plan=lambda _: released, budget=budget, beside=beside)
+    run = book.reserve(name, stopped, is_released=True)
+    for entry in run.unreleased:  # the book may know some of them already
+        run.book(entry)
+    run.close("stopped")
+    if book.is_exceeded(name):
+        steps = sum(entry.steps for entry in lost)
+        raise BookError(
+            f"{name}: {steps} lost steps are booked, and exceed the total: the run does not go on"
+        )
+    earlier = [each for each in book.runs(name) if each.number != run.run]
+    is_known = continued(earlier, request) is not None
+    previous = request.previous if is_known else request.journal
+    return request._replace(before=released, previous=previous)
+
+
+def _that_holds(released: Sequence[LedgerEntry], budget: Budget) -> Budget:
+    """The budget, or a larger one if the releases have exceeded it."""
+    if composition.fits(released, budget):
+        return budget
+    return Budget(composition.headline(released, budget.delta)[0] * _SEARCH, budget.delta)

@@ -13,7 +13,7 @@ from lightning_dpg.interfaces import Identity
 
 
 class Measurement(NamedTuple):
-    """A measurement, such as a comparison, an audit or an attack.
+    """A measurement: a comparison or an audit.
 
     Attributes:
         command: Its name.

@@ -1,16 +1,18 @@
 """Actions of owners: totals of private columns, grants, approvals, closed data sets, roles, the token."""
 
 from pathlib import Path
+from typing import Literal, get_args
 
 from lightning_dpg.book import owner_token, schema
 from lightning_dpg.book.database import Database
 from lightning_dpg.book.grants import Grant, check_approval, grants
 from lightning_dpg.book.identity import Fingerprint, protected_unit
 from lightning_dpg.book.log import lines_of
+from lightning_dpg.book.postgresql import PostgreSQL
 from lightning_dpg.book.refusals import check_has_total, check_open, check_row_total
-from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.rows import DataSet, data_set, data_sets, names_of_rows, same_edges
 from lightning_dpg.book.sketch import NOBODY, Marks, overlap, unseal
+from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 
@@ -202,3 +204,55 @@ class OwnerSide:
         """Append a line that an owner writes; call it inside of a write."""
         facts["user"] = self.database.user()
         owner_token.record_sealed(self.database, self._token, kind, facts)
+
+
+Role = Literal["spender", "owner"]
+
+_SPENDER = (
+    "GRANT INSERT ON book_log, book_runs, book_budgets, book_entries",
+    "GRANT UPDATE (closed, outcome, release) ON book_runs",
+    "GRANT UPDATE (booked) ON book_entries",
+    "GRANT UPDATE (rule) ON book_datasets, book_totals",
+)
+_OWNER = (
+    *_SPENDER,
+    "GRANT INSERT ON book_datasets, book_totals, book_grants",
+    "GRANT UPDATE (closed, closed_by) ON book_datasets",
+    "GRANT UPDATE (approved, approved_by) ON book_grants",
+)
+_POLICIES = (
+    "ALTER TABLE book_log ENABLE ROW LEVEL SECURITY",
+    "DROP POLICY IF EXISTS book_read ON book_log",
+    "CREATE POLICY book_read ON book_log FOR SELECT USING (true)",
+    "DROP POLICY IF EXISTS book_append ON book_log",
+    # Lines that book and close belong to a run, whose line of reservation names the user.
+    """CREATE POLICY book_append ON book_log FOR INSERT WITH CHECK (
+        kind IN ('book', 'close') OR body::json->>'user' = session_user
+        AND (kind IN ('reserve', 'measure') OR has_table_privilege('book_grants', 'INSERT')))""",
+)
+
+
+def give_role(database: Database, role: str, user: str) -> None:
+    """Let a user of the server spend on a book, or own it.
+
+    Args:
+        database: The book, opened by the user who made it.
+        role: ``spender`` or ``owner``.
+        user: User of the server.
+
+    Raises:
+        BookError: If the server refuses it, or if the book is a file.
+    """
+    if role not in get_args(Role):
+        raise BookError(f"a role is one of {', '.join(get_args(Role))}, got {role!r}")
+    if not isinstance(database, PostgreSQL):
+        raise BookError(
+            f"{database.url}: roles are permissions of PostgreSQL, and a file has none\n"
+            "make the book with a token of its owner: budget init --token FILE"
+        )
+    name = user.replace('"', '""')
+    of_book = ", ".join(sorted(table for table in database.tables() if table.startswith("book_")))
+    permissions = (f"GRANT SELECT ON {of_book}", *(_OWNER if role == "owner" else _SPENDER))
+    with database.write():
+        for statement in (*_POLICIES, *(f'{each} TO "{name}"' for each in permissions)):
+            database.rows(statement)

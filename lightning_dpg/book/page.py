@@ -1,21 +1,18 @@
-"""The page of a budget book: totals, the spent curve, releases and what is left, on one page."""
+"""The page of a budget book: totals, releases and what is left, on one page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.curve import Point, curve
 from lightning_dpg.book.further_releases import (
     PLAN_COLUMNS,
     planned_rows,
     used_methods,
     without_refused,
 )
-from lightning_dpg.book.log import Line, lines
+from lightning_dpg.book.log import lines
 from lightning_dpg.book.partition import group_facts, group_summary_of, parts_of
 from lightning_dpg.book.report import Content, read, summary_of
 from lightning_dpg.book.rows import counted
@@ -40,7 +37,7 @@ from lightning_dpg.book.wording import (
     together_text,
     upper_bounds,
 )
-from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
+from lightning_dpg.pages.charts import COLORS
 from lightning_dpg.pages.page import Table, plural, render
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.events import Relation
@@ -49,7 +46,6 @@ from lightning_dpg.release.statement import RELATIONS
 MOST_RUNS = 500
 """Largest number of runs in the table; the newest ones are shown."""
 _PLACES = 1000
-_UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
 class Section(NamedTuple):
@@ -62,9 +58,7 @@ class Section(NamedTuple):
         facts: Totals by name.
         bar: Share of the total in percent, text and color of each part of the bar.
         notes: Sentences below the bar.
-        series: Lines of the curve of the spent epsilon; none for a group.
-        chart: The curve; None for a group.
-        tables: Tables below the curve.
+        tables: Tables below the notes.
     """
 
     name: str
@@ -73,8 +67,6 @@ class Section(NamedTuple):
     facts: Sequence[tuple[str, str]]
     bar: Sequence[tuple[float, str, str]]
     notes: Sequence[str]
-    series: Sequence[Series]
-    chart: Markup | None
     tables: Sequence[Table]
 
 
@@ -86,20 +78,19 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         names: Data sets.
         method: Method whose further releases are planned; by default those that were used.
     """
-    now = datetime.now(UTC)
     with book.database.snapshot():
         log = lines(book.database)
         contents = [read(book, name) for name in names]
         groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
     sections = [
-        _section(part, log, method if part is content else None, now)
+        _section(part, method if part is content else None)
         for content in contents
         for part in content.each_total
     ]
     parts = {
         "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
         "url": book.url,
-        "written": minute(now.isoformat()),
+        "written": minute(datetime.now(UTC).isoformat()),
         "sections": [*(_group(group_summary_of(parts)) for parts in groups), *sections],
         "num_lines": plural(len(log), "line"),
         "last_hash": log[-1].hash if log else "",
@@ -133,12 +124,10 @@ def _group(summary: dict[str, Any]) -> Section:
         f"{each['dataset']}: {note}" for each in summary["parts"] for note in same_edges_note(each)
     ]
     notes = [f"{note}." for note in [*same, *condition_note(summary)]]
-    return Section(
-        summary["group"], "", guarantee, group_facts(summary), [], notes, [], None, [parts]
-    )
+    return Section(summary["group"], "", guarantee, group_facts(summary), [], notes, [parts])
 
 
-def _section(content: Content, log: Sequence[Line], method: str | None, now: datetime) -> Section:
+def _section(content: Content, method: str | None) -> Section:
     summary = summary_of(content)
     facts = [
         (
@@ -161,7 +150,6 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
         )
     if rule := grant_rule(summary):
         facts.append(("grants", rule))
-    series, chart = _chart(summary, curve(content.dataset, content.runs, log), now)
     return Section(
         name=name_of_total(summary),
         words=summary["words"],
@@ -172,8 +160,6 @@ def _section(content: Content, log: Sequence[Line], method: str | None, now: dat
             f"{note[0].upper()}{note[1:]}."
             for note in [*upper_bounds(summary), *condition_note(summary)]
         ],
-        series=series,
-        chart=chart,
         tables=[
             _released_runs(summary),
             *([_grants(summary)] if summary["grants"] else []),
@@ -209,33 +195,6 @@ def _bar(summary: dict[str, Any]) -> list[tuple[float, str, str]]:
 
 def _amounts(summary: dict[str, Any]) -> str:
     return f"({digits_up(summary['spent'], 6)}, {digits_up(summary['delta'], 6)})-DP"
-
-
-def _chart(
-    summary: dict[str, Any], points: Sequence[Point], now: datetime
-) -> tuple[list[Series], Markup]:
-    """Curve of the spent epsilon below the line of the total, and its chart."""
-    start = datetime.fromisoformat(points[0].time)
-    span = max((now - start).total_seconds(), 1.0)
-    unit, seconds = next(unit for unit in _UNITS if span >= 2 * unit[1] or unit[1] == 1)
-
-    def since(time: datetime) -> float:
-        return max((time - start).total_seconds(), 0.0) / seconds
-
-    steps = [(0.0, 0.0)]
-    for point in points[1:]:
-        at = since(datetime.fromisoformat(point.time))
-        steps += [(at, steps[-1][1]), (at, point.spent)]
-    end = max(since(now), steps[-1][0])
-    steps.append((end, steps[-1][1]))
-    highest = max(summary["total"], *(spent for _, spent in steps))
-    series = [
-        Series("spent", steps, COLORS[1]),
-        Series("total", [(0.0, summary["total"]), (end, summary["total"])], is_dashed=True),
-    ]
-    title = f"Epsilon spent on {name_of_total(summary)}, {summary['spent']:.10g} of {summary['total']:g}"
-    axis = Axis(f"{unit} since {minute(points[0].time)} UTC", low=0.0, high=end)
-    return series, line_chart(series, title, axis, Axis("epsilon", high=1.05 * highest))
 
 
 def _released_runs(summary: dict[str, Any]) -> Table:

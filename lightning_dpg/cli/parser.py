@@ -2,12 +2,14 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pytorch_lightning.cli import LightningArgumentParser
 
-from lightning_dpg.cli.method_imports import import_all_methods
+from lightning_dpg import methods
 from lightning_dpg.cli.parser_messages import explain_parsing
+from lightning_dpg.cli.written_settings import is_uncertain, named_settings
 from lightning_dpg.errors import CommandError, Refusal
 
 _NODES = ("--data.nodes", "--data.init_args.nodes")
@@ -76,3 +78,29 @@ def _refusal_behind(error: BaseException | None) -> Refusal | None:
     while error is not None and not isinstance(error, Refusal):
         error = error.__cause__ or error.__context__
     return error
+
+
+def import_methods(args: Sequence[str]) -> None:
+    """Import the methods that a command line and its files name.
+
+    All methods take a third of a second. They are imported only where the parser may need them: for
+    help, and for a name that is none of theirs.
+
+    Args:
+        args: Command and options.
+    """
+    settings = list(named_settings(args))
+    named = [each for each in settings if (each.section, each.name) == ("model", "class_path")]
+    names = {f"{setting.value}" for setting in named}
+    short = {name for name in names if not name.startswith("lightning_dpg.")}
+    if not names or not short <= {*methods.__all__} or is_uncertain(args, settings):
+        import_all_methods()
+    else:
+        for name in short:
+            getattr(methods, name)
+
+
+def import_all_methods() -> None:
+    """Import all methods, such as for a message that names the nearest one."""
+    for name in methods.__all__:
+        getattr(methods, name)

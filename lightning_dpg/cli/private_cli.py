@@ -1,18 +1,21 @@
 """Lightning's command line with a mandatory privacy budget."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 from jsonargparse import Namespace
+from pytorch_lightning.callbacks import Callback, ModelSummary, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.utilities import rank_zero_info
 
 # Configurations can name classes without their modules: the parser searches what is imported.
 import lightning_dpg.callbacks
 import lightning_dpg.datamodules  # noqa: F401
+from lightning_dpg.advice import Facts
 from lightning_dpg.budget_book import NO_BOOK
-from lightning_dpg.callbacks import Card, PrivacyAccountant
+from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.classes import find_class
 from lightning_dpg.cli.checkpoints import (
     check_resumed,
@@ -33,16 +36,22 @@ from lightning_dpg.cli.loggers import (
     trackers,
 )
 from lightning_dpg.cli.method_arguments import fill_num_nodes
-from lightning_dpg.cli.method_imports import import_methods
-from lightning_dpg.cli.notes import notes
-from lightning_dpg.cli.parser import PrivateParser
-from lightning_dpg.cli.quiet import silence_lightning
-from lightning_dpg.cli.run_callbacks import add_progress_bar, own_summary, with_release_writer
+from lightning_dpg.cli.parser import PrivateParser, import_methods
+from lightning_dpg.cli.quiet import at_terminal, silence_lightning
 from lightning_dpg.cli.run_folder import RunFolder, folder_name, is_other_rank
 from lightning_dpg.errors import CommandError
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.interfaces import (
+    AttributedGraphRecords,
+    GraphSetRecords,
+    KindOfRecords,
+    Records,
+    serves_records,
+)
+from lightning_dpg.methods import PrivateModule
+from lightning_dpg.outcome import is_quiet
 from lightning_dpg.preflight import check_data, check_settings, preflight
 from lightning_dpg.preflight.typed_trainer import typed
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.run_folder import owner_only
 
 
@@ -239,3 +248,105 @@ class PrivateCLI(LightningCLI):
         """Close the trackers after a run, since another run may follow."""
         super()._run_subcommand(subcommand)
         close_trackers(self.trainer)
+
+
+def with_release_writer(callbacks: list[Callback], texts: Mapping[str, Any]) -> list[Callback]:
+    """Add a writer of the release if there is none, and give the owner's texts to the writers.
+
+    Args:
+        callbacks: Configured callbacks.
+        texts: Section ``card``; without a text the writers keep their own.
+    """
+    card = Card.of(texts)
+    if not any(isinstance(callback, ReleaseWriter) for callback in callbacks):
+        callbacks = [*callbacks, ReleaseWriter()]
+    for callback in callbacks:
+        if isinstance(callback, ReleaseWriter) and card != Card():
+            callback.card = card
+    return callbacks
+
+
+def add_progress_bar(callbacks: list[Callback], settings: Namespace) -> None:
+    """Add a bar with the budget at a terminal, unless there is one, and set whether there is.
+
+    With ``--quiet`` there is none, not even a configured one.
+
+    Args:
+        callbacks: Callbacks of the run, among which the bar stands in the end.
+        settings: Section ``trainer``.
+    """
+    if is_quiet():
+        callbacks[:] = [each for each in callbacks if not isinstance(each, ProgressBar)]
+        settings.enable_progress_bar = False
+    has_bar = any(isinstance(callback, ProgressBar) for callback in callbacks)
+    if settings.enable_progress_bar is None:
+        settings.enable_progress_bar = has_bar or at_terminal()
+    if settings.enable_progress_bar and not has_bar:
+        callbacks.append(PrivacyProgressBar())
+
+
+def own_summary(callbacks: Sequence[Callback], settings: Namespace) -> list[Callback]:
+    """Replace Lightning's summary of the networks, whose form depends on installed packages.
+
+    Args:
+        callbacks: Callbacks of the run.
+        settings: Section ``trainer``, whose default summary is switched off.
+    """
+    if any(isinstance(callback, ModelSummary) for callback in callbacks):
+        return []
+    is_wanted = settings.enable_model_summary is not False
+    settings.enable_model_summary = False
+    return [ModelSummary()] * is_wanted
+
+
+def notes(method: PrivateModule, data: object, budget: Budget) -> Iterator[str]:
+    """Report the data, and name a method that is known to do better.
+
+    Exact counts and names of the private graph go to the owner's terminal only. Where standard
+    error is none, as under cron, mails and collectors of logs would take them.
+
+    Args:
+        method: Method of the run.
+        data: Its data module.
+        budget: Budget of the run.
+    """
+    summary: str | None = getattr(data, "summary", None)
+    if summary is not None and at_terminal():
+        yield summary
+    yield from getattr(data, "notes", ())
+    assert serves_records(data)  # otherwise the run was refused
+    if line := better_method(method, data.records, budget):
+        yield f"hint: {line}"
+
+
+def public_facts(records: Records, budget: Budget) -> Facts:
+    """Return the facts of data that a guarantee takes as public, without the number of edges.
+
+    Args:
+        records: Records of a data module (private).
+        budget: Budget of the run.
+    """
+    allows_delta = budget.delta > 0
+    if isinstance(records, GraphSetRecords):
+        return Facts("graphs", budget.epsilon, kind="set", allows_delta=allows_delta)
+    return Facts(
+        "links",
+        budget.epsilon,
+        records.num_nodes,
+        kind=records.kind if isinstance(records, KindOfRecords) else "undirected",
+        allows_delta=allows_delta,
+        has_attributes=isinstance(records, AttributedGraphRecords),
+    )
+
+
+def better_method(method: PrivateModule, records: Records, budget: Budget) -> str | None:
+    """Name a method that is known to do better, in one line; None if no such method is known.
+
+    Args:
+        method: Method of a run; its ``advice``, if it has one, knows what it is for.
+        records: Records of its data module (private).
+        budget: Budget of the run.
+    """
+    advice = getattr(method, "advice", None)
+    line: str | None = advice and advice(public_facts(records, budget))
+    return line

@@ -19,8 +19,6 @@ def attack(
     baseline_config: str | None = None,
     method: str | None = None,
     reading: Reading = Reading(),
-    book: str | None = None,
-    no_book: bool = False,
 ) -> Outcome:
     """Attack a release: look for relations and names in it.
 
@@ -60,8 +58,6 @@ def attack(
         baseline_config: Configuration to fit again with.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
         reading: See :class:`lightning_dpg.running.source.Reading`.
-        book: See :func:`lightning_dpg.auditing.attacks.attack`.
-        no_book: Log it in no budget book.
 
     Example:
         python -m lightning_dpg attack runs/chung_lu/version_0
@@ -85,6 +81,5 @@ def attack(
         baseline=baseline_config,
         undirected=reading.undirected,
         kind=reading.kind,
-        book="none" if no_book else book,
     )
     return Outcome([str(report)], report.values)

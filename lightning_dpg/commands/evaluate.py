@@ -29,8 +29,6 @@ def evaluate(
     task: Literal["queries", "node-classification"] | None = None,
     num_seeds: int | None = None,
     train_fraction: float | None = None,
-    book: str | None = None,
-    no_book: bool = False,
     no_baselines: bool = False,
 ) -> Outcome:
     """Compare releases with the real graph. Reads the private graph: the numbers are not private.
@@ -92,8 +90,6 @@ def evaluate(
         task: Compare graphs by queries, or predictions of classes of nodes; by default what is released.
         num_seeds: Number of seeds of node classification, 5 by default.
         train_fraction: Share of the nodes of each class for training in node classification, such as .75.
-        book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
-        no_book: Log it in no budget book.
         no_baselines: Do not say which purposes a release serves beside baselines.
 
     Example:
@@ -112,14 +108,12 @@ def evaluate(
     from lightning_dpg.running.run_data import data_of_run
 
     original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
-    graphs, book = synthetic or [real], "none" if no_book else book
     evaluation = evaluate_releases(
         original,
-        graphs,
+        synthetic or [real],
         undirected=reading.undirected,
         kind=reading.kind,
         task="node_classification" if task == "node-classification" else task,
-        book=book,
         baselines=not no_baselines,
         num_seeds=num_seeds,
         train_fraction=train_fraction,

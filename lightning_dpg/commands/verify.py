@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from lightning_dpg.outcome import FINE, OLD, REFUTED, Outcome
+from lightning_dpg.outcome import REFUTED, Outcome
 from lightning_dpg.run_folder import release_at
 
 _STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
@@ -19,9 +19,8 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     draws all graphs, people and transfers again from the tensors, and compares them with the files. No
     code of other methods is run: the first line then says so in red.
 
-    Exit code 0 without a fault, 1 with one, 3 if version 0.1.0 wrote the release: it wrote no checksums,
-    and nothing else is wrong. Tensors and statement can be those of another release: compare the checksums
-    with those that the sender has published.
+    Exit code 0 without a fault, 1 with one. Tensors and statement can be those of another release: compare
+    the checksums with those that the sender has published.
 
     Args:
         release: Folder or file of a release.
@@ -52,7 +51,6 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     return Outcome(
         [*_red(warnings), *found.checks],
         {"release": folder, "faults": [], "warnings": warnings, "redrawn": not no_redraw, **stated},
-        OLD if found.is_old else FINE,
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias, overload
 import torch
 from torch_geometric.data import Data
 
-from lightning_dpg.budget_book import log_reading
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.transfers import renumbered
 from lightning_dpg.errors import CommandError
@@ -57,7 +56,6 @@ from lightning_dpg.metrics.communities import return_freed_memory
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
-from lightning_dpg.running.contents import contents_of_graph
 from lightning_dpg.running.graph_arguments import load
 from lightning_dpg.running.python_errors import readable_errors
 from lightning_dpg.running.run_data import NO_KEY, data_of_rows, data_of_run
@@ -80,7 +78,6 @@ def evaluate(
     undirected: bool = ...,
     kind: Kind | None = ...,
     task: None = ...,
-    book: str | None = ...,
     baselines: bool = ...,
     labels: str | None = ...,
     num_seeds: int | None = ...,
@@ -96,7 +93,6 @@ def evaluate(
     undirected: bool = ...,
     kind: Kind | None = ...,
     task: Literal["queries"],
-    book: str | None = ...,
     baselines: bool = ...,
 ) -> Evaluation: ...
 
@@ -109,7 +105,6 @@ def evaluate(
     undirected: bool = ...,
     kind: Kind | None = ...,
     task: Literal["node_classification"],
-    book: str | None = ...,
     labels: str | None = ...,
     num_seeds: int | None = ...,
     train_fraction: float | None = ...,
@@ -123,7 +118,6 @@ def evaluate(
     undirected: bool = False,
     kind: Kind | None = None,
     task: Task | None = None,
-    book: str | None = None,
     baselines: bool = True,
     labels: str | None = None,
     num_seeds: int | None = None,
@@ -151,8 +145,6 @@ def evaluate(
             nodes predict themselves. See
             :class:`lightning_dpg.evaluation.node_evaluation.NodeEvaluation`. By default it is
             ``node_classification`` if such a release is given.
-        book: URL of the budget book that logs the evaluation if it knows the real graph; by default
-            that of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
         baselines: Whether to say which purposes a release serves, beside ``ErdosRenyi`` and
             ``ChungLu`` at its epsilon. They are fitted to the real graph for this measurement, about
             doubling its time. A release without an epsilon for one edge, and a graph without a
@@ -191,7 +183,6 @@ def evaluate(
             undirected=undirected,
             kind=kind,
             task=task,
-            book=book,
             baselines=baselines,
             labels=labels,
             num_seeds=num_seeds,
@@ -206,7 +197,6 @@ def evaluate_releases(
     undirected: bool = False,
     kind: Kind | None = None,
     task: Task | None = None,
-    book: str | None = None,
     baselines: bool = True,
     labels: str | None = None,
     num_seeds: int | None = None,
@@ -231,7 +221,6 @@ def evaluate_releases(
             predictions,
             undirected=undirected,
             kind=kind,
-            book=book,
             labels=labels,
             num_seeds=num_seeds,
             train_fraction=train_fraction,
@@ -244,9 +233,7 @@ def evaluate_releases(
             f"evaluate: {names[0]} is a setting of node classification\n"
             "ask for it: --task node-classification, in Python task='node_classification'"
         )
-    return evaluate_graphs(
-        real, synthetic, undirected=undirected, kind=kind, book=book, baselines=baselines
-    )
+    return evaluate_graphs(real, synthetic, undirected=undirected, kind=kind, baselines=baselines)
 
 
 def evaluate_graphs(
@@ -255,14 +242,12 @@ def evaluate_graphs(
     *,
     undirected: bool = False,
     kind: Kind | None = None,
-    book: str | None = None,
     baselines: bool = True,
 ) -> Evaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     kind = kind or kind_of(synthetic, undirected)
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
-    log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     graphs = all_graphs(sources_of(synthetic), undirected, kind)
     return_freed_memory()
     profile = queries.profile(without_directions(original))
@@ -376,7 +361,6 @@ def _evaluate_classes(
     *,
     undirected: bool,
     kind: Kind | None,
-    book: str | None,
     labels: str | None,
     num_seeds: int | None,
     train_fraction: float | None,
@@ -401,7 +385,6 @@ def _evaluate_classes(
             + "\nleave labels out"
         )
     original = load(real, undirected, attributes=not graphs, labels=labels)
-    log_reading("evaluate", [], [], contents_of_graph(original, real), book)
     if isinstance(real, EdgeListDataModule) and real.private_labels is not None:
         original = original.clone()  # the true labels are for this measurement only
         original.y = real.private_labels.class_numbers()

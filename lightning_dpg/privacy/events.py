@@ -17,7 +17,6 @@ import numpy as np
 from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS, Curve
-from lightning_dpg.privacy.entry_keys import key_of_name
 
 _LEAST_NOISE = 1e-150  # the square of the quotient of less is no number
 
@@ -403,7 +402,7 @@ class LedgerEntry:
             raise Refusal(f"{name}: {error}") from error
         rest = ("sensitivity", "proof", "steps", "record", "public")
         return cls(
-            key=state.get("key") or key_of_name(name),
+            key=state["key"],
             name=name,
             relation=Relation(state["relation"]),
             event=event,

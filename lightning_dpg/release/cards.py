@@ -11,9 +11,8 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.outcome import note
 from lightning_dpg.release.card.evaluations import findings
-from lightning_dpg.release.card.facts import Facts
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.topics import topics, with_texts
+from lightning_dpg.release.card.topics import Facts, topics, with_texts
 from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,
@@ -67,7 +66,7 @@ def rewrite_card(
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
-    """Collect the facts of a release of an earlier version from its tensors and files."""
+    """Collect the facts of an early release of 0.2 from its tensors and files."""
     path = released_tensors(release)
     recipe, _ = read_recipe(path)
     reads: Any = rebuild(path, (PrivateModule,), method_class).reads

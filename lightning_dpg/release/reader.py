@@ -23,23 +23,23 @@ from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
-from lightning_dpg.release.earlier_releases import (
-    ADDED_TENSORS,
-    class_of_today,
-    settings_of_today,
-    tensors_of_today,
-)
-from lightning_dpg.release.name_tensor import with_names
 from lightning_dpg.release.release import NO_GUARANTEE, Release
 from lightning_dpg.release.writer import (
     ATTRIBUTES,
     RECIPE,
     SCHEMA_VERSION,
     tensors_of,
+    with_names,
 )
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 
 _FIELDS = {"method": str, "hparams": dict}
+_GONE_SETTING = "flower_processes"
+"""Setting that releases of 0.2 name: it chose processes, and changed no release."""
+_ADDED_SETTINGS = {"public_features": False}
+"""Settings that releases of earlier versions lack, and what these versions did."""
+_ADDED_TENSORS = frozenset({"spread", "kept", "right_share", "node_labels", "class_ratios"})
+"""Tensors that releases of earlier versions lack; those of a new object replace them."""
 _WRITTEN_BY: dict[str, tuple[type[PrivateModule], ...]] = {
     GENERATOR: (Synthesizer,),
     LEARNER: (GraphFeatureRelease, NodeClassifier),
@@ -82,7 +82,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
 
 
 def _topics(path: Path) -> dict[str, Any]:
-    """Return the topics in a ``privacy.json``; empty in releases of earlier versions."""
+    """Return the topics in a ``privacy.json``; empty in early releases of 0.2."""
     if not path.is_file():
         return {}
     _refuse_changes(path)
@@ -114,7 +114,7 @@ def read_attributes(path: Path, nodes: list[str] | None) -> NodeAttributes | Non
 def _refuse_changes(path: Path) -> None:
     """Refuse a file that differs from its checksum, if the release has checksums."""
     sums = path.with_name(SUMS)
-    if not sums.is_file():  # a release of an earlier version
+    if not sums.is_file():  # the reader has removed them
         return
     if read_sums(sums).get(path.name) != digest(path):
         raise CommandError(
@@ -155,18 +155,23 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def check_schema_version(path: Path, content: dict[str, Any]) -> None:
-    """Refuse a recipe or a privacy statement of a later version.
+    """Refuse a recipe or a privacy statement of another version.
 
     Args:
         path: Its file.
-        content: The recipe or the statement; 0.1.0 recorded no version, which means 1.
+        content: The recipe or the statement.
 
     Raises:
-        CommandError: If the version is unknown.
+        CommandError: If its version is later, or 0.1.0, which recorded none.
     """
-    version = content.get("schema_version", 1)
-    if type(version) is not int or version < 1:
-        raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 1 on")
+    version = content.get("schema_version")
+    if version is None:
+        raise CommandError(
+            f"{path}: of version 0.1.0, which lightning_dpg {__version__} does not open\n"
+            "fit it again, or open it with lightning_dpg 0.2"
+        )
+    if type(version) is not int or version < 2:
+        raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 2 on")
     if version > SCHEMA_VERSION:
         raise CommandError(
             f"{path}: its schema_version is {version}, and lightning_dpg {__version__} reads up "
@@ -211,7 +216,6 @@ def rebuild(
         CommandError: If there is no such class, or if recipe and tensors do not fit it.
     """
     recipe, state = read_recipe(path)
-    recipe = _of_today(recipe)
     cls = _find(path, recipe["method"]) if method_class is None else method_class
     class_name = recipe["method"].rpartition(".")[2]
     if cls.__name__ != class_name:
@@ -220,8 +224,7 @@ def rebuild(
         kinds = " or ".join(kind.__name__ for kind in expected)
         raise CommandError(f"{path}: {recipe['method']} is not a {kinds}")
     try:
-        method: Any = cls(**recipe["hparams"])
-        state = tensors_of_today(state, method.state_dict())
+        method: Any = cls(**_settings(recipe, cls))
         if "kind" in recipe:
             method.take_kind(*_kind(recipe, cls))
         method.load_released_state(state)
@@ -229,7 +232,7 @@ def rebuild(
     except Exception as error:
         reason = f"its recipe does not rebuild {class_name} ({first_line(error)})"
         raise CommandError(f"{path}: {reason}") from error
-    if odd := sorted((released.keys() ^ state.keys()) - (ADDED_TENSORS - state.keys())):
+    if odd := sorted((released.keys() ^ state.keys()) - (_ADDED_TENSORS - state.keys())):
         kind = "lacks" if odd[0] in released else "has a foreign"
         raise CommandError(f"{path}: {kind} tensor {odd[0]} for {class_name}")
     for name, tensor in state.items():
@@ -261,15 +264,14 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
 
 
-def _of_today(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Translate the names of version 0.1.0 in the recipe of a shipped method."""
-    package, _, name = recipe["method"].rpartition(".")
-    today = f"{package}.{class_of_today(name, recipe['hparams'])}"
-    shipped = _shipped(today)
-    if shipped is None:
-        return recipe
-    hparams = settings_of_today(recipe["hparams"], signature(shipped).parameters)
-    return recipe | {"method": today, "hparams": hparams}
+def _settings(recipe: dict[str, Any], cls: type[PrivateModule]) -> dict[str, Any]:
+    """Return the settings of a recipe with those that a shipped class has gained, and none that is gone."""
+    settings: dict[str, Any] = recipe["hparams"]
+    if not is_shipped(recipe["method"]):
+        return settings
+    names = signature(cls).parameters
+    settings = {name: settings[name] for name in settings if name != _GONE_SETTING}
+    return {name: value for name, value in _ADDED_SETTINGS.items() if name in names} | settings
 
 
 def _is_of_the_package(name: str) -> bool:
@@ -279,7 +281,7 @@ def _is_of_the_package(name: str) -> bool:
 def _shipped(name: str) -> type | None:
     """Return the shipped class of a recipe's name, if any.
 
-    Recipes of 0.1.0 name the module of the class, which may have moved, so only its own name counts.
+    A class may have moved since a release was written, so only its own name counts.
     """
     attribute = name.rpartition(".")[2]
     is_shipped = _is_of_the_package(name) and attribute in methods.__all__

@@ -13,9 +13,17 @@ from typing import Any
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.release.card.facts import ADDED_UP, LEFT_OUT, NOT_ADDED_UP, Facts
-from lightning_dpg.release.card.pages import CARD, PAGE
-from lightning_dpg.release.card.topics import OF_THE_OWNER, TOPICS, statement_of, topics
+from lightning_dpg.release.card.document import CARD, PAGE
+from lightning_dpg.release.card.topics import (
+    ADDED_UP,
+    LEFT_OUT,
+    NOT_ADDED_UP,
+    OF_THE_OWNER,
+    TOPICS,
+    Facts,
+    statement_of,
+    topics,
+)
 from lightning_dpg.release.graph_files import FORMATS
 from lightning_dpg.release.reader import first_line, read_attributes
 from lightning_dpg.release.writer import (

@@ -428,7 +428,7 @@ def _copy(source: Path, target: Path) -> None:
     for name in (*names, *([SUMS] if (source / SUMS).is_file() else [])):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, target / name)
-    if not (target / SUMS).is_file():  # a release of an earlier version
+    if not (target / SUMS).is_file():  # the reader has removed them
         write_sums(target)
 
 

@@ -25,7 +25,7 @@ from lightning_dpg.privacy.budget import Budget, digits_down
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
 from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_opinion
-from lightning_dpg.release.card.pages import CARD, PAGE, in_markdown, pages
+from lightning_dpg.release.card.document import CARD, PAGE, in_markdown, pages
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import TOPICS, parameters_of, statement_of
 from lightning_dpg.release.checksums import digest, files_of, read_sums
@@ -44,8 +44,8 @@ from lightning_dpg.run_folder import GENERATOR, STATEMENT, SUMS, release_at, rel
 ROUNDING = 1e-4
 SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
 _OF_PLAN = 1e-3  # relative tolerance of searches for noise
-# Statements have schema versions since tight epsilons are stated, and topics of a card since 3.
-TIGHT, WITH_TOPICS = 2, 3
+WITH_TOPICS = 3
+"""Version of the statement since which it has the topics of a card."""
 _INCOMPLETE = (
     *(ValueError, TypeError, KeyError, AttributeError),
     *(ArithmeticError, UndefinedError),  # of numbers that are too large, and of the card
@@ -64,8 +64,6 @@ class Verification:
         checks: What was found to be right, in lines; empty where there are faults.
         epsilon: Epsilon of the statement, infinite without a guarantee; None where there are faults.
         guarantee: Guarantee of the statement in one paragraph; empty where there are faults.
-        is_old: Whether version 0.1.0 wrote the release: nobody can check its files, as it wrote no
-            checksums.
     """
 
     folder: Path
@@ -74,12 +72,11 @@ class Verification:
     checks: tuple[str, ...]
     epsilon: float | None
     guarantee: str
-    is_old: bool
 
     @property
     def ok(self) -> bool:
-        """Whether there is no fault, and all files have their checksums."""
-        return not self.faults and not self.is_old
+        """Whether there is no fault."""
+        return not self.faults
 
     def __bool__(self) -> bool:
         """Return :attr:`ok`."""
@@ -131,9 +128,8 @@ def verify(
         (False, 'privacy.json: changed, it does not have its checksum')
     """
     place = release_at(Path(folder).expanduser())
-    redraw = redraw and not is_old(place)
     if found := faults(place, redraw=redraw, method_class=method_class):
-        return Verification(place, tuple(found), (), (), None, "", is_old=False)
+        return Verification(place, tuple(found), (), (), None, "")
     content = _content(place)
     return Verification(
         place,
@@ -142,7 +138,6 @@ def verify(
         (*summary(place), _draws(place, redraw, method_class)),
         float(content["epsilon"]),
         content["guarantee"],
-        is_old(place),
     )
 
 
@@ -183,11 +178,10 @@ def summary(release: Path) -> list[str]:
         release: Folder of the release.
     """
     content = _content(release)
-    checked = f"{len(files_of(release))} files have their checksums"
     main, *others = proved_by(content)
     reads = "the read proves" if main.reads == 1 else f"the {main.reads} reads prove"
     return [
-        *([] if is_old(release) else [checked]),
+        f"{len(files_of(release))} files have their checksums",
         f"epsilon {content['epsilon']} is what {reads}",
         *(
             f"epsilon {other.epsilon:g} of the relation {other.relation} is what its reads prove"
@@ -206,21 +200,11 @@ def warnings_of(release: Path) -> list[str]:
         release: Folder of the release.
     """
     content = _content(release)
-    path = released_tensors(release)
-    recipe, _ = read_recipe(path)
+    recipe, _ = read_recipe(released_tensors(release))
     method = recipe["method"]
     lines = [] if is_shipped(method) else [f"{method}: {say('product.not_shipped')}"]
     if content["epsilon"] == "inf":
         lines.append(NO_GUARANTEE)
-    if is_old(release):
-        lines.append(
-            "written by version 0.1.0, which wrote no checksums: nobody can tell whether its files "
-            "are as they were"
-        )
-    if content.get("schema_version", 1) < TIGHT and is_shipped(method):
-        condition = _rebuilt(path, content).condition()
-        if condition is not None:
-            lines.append(f"version 0.1.0 did not state that it holds only if {condition}")
     return lines
 
 
@@ -242,23 +226,6 @@ def _draws(release: Path, redraw: bool, method_class: type[PrivateModule] | None
     return "all other files are what its tensors draw"
 
 
-def is_old(release: Path) -> bool:
-    """Return whether version 0.1.0 wrote a release, without checksums and often without a card.
-
-    Args:
-        release: Folder of the release.
-    """
-    try:
-        content = _content(release)
-        return not (release / SUMS).exists() and not has_topics(content) and _is_first(content)
-    except (OSError, *_INCOMPLETE):
-        return False
-
-
-def _is_first(content: dict[str, Any]) -> bool:
-    return content.get("schema_version", 1) == 1
-
-
 def _content(release: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
     return content
@@ -278,7 +245,7 @@ def _second_opinion(statement: dict[str, Any]) -> SecondOpinion | None:
 
 
 def _compared(content: dict[str, Any]) -> list[str]:
-    """Say how much of the card was compared; nothing for a release of an earlier version."""
+    """Say how much of the card was compared; nothing for an early release of 0.2."""
     if not has_topics(content):
         return []
     lines = []
@@ -302,8 +269,7 @@ def _compared(content: dict[str, Any]) -> list[str]:
 def _faults_of_files(release: Path) -> Iterator[str]:
     """Find files that are missing, additional or different from their checksums."""
     if not (release / SUMS).is_file():
-        if not is_old(release):
-            yield f"{SUMS}: missing: no file can be checked"
+        yield f"{SUMS}: missing: no file can be checked"
         return
     try:
         sums = read_sums(release / SUMS)
@@ -336,7 +302,6 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
             raise TypeError(f"{wrong[0]!r} is no text")
         claim = f"({epsilon:.15g}, {main.delta:.15g})-DP"
-        earlier = f"({epsilon:g}, {main.delta:g})-DP"  # up to version 0.1.0
         claims = claims_of(statement) if others else []
     except FileNotFoundError:
         yield f"{STATEMENT}: missing"
@@ -347,10 +312,8 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
     except _INCOMPLETE as error:
         yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
         return
-    # An earlier version may have stated more than the current sharper accounting proves.
-    is_ours = statement.get("schema_version", 1) >= TIGHT
     for each in stated:
-        yield from _faults_of_number(each, proved.pop(each.relation, 0.0), is_ours, each is main)
+        yield from _faults_of_number(each, proved.pop(each.relation, 0.0), each is main)
     if proved:
         yield f"{STATEMENT}: it has reads of the relation {min(proved)}, and states no epsilon of it"
     if len({math.isinf(each.epsilon) for each in stated}) > 1:
@@ -361,7 +324,7 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
             f"{digits_down(opinion.lower_bound(), 4)} or more"
         )
     claim = claim if math.isfinite(epsilon) else "none: "
-    if claim not in sentence and earlier not in sentence:
+    if claim not in sentence:
         yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     for claim in claims if math.isfinite(epsilon) else ():
         if claim not in sentence:
@@ -370,8 +333,7 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
     if has_topics(content):
         yield from _faults_of_topics(content, opinion)
     if with_cards:
-        if not (_is_first(content) and not has_topics(content) and not (release / CARD).exists()):
-            yield from _faults_of_card(release / CARD, sentence, assumptions)
+        yield from _faults_of_card(release / CARD, sentence, assumptions)
         yield from _faults_of_pages(release, content)
     yield from _faults_of_tensors(release, content)
 
@@ -387,7 +349,7 @@ def _faults_of_condition(statement: dict[str, Any], sentence: str) -> Iterator[s
         yield f"{STATEMENT}: its guarantee has a condition that the statement lacks"
 
 
-def _faults_of_number(stated: Proved, proved: float, is_ours: bool, is_main: bool) -> Iterator[str]:
+def _faults_of_number(stated: Proved, proved: float, is_main: bool) -> Iterator[str]:
     """Find an epsilon that is not what the entries of its relation prove."""
     epsilon, of = stated.epsilon, "" if is_main else f" of the relation {stated.relation}"
     if not epsilon >= proved * (1 - SEARCH) - ROUNDING:
@@ -395,7 +357,7 @@ def _faults_of_number(stated: Proved, proved: float, is_ours: bool, is_main: boo
             f"{STATEMENT}: states epsilon {epsilon:g}{of}, but its entries prove no less than "
             f"{proved:g}"
         )
-    elif is_ours and math.isfinite(epsilon) and epsilon > proved + 2 * ROUNDING:
+    elif math.isfinite(epsilon) and epsilon > proved + 2 * ROUNDING:
         yield f"{STATEMENT}: states epsilon {epsilon:g}{of}, but its entries prove {proved:g}"
 
 
@@ -434,7 +396,7 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
 
 def has_topics(content: dict[str, Any]) -> bool:
     """Return whether a ``privacy.json`` has topics, or must have them."""
-    return content.get("schema_version", 1) >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
+    return content["schema_version"] >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
 
 
 def _faults_of_topics(content: dict[str, Any], opinion: SecondOpinion | None) -> Iterator[str]:
@@ -556,7 +518,7 @@ def _faults_by_the_method(
         yield f"{STATEMENT}: it says nothing of private columns, which {name} reads"
         return
     condition, recorded = method.condition(), statement.get("condition")
-    if condition is not None and recorded is None and statement.get("schema_version", 1) >= TIGHT:
+    if condition is not None and recorded is None:
         yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"
     elif is_of_today and recorded != condition and recorded is not None:
         says = "has none" if condition is None else f"says: {condition}"

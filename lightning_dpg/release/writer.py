@@ -29,11 +29,10 @@ from lightning_dpg.interfaces import (
     Released,
 )
 from lightning_dpg.methods.base import LEDGER
+from lightning_dpg.release.card.document import nonprivate_page, pages
 from lightning_dpg.release.card.evaluations import Findings
-from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.graph_files import Format, write_graphs
-from lightning_dpg.release.name_tensor import put_names
 from lightning_dpg.run_folder import RELEASE, STATEMENT
 
 KEY = "node_names.csv"
@@ -47,7 +46,7 @@ without looking at them, and a bag of words is sparse, which tensors there are n
 NONPRIVATE_CARD = "nonprivate-card.html"
 """Page beside the release with results of audits and attacks that read the private graph."""
 SCHEMA_VERSION = 3
-"""Version of the recipe and of the statement: 3 has topics; 0.1.0 states none, meaning 1."""
+"""Version of the recipe and of the statement: 3 has topics; 0.1.0 stated none."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
 
@@ -219,3 +218,41 @@ def write_statement(statement: dict[str, Any], folder: Path) -> None:
     """Write ``privacy.json`` into a folder."""
     text = json.dumps(statement, indent=2, allow_nan=False)
     (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
+
+
+NODE_NAMES = "node_names"
+MANY_NODES = 2_000_000
+"""From here on names are a tensor: safetensors opens no file with a header above 100 MB."""
+
+
+def put_names(
+    names: Sequence[str] | None, recipe: dict[str, Any], tensors: dict[str, Tensor]
+) -> None:
+    """Put the names of the nodes into the recipe, or those of many nodes among the tensors.
+
+    Args:
+        names: Names of the nodes (public).
+        recipe: Metadata of the release, which gets ``node_names``.
+        tensors: Tensors of the release; ``node_names`` there holds a list in JSON, byte by byte.
+    """
+    if names is None or len(names) < MANY_NODES:
+        recipe[NODE_NAMES] = names
+        return
+    recipe[NODE_NAMES] = None
+    text = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
+    tensors[NODE_NAMES] = torch.from_numpy(text.copy())
+
+
+def with_names(recipe: Any, tensors: dict[str, Tensor]) -> Any:
+    """Return the recipe with the names that :func:`put_names` put among the tensors.
+
+    Args:
+        recipe: What the metadata of a release hold.
+        tensors: Tensors of the release, which lose the names.
+
+    Raises:
+        Refusal: If the tensor holds no JSON.
+    """
+    if not isinstance(recipe, dict) or NODE_NAMES not in tensors or recipe.get(NODE_NAMES):
+        return recipe
+    return recipe | {NODE_NAMES: json.loads(tensors.pop(NODE_NAMES).numpy().tobytes())}

@@ -25,15 +25,12 @@ def contents_of(module: object) -> Iterator[Identity]:
     yield module.identity()
 
 
-def contents_of_graph(graph: Data, source: object = None) -> Iterator[Identity]:
+def contents_of_graph(graph: Data) -> Iterator[Identity]:
     """Contents under which a graph may be registered: as it is, and without its directions.
 
     Args:
         graph: The graph.
-        source: Data module of the graph, if it is from one, which may have numbered the nodes.
     """
-    if isinstance(source, HasIdentity):
-        yield source.identity()
     yield identity_of([graph])
     yield identity_of([without_directions(graph)])
 

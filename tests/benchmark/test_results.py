@@ -14,7 +14,6 @@ from markupsafe import escape
 
 from lightning_dpg.benchmark import report
 from lightning_dpg.benchmark import results as tables
-from lightning_dpg.benchmark.latex import escaped
 from lightning_dpg.benchmark.results import markdown
 from lightning_dpg.benchmark.tasks import (
     GRAPH_LABELS,
@@ -109,27 +108,6 @@ def test_without_pandas_the_way_out_is_named(tmp_path, monkeypatch):
         shown(tmp_path, [result("a")]).to_dataframe()
 
 
-def test_latex_has_best_rows_in_bold_and_prints_every_sign(tmp_path):
-    runs = [
-        *(result("a_b%", run, triangles=0.1 + run / 10) for run in (0, 1)),
-        *(result("worse", run, triangles=9.0, community_nmi=0.5) for run in (0, 1)),
-        result("open", epsilon="inf", spent="inf"),
-        result("chung_lu (baseline)", role="baseline", triangles=None),
-    ]
-    for run in runs:
-        run["graph"] = "my_graph"
-    latex = shown(tmp_path, runs, "triangles", "community_nmi").to_latex().splitlines()
-    assert r"a\_b\% & \textbf{0.15} {\tiny $\pm$ 0.071} & 0 \\" in latex
-    assert r"worse & 9 & \textbf{0.5} \\" in latex
-    assert r"\textit{open (not private)} & \textit{0} & \textit{0} \\" in latex
-    assert latex[latex.index(r"chung\_lu (baseline) & -- & 0 \\") - 1] == r"\midrule"
-    assert r"\label{tab:my-graph-epsilon-1}" in latex
-    assert sum(line == r"\begin{table}" for line in latex) == 1
-    assert escaped("\\{~^}<†") == (
-        r"\textbackslash{}\{\textasciitilde{}\textasciicircum{}\}\textless{}\textdagger{}"
-    )
-
-
 @pytest.mark.parametrize("epsilons", [(1.0,), (0.5, 1.0)])
 def test_a_figure_shows_each_mean(epsilons, tmp_path):
     runs = [
@@ -200,7 +178,7 @@ def test_nothing_is_bold_and_no_win_counted_of_one_run(tmp_path):
     chung_lu = {"role": "baseline", "triangles": 9.0}
 
     def forms(num_runs):
-        """Markdown, LaTeX and notebook of two methods and the baseline of the wins."""
+        """Markdown and notebook of two methods and the baseline of the wins."""
         baseline = tables.baseline_label(SINGLE_GRAPHS)
         runs = [
             *(result("a", run, triangles=1.0, num_edges=0.5) for run in range(num_runs)),
@@ -213,24 +191,21 @@ def test_nothing_is_bold_and_no_win_counted_of_one_run(tmp_path):
         page = report.page(runs, graphs, SINGLE_GRAPHS, tmp_path)
         page = page[: page.index('<script type="application/json"')]
         drawn = shown(tmp_path, runs, "triangles")
-        return text, drawn.to_latex(), drawn._repr_html_(), page
+        return text, drawn._repr_html_(), page
 
-    text, latex, notebook, page = forms(1)
+    text, notebook, page = forms(1)
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert "**" not in "".join(table)
     assert "**Not private**" in text
     assert "beats" not in text + page
-    assert r"\textbf" not in latex
     assert "<b>" not in notebook and "<td><b>" not in page
     assert all(tables.ONE_RUN in form for form in (text, notebook, page))
-    assert "Nothing is bold: one run does not show" in latex
 
-    text, latex, notebook, page = forms(2)
+    text, notebook, page = forms(2)
     row = markdown_row([line for line in text.splitlines() if line.startswith("|")], "a")
     assert row["triangles"] == "**1**" and row["beats erdos_renyi"].startswith("1 of ")
-    assert r"\textbf{1}" in latex
     assert "<b>1</b>" in notebook and "<b>1</b>" in page and "beats erdos_renyi" in page
-    assert not any(tables.ONE_RUN in form for form in (text, latex, notebook, page))
+    assert not any(tables.ONE_RUN in form for form in (text, notebook, page))
 
 
 def test_a_query_of_the_first_run_only_sets_nothing_apart():
@@ -288,6 +263,6 @@ def test_results_have_compact_tables_for_notebooks(tmp_path):
     assert repr(found).splitlines() == [
         "Benchmark of 4 fits, 1 of them failed: tables of karate at epsilon 1",
         f"all numbers: {tmp_path / 'report.html'}",
-        "to_dataframe(), to_latex(), plot()",
+        "to_dataframe(), plot()",
         "not private: the numbers were computed from the real graphs",
     ]

@@ -1,9 +1,7 @@
 """Small books made by hand: pure runs; grants, parts, measurements, killed and lost runs."""
 
 from lightning_dpg.book.book import Book
-from lightning_dpg.book.curve import MOST_POINTS, curve
 from lightning_dpg.book.identity import Fingerprint
-from lightning_dpg.book.log import lines
 from lightning_dpg.book.projection import record
 from lightning_dpg.book.request import Request
 from lightning_dpg.privacy.budget import Budget
@@ -46,13 +44,6 @@ def run(book, planned, name="crm", **changes):
     made.book(planned)
     made.close("ended", "d" * 64)
     return made
-
-
-def spent_curve(book, name, most=MOST_POINTS, relation=None):
-    dataset = book.data_set(name)
-    part = dataset.of(relation or dataset.relation)
-    runs = [run.of(part.relation) for run in book.runs(name)]
-    return curve(part, runs, lines(book.database), most)
 
 
 def small_book(url):

@@ -31,7 +31,6 @@ commands = {
     "--privacy.book": [*fit, "refused", "--privacy.book", "sqlite:///book.db"],
     "environment": [*fit, "refused"],
     "budget": ["budget", "show"],
-    "evaluate --book": ["evaluate", "edges.txt", f"{run}/release", "--book", "sqlite:///book.db"],
 }
 for name, args in commands.items():
     said = io.StringIO()
@@ -75,5 +74,4 @@ def test_without_the_book_all_else_runs(tmp_path):
         "--privacy.book": (2, settings),
         "environment": (2, settings),
         "budget": (2, f"{ABSENT} the command budget needs it"),
-        "evaluate --book": (2, f"{ABSENT} leave out --book and {BOOK_VARIABLE}"),
     }

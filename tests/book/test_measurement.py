@@ -8,6 +8,7 @@ import pytest
 import lightning_dpg as dpg
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.log import lines
+from lightning_dpg.book.projection import record
 from lightning_dpg.book.verification import faults
 from lightning_dpg.main import main
 
@@ -39,7 +40,6 @@ def measured():
 
 
 COMPARE = ["compare", "--methods", "chung_lu", "--epsilons", "1", "--runs", "1", "--jobs", "1"]
-EVALUATE = ["evaluate", "graph.txt", "karate"]
 AUDIT = ["audit", "--config", "chung_lu.yaml", "--data.init_args.name", "graph.txt"]
 
 
@@ -49,13 +49,10 @@ def test_commands_are_logged_once_and_spend_nothing(place, capsys):
         assert main([*COMPARE, "--graphs", "graph.txt", "karate", "--out", "out"]) == 0
     with pytest.warns(UserWarning, match=WARNING):
         assert main([*AUDIT, "--privacy.epsilon", "1"]) == 0
-    with pytest.warns(UserWarning, match=WARNING):
-        assert main(EVALUATE) == 0
-    assert main([*EVALUATE, "--no-book"]) == 0
     found = measured()
     said = [(each["command"], each["methods"], each["epsilons"]) for each in found]
     compared = ("compare", ["chung_lu"], [1.0])
-    assert said == [compared, ("audit", ["ChungLu"], [1.0]), ("evaluate", [], [])]
+    assert said == [compared, ("audit", ["ChungLu"], [1.0])]
     assert {each["dataset"] for each in found} == {"people"}
     capsys.readouterr()
     assert main(["budget", "show", "people", "--json"]) == 0
@@ -66,22 +63,29 @@ def test_commands_are_logged_once_and_spend_nothing(place, capsys):
     )
 
 
-def test_python_calls_are_logged_and_other_data_are_not(place):
-    dpg.evaluate(nx.les_miserables_graph(), nx.les_miserables_graph())
-    assert measured() == []
+def test_audits_in_python_are_logged_and_evaluations_and_attacks_are_not(place):
     release = dpg.fit("graph.txt", "chung_lu", epsilon=1.0, book="none", progress=False)
-    with pytest.warns(UserWarning, match=WARNING):
-        dpg.attack("graph.txt", release)
+    dpg.evaluate("graph.txt", release, baselines=False)
+    dpg.attack("graph.txt", release)
+    assert measured() == []
     with pytest.warns(UserWarning, match=WARNING):
         dpg.audit(nx.relabel_nodes(GRAPH, str), "chung_lu", epsilon=0.5)
-    dpg.attack("graph.txt", release, book="none")
-    (attacked, audited) = measured()
-    assert (attacked["command"], attacked["methods"], attacked["epsilons"]) == (
-        "attack",
-        ["ChungLu"],
-        [1.0],
-    )
+    (audited,) = measured()
     assert (audited["command"], audited["epsilons"]) == ("audit", [0.5])
+
+
+def test_a_book_with_lines_of_evaluations_and_attacks_opens_and_verifies(place, capsys):
+    book = Book("sqlite:///book.db")
+    with book.database.write():
+        for command in ("evaluate", "attack"):
+            facts = {"methods": [], "epsilons": [], "who": "ann", "user": "ann"}
+            record(book.database, "measure", dataset="people", command=command, **facts)
+    book.close()
+    assert [each["command"] for each in measured()] == ["evaluate", "attack"]
+    assert main(["budget", "verify"]) == 0
+    capsys.readouterr()
+    assert main(["budget", "history", "people"]) == 0
+    assert "attack" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("args", [[*COMPARE, "--graphs", "graph.txt", "--out", "out"], AUDIT])
@@ -96,8 +100,3 @@ def test_a_book_that_was_changed_ends_a_measurement_before_its_work(place, args,
     assert "--no-book" in error
     assert len(error.splitlines()) <= 5
     assert not (place / "out").exists()
-
-
-def test_a_missing_book_ends_a_measurement(place):
-    with pytest.raises(dpg.CommandError, match="no such book"):
-        dpg.evaluate("graph.txt", "karate", book="sqlite:///none.db")

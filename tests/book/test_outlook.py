@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from lightning_dpg.book import outlook
+from lightning_dpg.book import further_releases
 from lightning_dpg.book.request import Request
 from lightning_dpg.book.rows import counted
 from lightning_dpg.errors import BookError
@@ -31,8 +31,8 @@ def plan_of(steps):
 
 def share(book, releases, steps, place=0):
     known, earlier = book.data_set("crm"), counted(book.runs("crm"), Relation.EDGE)
-    delta = 0.0 if steps is PURE else outlook.usual_deltas(known, earlier, releases)[place]
-    return outlook.share(known, earlier, releases, plan_of(steps), delta)
+    delta = 0.0 if steps is PURE else further_releases.usual_deltas(known, earlier, releases)[place]
+    return further_releases.share(known, earlier, releases, plan_of(steps), delta)
 
 
 def let_in(book, budget, releases, steps):
@@ -89,7 +89,7 @@ def test_nothing_is_left(tmp_path):
     book = new_book(f"sqlite:///{tmp_path}/book.db")
     run(book, entry(2.0))
     assert share(book, 1, PURE).budget.epsilon == 0
-    assert share(book, 1, SINGLE) == outlook.Share(1, Budget(0.0, 1e-6), None)
+    assert share(book, 1, SINGLE) == further_releases.Share(1, Budget(0.0, 1e-6), None)
 
 
 def test_the_rest_of_delta_is_shared_after_a_run_that_took_the_sum(tmp_path):

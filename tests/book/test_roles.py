@@ -7,8 +7,8 @@ import pytest
 from lightning_dpg.book.book import Book
 from lightning_dpg.book.identity import Fingerprint
 from lightning_dpg.book.log import append
+from lightning_dpg.book.owner import give_role
 from lightning_dpg.book.report import summary
-from lightning_dpg.book.roles import give_role
 from lightning_dpg.book.verification import faults
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget

@@ -6,7 +6,7 @@ import json
 import yaml
 
 from lightning_dpg.callbacks import Card, PrivacyProgressBar, ReleaseWriter
-from lightning_dpg.cli.run_callbacks import with_release_writer
+from lightning_dpg.cli.private_cli import with_release_writer
 from lightning_dpg.main import main
 
 

@@ -6,7 +6,6 @@ import re
 import shutil
 from dataclasses import fields
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from pytorch_lightning import Callback
@@ -18,7 +17,6 @@ from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
 from tests.training import quiet_trainer
 
-OLD = Path(__file__).parents[1] / "releases" / "0.1.0"
 AUDIT = {
     "method": "ChungLu",
     "view": "black_box",
@@ -45,10 +43,9 @@ def release(original, tmp_path):
     return shutil.copytree(original, tmp_path / "release")
 
 
-def rewritten(release, *args, redraw=True):
+def rewritten(release, *args):
     assert main(["card", str(release), *args]) == 0
-    # Draws of some methods have changed since 0.1.0.
-    assert main(["verify", str(release), *([] if redraw else ["--no-redraw"])]) == 0
+    assert main(["verify", str(release)]) == 0
     return json.loads((release / "privacy.json").read_text())
 
 
@@ -95,17 +92,6 @@ def test_a_card_that_was_edited_or_lost_is_written_again(release):
     (release / "MODEL_CARD.md").write_text("Guarantee: perfect\n")
     (release / "MODEL_CARD.html").unlink()
     rewritten(release)
-
-
-@pytest.mark.parametrize("name", ["bter", "dpgvae", "ldp_gw", "cell"])
-def test_releases_of_an_earlier_version_get_a_card(tmp_path, name):
-    release = shutil.copytree(OLD / name, tmp_path / name)
-    tensors = {path.name: path.read_bytes() for path in release.glob("*.safetensors")}
-    content = rewritten(release, "--operator", "Bank X", redraw=False)
-    assert content["administrative"]["date"] is None
-    assert "Bank X" in (release / "MODEL_CARD.html").read_text()
-    assert {name: (release / name).read_bytes() for name in tensors} == tensors
-    assert "schema_version" not in content
 
 
 def test_an_edited_statement_gets_no_card(release, capsys):

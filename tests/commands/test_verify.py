@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import opacus
 import pytest
@@ -27,7 +26,6 @@ from lightning_dpg.release.writer import RECIPE, write_card
 from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
-OLD = Path(__file__).parents[1] / "releases" / "0.1.0"
 
 
 class MyDegrees(ChungLu):
@@ -425,17 +423,6 @@ def test_a_run_takes_the_place_of_the_other_kind_in_its_folder(tmp_path):
 
 def test_a_file_stands_for_its_folder(release, capsys):
     assert verify(release / "privacy.json", capsys) == verify(release, capsys)
-
-
-def test_an_old_release_is_told_from_a_damaged_one(tmp_path, capsys):
-    release = shutil.copytree(OLD / "hrg", tmp_path / "old")
-    code, out = verify(release, capsys)
-    assert code == 3
-    assert out.startswith("written by version 0.1.0, which wrote no checksums")
-    assert "version 0.1.0 did not state that it holds only if the Markov chain" in out
-    (release / "generator.safetensors").unlink()
-    code, out = verify(release, capsys)
-    assert (code, out.splitlines()[:-1]) == (1, ["generator.safetensors: missing"])
 
 
 def test_a_release_without_checksums_is_not_verified_but_opens(release, capsys, tmp_path):

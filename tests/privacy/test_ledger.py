@@ -377,30 +377,3 @@ def test_empty_journal_is_refused(tmp_path):
     (tmp_path / "ledger.jsonl").touch()
     with pytest.raises(ValueError, match="no release"):
         PrivacyLedger.replay(tmp_path / "ledger.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("name", "key"),
-    [
-        ("number of edges", "num_edges"),
-        ("degree of each node", "degrees"),
-        ("degrees", "degrees"),
-        ("sums over neighbors, hop 12", "neighbor_sums_12"),
-        ("graphlets of 4 nodes, noisy", "graphlets_4_noisy"),
-        ("joint degrees", "joint_degrees"),
-        ("My own count (v2)", "my_own_count_v2"),
-    ],
-)
-def test_an_entry_without_a_key_gets_that_of_its_old_name(name, key):
-    state = entry("pure", name=name, epsilon=0.1).to_dict()
-    del state["key"]  # as version 0.1.0 wrote it
-    old = LedgerEntry.from_dict(state)
-    assert old.key == key
-    renamed = LedgerEntry.from_dict(old.to_dict() | {"name": "another one"})
-    assert renamed.key == key
-    ledger = PrivacyLedger(Relation.EDGE)
-    ledger.spend(entry("pure", name="before", epsilon=0.1))
-    ledger.spend(renamed)
-    assert ledger.last_entry(key) is renamed
-    with pytest.raises(KeyError, match="unknown"):
-        ledger.last_entry("unknown")

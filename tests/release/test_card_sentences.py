@@ -9,8 +9,8 @@ from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.privacy.composition import APPROXIMATE, PURE
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.card import sentences
+from lightning_dpg.release.card.document import nonprivate_page, pages
 from lightning_dpg.release.card.evaluations import findings
-from lightning_dpg.release.card.pages import nonprivate_page, pages
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import topics, with_texts
 from tests.cards import FACTS, card_of, entry, statement, with_rows

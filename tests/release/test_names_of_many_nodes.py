@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import lightning_dpg as dpg
-from lightning_dpg.release import name_tensor
+from lightning_dpg.release import writer
 
 
 def released(folder):
@@ -21,7 +21,7 @@ def header(path):
 
 def test_names_of_many_nodes_are_a_tensor_and_come_back(tmp_path, monkeypatch):
     few = released(tmp_path / "few")
-    monkeypatch.setattr(name_tensor, "MANY_NODES", 34)
+    monkeypatch.setattr(writer, "MANY_NODES", 34)
     many = released(tmp_path / "many")
     assert '\\"33\\"' in header(few) and '\\"33\\"' not in header(many)
     drawn = [dpg.open_release(path.parent).sample(seed=0) for path in (few, many)]
@@ -32,4 +32,4 @@ def test_names_of_many_nodes_are_a_tensor_and_come_back(tmp_path, monkeypatch):
 @pytest.mark.parametrize("tensor", [torch.ones(3), torch.tensor([91, 49], dtype=torch.uint8)])
 def test_damaged_names_are_refused(tensor):
     with pytest.raises(ValueError):
-        name_tensor.with_names({"node_names": None}, {"node_names": tensor})
+        writer.with_names({"node_names": None}, {"node_names": tensor})

@@ -1,4 +1,4 @@
-"""``budget export``: all releases for programs of an officer."""
+"""``budget export`` and ``budget html``: all releases for programs, and a page for people."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -92,3 +92,37 @@ def written(path: Path, content: str) -> Outcome:
     write_whole(path, content)
     line = f"written: {path} ({len(content.encode()):,} bytes)"
     return Outcome([line], {"files": [path]})
+
+
+def html(
+    name: str | None = None,
+    *,
+    out: Annotated[Path, "--out", "--output"] = Path("budget.html"),
+    method: str | None = None,
+    overwrite: bool = False,
+    book: str | None = None,
+) -> Outcome:
+    """Write one page for the officer.
+
+    Args:
+        name: Data set or group; by default all.
+        out: The file.
+        method: Method of the planned further releases; by default those of the runs.
+        overwrite: Replace a file that is there.
+        book: See :func:`lightning_dpg.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget html --out budget.html
+    """
+    check_output(out, overwrite=overwrite)
+    with open_book(book) as place:
+        # Start-up time: the import brings PyTorch.
+        from lightning_dpg.book.page import page
+
+        names = names_of(place, name)
+        if not names:
+            raise CommandError(
+                f"{place.url}: no data set is registered\n"
+                "see python -m lightning_dpg budget register"
+            )
+        return written(out, page(place, names, method))

@@ -30,7 +30,6 @@ from lightning_dpg.papers.dubhashi2015.counts import (
     planned,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.entry_keys import key_of_name
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Pure
 
 Floats = NDArray[np.float64]
@@ -166,7 +165,10 @@ class GraphCounts(GraphFeatureRelease):
         sample = "m / s times the counts of a sample"
         why = sample if self.counting.is_sampled else "it is released without noise"
         # Exact numbers of edges have another key than noisy ones.
-        return [self.unprotected(key_of_name(one.name), one.name, why) for one in self.counts]
+        keys = ("num_edges" if one.key == "edge_counts" else one.key for one in self.counts)
+        return [
+            self.unprotected(key, one.name, why) for key, one in zip(keys, self.counts, strict=True)
+        ]
 
     def check_budget(self, budget: Budget, steps: int = 1) -> None:
         """Also refuse a finite budget if one edge can change counts without bound."""

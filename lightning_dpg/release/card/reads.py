@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from lightning_dpg.privacy import reports
 from lightning_dpg.privacy.budget import digits_down, digits_up
-from lightning_dpg.privacy.entry_keys import key_of_name
 from lightning_dpg.privacy.sensitivity import (
     degrees,
     fitting,
@@ -85,7 +84,7 @@ def read_of(entry: dict[str, Any]) -> dict[str, Any]:
     """Describe one entry of a statement.
 
     Args:
-        entry: Plain values of a ledger entry, those of 0.1.0 among them.
+        entry: Plain values of a ledger entry.
 
     Returns:
         Plain values: the key, a sentence, files with the proofs, and the expected error if there is
@@ -102,7 +101,7 @@ def read_of(entry: dict[str, Any]) -> dict[str, Any]:
 
 def expected_error(entry: dict[str, Any]) -> dict[str, Any] | None:
     """Return the expected error of each number of a read; None without a known closed form."""
-    key, mechanism, moved = _key(entry), entry["mechanism"], float(entry["sensitivity"])
+    key, mechanism, moved = entry["key"], entry["mechanism"], float(entry["sensitivity"])
     if not moved or mechanism == "non_private" or any(p in entry["proof"] for p in _SAMPLED):
         return None
     if mechanism == "gaussian":
@@ -144,7 +143,7 @@ def _words(entry: dict[str, Any]) -> str:
 
 
 def _mechanism(entry: dict[str, Any], epsilon: float) -> str:
-    key = _key(entry)
+    key = entry["key"]
     if (described := f"released.{key}") in sentences():
         odds = math.exp(-epsilon / float(entry["sensitivity"]))
         return say(described, wrong=f"{odds / (1 + odds):.3g}")
@@ -161,10 +160,6 @@ def _gaussian(entry: dict[str, Any]) -> str:
         noise=say("reads.noise", ratio=digits_down(ratio, 4)),
         sample=say("reads.sample", rate=f"{rate:g}") if rate < 1 else "",
     )
-
-
-def _key(entry: dict[str, Any]) -> str:
-    return str(entry.get("key") or key_of_name(entry["name"]))
 
 
 def _proof_names(proof: str) -> list[str]:

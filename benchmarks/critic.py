@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from benchmarks.numbers import Number, ratio
 from benchmarks.timing import medians, table
 from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
+from lightning_dpg.methods.base import public_backward
 
 Method = DPNetGAN | DPNetGANAsPublished
 
@@ -95,4 +96,4 @@ def _nonprivate(module: Method, edges: Tensor) -> None:
     mix = torch.rand(len(edges), 1, 1, device=edges.device)
     loss = module.critic(fake).mean() - module.critic(real).mean()
     loss = loss + module._penalty(torch.lerp(fake, module.critic.embed(uniform), mix))
-    module.public_backward(loss, list(module.critic.parameters()))
+    public_backward(module, loss, list(module.critic.parameters()))

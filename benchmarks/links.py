@@ -111,7 +111,7 @@ def measured(
 ) -> dict[str, float]:
     """Fit a method, and compare its scores of the held-out edges with baselines."""
     method = METHODS[name](data.num_nodes)
-    fit_method(method, data, epsilon, 0.0 if method.is_pure else delta)
+    fit_method(method, data, epsilon, 0.0 if method.capabilities.is_pure else delta)
     assert data.test_links is not None
     with torch.no_grad():
         return method.eval().link_values(data.test_links)

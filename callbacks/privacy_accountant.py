@@ -14,10 +14,12 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from lightning_dpg.budget_book import NO_BOOK, names_book, reserve
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.errors import BookError, Refusal
-from lightning_dpg.interfaces import Account, Released
+from lightning_dpg.interfaces import Account, Released, public_path
+from lightning_dpg.nn.paid_weights import mark
 from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
+from lightning_dpg.privacy.calibration import prove_steps
 from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.ledger import (
     JOURNAL,
@@ -197,7 +199,7 @@ class PrivacyAccountant(Callback):
 
     def on_predict_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Reserve the releases of graphs to predict, which have a new ledger."""
-        if pl_module.is_inductive:
+        if pl_module.capabilities.is_inductive:
             self._reserve(trainer, pl_module, None)
 
     def _reserve(self, trainer: Trainer, method: Released, previous: Path | None) -> None:
@@ -263,7 +265,8 @@ class PrivacyAccountant(Callback):
         check_loaders(trainer, pl_module)
         for entry in self._lost(pl_module):
             pl_module.ledger.book_lost(entry)
-        pl_module.prove_steps()
+        rest = trainer.estimated_stepping_batches - trainer.global_step
+        prove_steps(pl_module.ledger, pl_module.step_entries(), rest)
         self._look_ahead(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: Any) -> None:
@@ -285,7 +288,8 @@ class PrivacyAccountant(Callback):
             spent = ledger.epsilon(rows.delta, relation=Relation.ATTRIBUTES)
             figures["privacy/row_epsilon"] = spent
         pl_module.log_dict(figures, batch_size=1)
-        pl_module.mark_weights()
+        if ledger.entries:
+            mark(pl_module)
         self._look_ahead(trainer, pl_module)
 
     def on_fit_end(self, trainer: Trainer, pl_module: Any) -> None:
@@ -300,8 +304,8 @@ class PrivacyAccountant(Callback):
                     "(python -m lightning_dpg budget --help)"
                 )
                 note(self.book_note)
-            if guaranteed and not is_shipped(pl_module.public_path()):
-                print(f"{pl_module.public_path()}: {say('product.not_shipped')}")
+            if guaranteed and not is_shipped(public_path(type(pl_module))):
+                print(f"{public_path(type(pl_module))}: {say('product.not_shipped')}")
             print(f"guarantee: {sentence}" if guaranteed else f"no guarantee: {sentence[6:]}")
 
     def statement(self, method: Released) -> dict[str, Any]:

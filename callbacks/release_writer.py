@@ -22,6 +22,7 @@ from lightning_dpg.interfaces import (
     PublishesFeatures,
     Rebuilt,
     Records,
+    public_path,
     serves_records,
 )
 from lightning_dpg.preflight.typed_trainer import typed
@@ -167,7 +168,7 @@ class ReleaseWriter(Callback):
     def _facts(self, module: Rebuilt, records: Records | None, configuration: str | None) -> Facts:
         arrays = module.released_arrays() if isinstance(module, PublishesFeatures) else None
         return Facts(
-            method_path=type(module).public_path(),
+            method_path=public_path(type(module)),
             settings=plain_settings(module),
             is_set=isinstance(records, GraphSetRecords),
             max_occurrences=records.max_occurrences if isinstance(records, GraphSetRecords) else 1,

@@ -33,7 +33,7 @@ from lightning_dpg.formats.conversion import read_networkx, read_pyg
 from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_numbers import num_pairs
-from lightning_dpg.interfaces import BatchRequest, Identity, PredictsGraphs
+from lightning_dpg.interfaces import BatchRequest, HasCapabilities, Identity
 
 
 class GraphSetDataModule(pl.LightningDataModule):
@@ -225,7 +225,7 @@ class GraphSetDataModule(pl.LightningDataModule):
     def _are_predicted(self) -> bool:
         """Return whether the method predicts labels of these graphs instead of drawing others."""
         method = None if self.trainer is None else self.trainer.lightning_module
-        return isinstance(method, PredictsGraphs) and method.is_inductive
+        return isinstance(method, HasCapabilities) and method.capabilities.is_inductive
 
     def _check_arguments(self) -> None:
         check_steps_per_epoch(self.steps_per_epoch)

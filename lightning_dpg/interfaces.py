@@ -6,13 +6,13 @@ Methods import no data module, and callbacks import neither. At run time the mod
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from inspect import getattr_static
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
     Literal,
     NamedTuple,
     TypeGuard,
@@ -309,60 +309,70 @@ class RequestsBatches(Protocol):
         """Return the batches that the settings of the method ask for."""
 
 
-@runtime_checkable
-class PredictsGraphs(Protocol):
-    """A method whose ``predict`` may read graphs.
+ALL_KINDS = frozenset({"undirected", "directed", "bipartite"})
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a method reads, learns and protects, declared by its class and checked before a run.
 
     Attributes:
-        is_inductive: Whether it does; if not, ``predict`` draws graphs from seeds.
-    """
-
-    is_inductive: bool
-
-
-class LearnsRecords(Protocol):
-    """A method as a check of its data sees it.
-
-    Attributes:
-        reads: Protocol of the records that it reads.
-        repeats_edges: Whether it accounts for private edges that occur repeatedly in a set.
+        reads: Protocol of the records: ``GraphRecords``, ``AttributedGraphRecords`` or
+            ``GraphSetRecords``.
         kinds: Kinds of graphs that it learns.
-        learns_private_labels: Whether it protects private labels of nodes.
-        learns_private_columns: Whether it protects private columns of nodes.
+        is_pure: Whether all releases satisfy pure epsilon-DP; a delta of 0 then suffices.
+        adds_noise: Whether it protects anything.
+        is_trained: Whether training steps change the released tensors; if so, a run of zero steps
+            releases an untrained model.
+        is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
+        repeats_edges: Whether it multiplies its sensitivities by ``max_occurrences`` of a set; other
+            methods refuse data with repeated edges.
+        learns_private_labels: Whether it protects private labels of nodes; others refuse such data.
+        learns_private_columns: Whether it protects private columns of nodes; others refuse them.
+        learns_transfers: Whether it protects amounts and times of transfers; others refuse them.
     """
 
-    reads: ClassVar[type]
-    repeats_edges: ClassVar[bool]
-    learns_private_labels: ClassVar[bool]
-    learns_private_columns: ClassVar[bool]
-    learns_transfers: ClassVar[bool]
-    kinds: ClassVar[frozenset[str]]
+    reads: type = GraphRecords
+    kinds: frozenset[str] = frozenset({"undirected"})
+    is_pure: bool = False
+    adds_noise: bool = True
+    is_trained: bool = True
+    is_inductive: bool = False
+    repeats_edges: bool = False
+    learns_private_labels: bool = False
+    learns_private_columns: bool = False
+    learns_transfers: bool = False
 
 
-class Released(RequestsBatches, LearnsRecords, Protocol):
+@runtime_checkable
+class HasCapabilities(Protocol):
+    """A method as a check of its data sees it."""
+
+    capabilities: Capabilities
+
+
+def public_path(method: type) -> str:
+    """Dotted path of a class in a release, valid wherever the modules of the package move.
+
+    The path of a shipped class is in ``lightning_dpg.methods``, that of a user's class in its module.
+    """
+    if method.__module__.startswith("lightning_dpg."):
+        return f"lightning_dpg.methods.{method.__name__}"
+    return f"{method.__module__}.{method.__qualname__}"
+
+
+class Released(RequestsBatches, HasCapabilities, Protocol):
     """A method as a callback sees it: its entries, its claims and its published values.
 
     Attributes:
         ledger: Releases so far.
         assumptions: What the guarantee takes as public, phrases to follow "Assumed public:".
-        is_pure: Whether a delta of 0 suffices.
-        adds_noise: Whether it protects anything at all.
-        is_trained: Whether training steps change the released tensors.
-        is_inductive: Whether ``predict`` reads graphs.
         relation: Neighboring relation of the guarantee.
     """
 
-    is_inductive: ClassVar[bool]
     relation: Relation
-    is_pure: ClassVar[bool]
-    adds_noise: ClassVar[bool]
-    is_trained: ClassVar[bool]
     ledger: PrivacyLedger
     assumptions: list[str]
-
-    @classmethod
-    def public_path(cls) -> str:
-        """Return the dotted path under which the class is exported."""
 
     @property
     def hparams(self) -> MutableMapping[str, Any]:
@@ -372,10 +382,6 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
     def noise(self) -> NoiseSource:
         """Secret noise source; all processes create it together at the first use."""
 
-    @property
-    def has_paid_weights(self) -> bool:
-        """Whether it has released something, or holds weights of a method that has."""
-
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan every event of a whole run."""
 
@@ -384,9 +390,6 @@ class Released(RequestsBatches, LearnsRecords, Protocol):
 
     def condition(self) -> str | None:
         """Return the assumption on which the guarantee depends; None where it always holds."""
-
-    def epsilon_in_any_case(self) -> float | None:
-        """Return the pure epsilon of all releases that is proved without the condition, if any."""
 
     def claimed_epsilon(self, delta: float) -> float | None:
         """Return the epsilon that the paper would print for this run; None where it prints none."""

@@ -138,7 +138,7 @@ def outcome_of(make, data, budget, canaries, epochs, seed, keys=None):
         method.ledger.observer = observe
     with contextlib.suppress(Enough):
         # Rows of attributes are computed at the start of a fit.
-        if is_one_shot and method.reads is not AttributedGraphRecords:
+        if is_one_shot and method.capabilities.reads is not AttributedGraphRecords:
             release_edges(method, data.edges)
         else:
             quiet_trainer(PrivacyAccountant(*budget), max_epochs=epochs).fit(method, data)

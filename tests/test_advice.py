@@ -108,10 +108,10 @@ def test_no_recommended_method_refuses_the_data(facts):
     for case in cases(facts):
         method = METHODS[case.method]
         offer(case._replace(least_degree=0.0), facts.kind, facts.has_attributes, facts.goal)
-        assert (method.reads is GraphSetRecords) == (facts.kind == "set")
-        assert facts.has_attributes or method.reads is not AttributedGraphRecords
-        assert facts.kind == "set" or facts.kind in method.kinds
-        assert facts.allows_delta or method.is_pure
+        assert (method.capabilities.reads is GraphSetRecords) == (facts.kind == "set")
+        assert facts.has_attributes or method.capabilities.reads is not AttributedGraphRecords
+        assert facts.kind == "set" or facts.kind in method.capabilities.kinds
+        assert facts.allows_delta or method.capabilities.is_pure
         if case.denoise:  # the constructor knows the limit
             small(case, facts.num_nodes)
     assert recommend(facts) in cases(facts)
@@ -127,7 +127,7 @@ def test_no_recommended_method_refuses_the_budget(goal, epsilon, delta):
             continue
         facts = Facts(goal, epsilon, 12, None, kind, delta > 0, has_attributes)
         for case in cases(facts):
-            small(case).check_budget(Budget(epsilon, delta))
+            small(case).accept_budget(Budget(epsilon, delta))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,7 +251,7 @@ def test_public_features_are_named_where_private_counts_add_nothing(
         "private_kernel", "PrivateGraphKernel"
     )
     assert str(recommend(facts)) == method
-    assert METHODS[recommend(facts).method].reads is GraphSetRecords
+    assert METHODS[recommend(facts).method].capabilities.reads is GraphSetRecords
 
 
 def test_plan_says_from_which_graphs_and_edges_on_private_counts_add_something(capsys):
@@ -405,4 +405,6 @@ def test_the_page_on_kinds_names_the_methods_that_learn_them():
     page = " ".join((ROOT / "docs/data.md").read_text().split())
     sentence = page.partition(" learn all three kinds.")[0].rpartition(". ")[2]
     for kind in ("directed", "bipartite"):
-        assert {*CLASS.findall(sentence)} == {n for n in METHODS if kind in METHODS[n].kinds}
+        assert {*CLASS.findall(sentence)} == {
+            n for n in METHODS if kind in METHODS[n].capabilities.kinds
+        }

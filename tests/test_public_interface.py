@@ -278,16 +278,28 @@ def test_listed_methods_are_those_of_the_classes():
     }
     assert set(rows) == set(concrete)
     for name, cls in concrete.items():
-        kind = ("pure" if cls.is_pure else "approximate") if cls.adds_noise else "none"
+        kind = (
+            ("pure" if cls.capabilities.is_pure else "approximate")
+            if cls.capabilities.adds_noise
+            else "none"
+        )
         assert rows[name].guarantee == kind, name
-        assert rows[name].relation == (cls.relation.value if cls.adds_noise else ""), name
+        assert rows[name].relation == (cls.relation.value if cls.capabilities.adds_noise else ""), (
+            name
+        )
         room = cls.__module__.split(".")[1]
         named = any(case.method == name for goal in GOALS for case in choices(goal))
-        tier = {"methods": "baselines"}.get(room, room) if cls.adds_noise else "without privacy"
+        tier = (
+            {"methods": "baselines"}.get(room, room)
+            if cls.capabilities.adds_noise
+            else "without privacy"
+        )
         assert rows[name].tier == ("recommended" if named else tier), name
         has_condition = cls.condition is not methods.PrivateModule.condition
         assert rows[name].is_conditional == has_condition, name
-        draws_one = cls.reads is not GraphSetRecords and not issubclass(cls, methods.NodeClassifier)
+        draws_one = cls.capabilities.reads is not GraphSetRecords and not issubclass(
+            cls, methods.NodeClassifier
+        )
         assert (rows[name].task == "one graph") == draws_one, name
         if rows[name].configuration:
             text = shipped_configs()[rows[name].configuration].read_text()

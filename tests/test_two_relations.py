@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,9 +240,9 @@ def test_a_plan_names_the_budget_that_is_too_small(settings, said):
     method = EdgesAndRows(**settings)
     with pytest.raises(MisconfigurationException, match=said):
         method.accept_budget(Budget(1.0, 0.0), row_budget=Budget(0.5, 0.0))
-    assert (method.ledger.budget, method.row_budget) == (None, None)
+    assert (method.ledger.budget, method.ledger.budget_of(Relation.ATTRIBUTES)) == (None, None)
     method.accept_budget(Budget(3.0, 0.0), row_budget=Budget(1.5, 0.0))
-    assert method.row_budget == Budget(1.5, 0.0)
+    assert method.ledger.budget_of(Relation.ATTRIBUTES) == Budget(1.5, 0.0)
 
 
 def test_a_plan_without_noise_for_its_budgets_names_the_one_that_helps():
@@ -295,7 +296,7 @@ def test_the_command_line_has_both_budgets(tmp_path, monkeypatch, capsys):
 class Steps(PrivateModule):
     """Pays a read of both relations in each step, its price to a row first."""
 
-    is_pure = True
+    capabilities = replace(PrivateModule.capabilities, is_pure=True)
     pays_rows = True
 
     def __init__(self, edges=0.125, rows=0.25):

@@ -54,7 +54,7 @@ class EdgesAndRows(OneShotSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Half of the edges' epsilon, and half of the rows', pay for the read of both."""
-        rows = self.row_budget
+        rows = self.ledger.budget_of(Relation.ATTRIBUTES)
         assert rows is not None
         rate = min(budget.epsilon / 4, rows.epsilon / 2)  # epsilon of a change by 1
         count = max(budget.epsilon - 2 * rate, self.hparams["least_edges"])

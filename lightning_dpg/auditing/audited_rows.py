@@ -95,7 +95,7 @@ class RowAttacker:
         Args:
             inserted: Which canaries have their second row, shape ``(P,)``.
         """
-        budget = self._method.row_budget
+        budget = self._method.ledger.budget_of(Relation.ATTRIBUTES)
         assert budget is not None  # a fit without one is refused
         ledger = PrivacyLedger(Relation.ATTRIBUTES)
         ledger.entries = self._method.ledger.of(Relation.ATTRIBUTES)

@@ -28,7 +28,7 @@ from lightning_dpg.auditing.bounds import (
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
-from lightning_dpg.interfaces import Identity
+from lightning_dpg.interfaces import Identity, public_path
 from lightning_dpg.privacy.accounting import gdp_epsilon
 from lightning_dpg.running.complete import under_ids
 from lightning_dpg.running.contents import contents_of
@@ -92,7 +92,7 @@ def audit(
     """
     with readable_errors(), warnings.catch_warnings():
         chosen = choose_method(method, settings)
-        path = chosen.method.public_path()
+        path = public_path(chosen.method)
         if "<locals>" in path:
             raise CommandError(
                 f"{path}: an audit imports the class of a method by its name, and this one is inside "

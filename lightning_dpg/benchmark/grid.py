@@ -73,7 +73,7 @@ class Grid(NamedTuple):
                 exact = settings | {"privacy": settings["privacy"] | {"epsilon": math.inf}}
                 rows.append((f"{label} (baseline, exact number of edges)", "baseline", exact))
             return rows
-        if not method_class(settings).is_trained:
+        if not method_class(settings).capabilities.is_trained:
             return [(label, "method", settings)]
         untrained = settings | {"trainer": settings["trainer"] | {"max_steps": 0}}
         return [(label, "method", settings), (f"{label} (untrained)", "untrained", untrained)]
@@ -120,7 +120,7 @@ def common_task(methods: Mapping[str, dict[str, Any]], kind: str = "undirected")
         method = method_class(settings)
         if not issubclass(method, Synthesizer | GraphFeatureRelease):
             raise CommandError(f"methods {label}: {method.__name__} releases nothing to compare")
-        if kind not in method.kinds:
+        if kind not in method.capabilities.kinds:
             raise CommandError(
                 f"methods {label}: {method.__name__} does not learn {kind} graphs\n"
                 f"those that do: {KIND_METHODS[kind]}"
@@ -154,7 +154,7 @@ def learns_attributes(methods: Mapping[str, dict[str, Any]]) -> bool:
     Args:
         methods: Complete configuration of each method by its label.
     """
-    reads = (method_class(settings).reads for settings in methods.values())
+    reads = (method_class(settings).capabilities.reads for settings in methods.values())
     return any(records is AttributedGraphRecords for records in reads)
 
 

@@ -21,7 +21,7 @@ from lightning_dpg.book.rows import DataSet
 from lightning_dpg.book.urls import has_password
 from lightning_dpg.budget_book import BOOK_VARIABLE, NO_BOOK
 from lightning_dpg.errors import BookError
-from lightning_dpg.interfaces import HasIdentity, Identity, Released
+from lightning_dpg.interfaces import HasIdentity, Identity, Released, public_path
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
@@ -164,7 +164,6 @@ def reserve(
             before=as_booked(ledger.entries, total),
             previous=previous,
             condition=method.condition(),
-            unconditional_epsilon=method.epsilon_in_any_case(),
             beside=ledger.beside,
             contents={Relation.ATTRIBUTES: fingerprint.rows},
         )
@@ -319,7 +318,7 @@ def _unregistered(
 def _digest(method: Released) -> str:
     """Digest of the class and the settings of a method."""
     settings = {key: value for key, value in method.hparams.items() if not key.startswith("_")}
-    text = json.dumps([type(method).public_path(), settings], sort_keys=True, default=str)
+    text = json.dumps([public_path(type(method)), settings], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -229,7 +229,7 @@ class PrivateCLI(LightningCLI):
             )
         except (TypeError, ValueError) as error:  # contradictory settings
             raise CommandError(str(error)) from error
-        if self.model.is_trained:
+        if self.model.capabilities.is_trained:
             typed(trainer).callbacks[:0] = summary  # Lightning would report it
         return trainer
 

@@ -16,24 +16,22 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.interfaces import BatchRequest, GraphRecords, Records
+from lightning_dpg.interfaces import BatchRequest, Capabilities, Records
 from lightning_dpg.methods.constraints import Constraints, constraints_of
-from lightning_dpg.methods.planning import Budgets, check_plan, check_same_steps, prove_steps
+from lightning_dpg.methods.planning import Budgets, check_plan
 from lightning_dpg.metrics.curves import mean_curves
-from lightning_dpg.nn.paid_weights import is_marked, mark, watch
+from lightning_dpg.nn.paid_weights import LEDGER, watch
 from lightning_dpg.nn.resized_buffers import before_loading
 from lightning_dpg.preflight.data import check_accountant, check_data, served_records
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import accumulate
-from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 
 V = TypeVar("V")
-LEDGER = "_extra_state"
-"""Name of the ledger in a state dict, which is PyTorch's for what is no parameter and no buffer."""
 
 
 class PrivateModule(pl.LightningModule):
@@ -43,25 +41,11 @@ class PrivateModule(pl.LightningModule):
     price wherever they are loaded. Weights that are loaded without a ledger void the guarantee.
 
     Attributes:
-        ledger: Releases so far; part of every state dict.
+        capabilities: What the method reads, learns and protects. A subclass replaces single values
+            of its base.
         relation: Neighboring relation of the guarantee.
-        is_pure: Whether all releases satisfy pure epsilon-DP; a delta of 0 then suffices.
-        adds_noise: Whether the method protects anything.
-        is_trained: Whether training changes the released tensors; if so, a run of zero steps
-            releases an untrained model.
+        ledger: Releases so far; part of every state dict.
         assumptions: Facts that the guarantee treats as public, phrases to follow "Assumed public:".
-        reads: Protocol of the records: ``GraphRecords``, ``AttributedGraphRecords`` or
-            ``GraphSetRecords``.
-        repeats_edges: Whether the method multiplies its sensitivities by ``max_occurrences`` of a
-            set; otherwise data with repeated edges are refused.
-        is_inductive: Whether ``predict`` reads graphs, whose labels the method predicts.
-        kinds: Kinds of graphs that the method learns: undirected, directed, bipartite.
-        learns_private_labels: Whether the method protects private labels of nodes; others refuse
-            data that have them.
-        learns_private_columns: Whether the method protects private columns of nodes; others refuse
-            data that have them.
-        learns_transfers: Whether the method protects amounts and times of transfers; others refuse
-            data that have them.
         curve_names: Names of the curves of training, for :meth:`log_curve`, and of other figures
             that it logs. Those without the prefix ``nonprivate/`` are public: they read released
             tensors or public facts only. What is logged under other names gets the prefix.
@@ -69,23 +53,14 @@ class PrivateModule(pl.LightningModule):
             of an argument that is a ``Literal`` need no constraint.
     """
 
-    reads: ClassVar[type] = GraphRecords
-    kinds: ClassVar[frozenset[str]] = frozenset({"undirected"})
-    repeats_edges: ClassVar[bool] = False
-    is_inductive: ClassVar[bool] = False
-    learns_private_labels: ClassVar[bool] = False
-    learns_private_columns: ClassVar[bool] = False
-    learns_transfers: ClassVar[bool] = False
+    capabilities: Capabilities = Capabilities()
     relation: Relation = Relation.EDGE
-    is_pure: ClassVar[bool] = False
-    adds_noise: ClassVar[bool] = True
-    is_trained: ClassVar[bool] = True
     curve_names: ClassVar[tuple[str, ...]] = ()
     constraints: ClassVar[Constraints] = {}
 
     def __init__(self) -> None:
         super().__init__()
-        self.curves = mean_curves(self.curve_names)
+        self._curves = mean_curves(self.curve_names)
         self.automatic_optimization = False
         self.ledger = PrivacyLedger(self.relation)
         self.assumptions: list[str] = []
@@ -97,16 +72,6 @@ class PrivateModule(pl.LightningModule):
         super().__setattr__(name, value)
         if isinstance(value, nn.Module):
             watch(value)
-
-    @property
-    def has_paid_weights(self) -> bool:
-        """Whether it has released something, or holds weights of a method that has."""
-        return bool(self.ledger.entries) or is_marked(self)
-
-    def mark_weights(self) -> None:
-        """Mark its networks as paid for, once something is released."""
-        if self.ledger.entries:
-            mark(self)
 
     def save_hyperparameters(
         self,
@@ -127,17 +92,6 @@ class PrivateModule(pl.LightningModule):
             if name in self.hparams:
                 constraint.check(name, self.hparams[name])
 
-    @classmethod
-    def public_path(cls) -> str:
-        """Dotted path of the class in a release, valid wherever the modules of the package move.
-
-        The path of a shipped class is in ``lightning_dpg.methods``, that of a user's class in its
-        module.
-        """
-        if cls.__module__.startswith("lightning_dpg."):
-            return f"lightning_dpg.methods.{cls.__name__}"
-        return f"{cls.__module__}.{cls.__qualname__}"
-
     @property
     def noise(self) -> NoiseSource:
         """Secret noise source, created at its first use; by then all ranks can share it."""
@@ -148,7 +102,9 @@ class PrivateModule(pl.LightningModule):
     @property
     def records(self) -> Records:
         """Records of the data module in use (private); subclasses narrow the type."""
-        return served_records(type(self).__name__, self.reads, typed(self.trainer).datamodule)
+        return served_records(
+            type(self).__name__, self.capabilities.reads, typed(self.trainer).datamodule
+        )
 
     def batch_request(self) -> BatchRequest:
         """Batches that the method needs: by default one batch with all records."""
@@ -161,13 +117,13 @@ class PrivateModule(pl.LightningModule):
 
     def configure_callbacks(self) -> list[Callback]:
         """Add no callback; refuse a trainer without a budget, before it reads any data."""
-        if self.is_inductive or not self.trainer.predicting:
+        if self.capabilities.is_inductive or not self.trainer.predicting:
             check_accountant(self.trainer, self)
         return []
 
     def setup(self, stage: str) -> None:
         """Refuse a trainer without a budget; a derived class may replace configure_callbacks."""
-        if self.is_inductive or stage != "predict":
+        if self.capabilities.is_inductive or stage != "predict":
             check_accountant(self.trainer, self)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
@@ -191,19 +147,6 @@ class PrivateModule(pl.LightningModule):
         """Cost of the next training step."""
         return []
 
-    def prove_steps(self) -> None:
-        """Compose the releases and all remaining steps once, instead of at each step.
-
-        Raises:
-            MisconfigurationException: If released steps of a resumed run had other noise.
-        """
-        for entry in self.step_entries():
-            check_same_steps(self.ledger, entry)
-        if self.ledger.affords():
-            rest = self.trainer.estimated_stepping_batches - self.trainer.global_step
-            for entry in self.step_entries():
-                prove_steps(self.ledger, entry, rest)
-
     def pay(
         self,
         read: LedgerEntry,
@@ -214,27 +157,6 @@ class PrivateModule(pl.LightningModule):
     ) -> Tensor:
         """Book a planned read, draw its noise and publish it, see :func:`lightning_dpg.privacy.pay.pay`."""
         return pay(read, value, self.ledger, self.noise, law, also=also)
-
-    def lend_ledger(self, part: "PrivateModule") -> None:
-        """Let a method that is a part of this one pay into this ledger, with this source of noise."""
-        if part.ledger.entries:  # of weights that were loaded into it
-            self.ledger.take(part.ledger.state_dict())
-        part.ledger, part._noise = self.ledger, self.noise
-
-    def unprotected_training(self, why: str) -> LedgerEntry:
-        """Build the entry of a training that protects nothing."""
-        return self.unprotected("training", "training", why)
-
-    def unprotected(self, key: str, name: str, why: str) -> LedgerEntry:
-        """Build the entry of a read without noise, which only an infinite budget allows."""
-        return LedgerEntry(
-            key=key,
-            name=name,
-            relation=self.relation,
-            event=NonPrivate(),
-            sensitivity=math.inf,
-            proof=why,
-        )
 
     @property
     def budget(self) -> Budget:
@@ -248,7 +170,7 @@ class PrivateModule(pl.LightningModule):
                 f"{type(self).__name__} needs a budget: give the privacy section, or "
                 "PrivacyAccountant among the callbacks"
             )
-        self._check_settings(self.ledger.budget)  # also if the budget was set without accept_budget
+        self._check_protection(self.ledger.budget)  # also of a budget set without accept_budget
         return self.ledger.budget
 
     @property
@@ -259,31 +181,40 @@ class PrivateModule(pl.LightningModule):
         """
         return False
 
-    @property
-    def row_budget(self) -> Budget | None:
-        """Budget of the private columns of one node; None for a run that reads none (public)."""
-        return self.ledger.beside.get(Relation.ATTRIBUTES)
-
     def accept_budget(
         self, budget: Budget, steps: int = 1, row_budget: Budget | None = None
     ) -> None:
-        """Hold the ledger to its budgets, after one :meth:`check_budget`.
+        """Hold the ledger to its budgets; refuse those that the plan exceeds, before a run has a folder.
 
         Args:
             budget: Budget of the relation of the method.
-            steps: Private steps of the whole run, as far as known.
+            steps: Private steps of the whole run, as far as known: with enough noise, any number of
+                steps costs as little as one.
             row_budget: Budget of the private columns of one node, which plans may use.
+
+        Raises:
+            MisconfigurationException: If the plan spends more than a budget, or protects nothing. It
+                names the smallest epsilon that the settings keep. The ledger has its budgets of before.
         """
-        if (self.ledger.budget, self.row_budget) != (budget, row_budget):
-            with self._with_rows(row_budget):
-                self.check_budget(budget, steps)
-            self.ledger.budget = budget
-            self._set_rows(row_budget)
+        before = self.ledger.budget_of(Relation.ATTRIBUTES)
+        if (self.ledger.budget, before) == (budget, row_budget):
+            return
+        self._check_protection(budget)
+        with self._with_rows(row_budget):
+            self._check_budget(budget)
+            budgets = {self.ledger.relation: budget, **self.ledger.beside}
+            plan = partial(self._plan_within, steps)
+            check_plan(plan, budgets, type(self).__name__, self._cheaper_settings())
+        self.ledger.budget = budget
+        self._set_rows(row_budget)
+
+    def _check_budget(self, budget: Budget) -> None:
+        """Refuse a budget that the settings cannot serve, whatever the plan costs; a hook."""
 
     @contextlib.contextmanager
     def _with_rows(self, budget: Budget | None) -> Iterator[None]:
         """Plan with another row budget for a while."""
-        before = self.row_budget
+        before = self.ledger.budget_of(Relation.ATTRIBUTES)
         self._set_rows(budget)
         try:
             yield
@@ -295,58 +226,38 @@ class PrivateModule(pl.LightningModule):
         if budget is not None:
             self.ledger.beside[Relation.ATTRIBUTES] = budget
 
-    def delta_setting(self) -> str | None:
-        """Setting, if any, by which a method of pure epsilon spends a delta."""
-        return None
-
-    def unprotected_setting(self) -> str | None:
-        """Setting, if any, that protects nothing; the method's name if it never protects."""
-        if not self.adds_noise:
-            return type(self).__name__
-        return "noise_multiplier: 0" if self.hparams.get("noise_multiplier") == 0 else None
-
-    def cheaper_settings(self) -> str | None:
-        """Changes of settings that fit a smaller budget, to follow "or"; None if no change does."""
-        return None
-
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
-        """Refuse a budget that the plan exceeds, before a run makes a folder.
-
-        Args:
-            budget: Budget of the run.
-            steps: Private steps of the whole run, as far as known: with enough noise, any number of
-                steps costs as little as one.
-
-        Raises:
-            MisconfigurationException: If the plan spends more than this budget or :attr:`row_budget`,
-                or protects nothing. It names the smallest epsilon that the settings keep.
-        """
-        self._check_settings(budget)
-        budgets = {self.ledger.relation: budget, **self.ledger.beside}
-        plan = partial(self._plan_within, steps)
-        check_plan(plan, budgets, type(self).__name__, self.cheaper_settings())
-
     def _plan_within(self, steps: int, budgets: Budgets) -> list[LedgerEntry]:
         """Plan a run by the budgets of all its relations."""
         with self._with_rows(budgets.get(Relation.ATTRIBUTES)):
             return self.plan(budgets[self.ledger.relation], steps)
 
-    def _check_settings(self, budget: Budget) -> None:
-        """Refuse settings that protect nothing, or that spend a delta of a budget without one."""
+    def _cheaper_settings(self) -> str | None:
+        """Changes of settings that fit a smaller budget, to follow "or"; None if no change does.
+
+        Where steps take what the first releases leave, smaller shares of these help, and so does
+        more noise if it is a number.
+        """
+        h = self.hparams
+        if "noise_multiplier" not in h:
+            return None
+        counted = "count_epsilon" in h and h.get("num_edges") is None
+        names = [name for name in h if name.endswith("_share") and h[name]]
+        changes = [f"lower {name} {h[name]:g}" for name in ["count_epsilon"] * counted + names]
+        changes += ["raise noise_multiplier"] * (h["noise_multiplier"] != "auto")
+        return ", or ".join(changes) or None
+
+    def _check_protection(self, budget: Budget) -> None:
+        """Refuse settings that protect nothing."""
+        adds_noise = self.capabilities.adds_noise
         if math.isinf(budget.epsilon):
             return
-        unprotected = self.unprotected_setting()
-        if unprotected is not None:
-            kind = "value" if self.adds_noise else "method"
+        if not adds_noise or self.hparams.get("noise_multiplier") == 0:
+            kind, what = "value", "noise_multiplier: 0"
+            if not adds_noise:
+                kind, what = "method", type(self).__name__
             raise MisconfigurationException(
-                f"{unprotected} protects nothing, which no finite budget affords\n"
+                f"{what} protects nothing, which no finite budget affords\n"
                 f"take another {kind}, or set privacy.epsilon to .inf"
-            )
-        setting = self.delta_setting()
-        if setting is not None and not budget.delta:
-            raise MisconfigurationException(
-                f"{setting} spends a delta, and the budget has none\nset privacy.delta below one "
-                "over the number of pairs of nodes, which is public"
             )
 
     def condition(self) -> str | None:
@@ -356,10 +267,6 @@ class PrivateModule(pl.LightningModule):
     @property
     def reading_note(self) -> str | None:
         """Sentence at the end of the guarantee on how to read the release; None if there is none."""
-        return None
-
-    def epsilon_in_any_case(self) -> float | None:
-        """Pure epsilon of all releases that holds without the condition; None if none is proved."""
         return None
 
     def claimed_epsilon(self, delta: float) -> float | None:
@@ -383,10 +290,6 @@ class PrivateModule(pl.LightningModule):
         loaded = _unpacked(state)
         if self.ledger.take(loaded["ledger"]):
             self.assumptions = loaded["assumptions"]
-
-    def load_released_state(self, state: dict[str, Tensor]) -> None:
-        """Restore the tensors of a release, whose statement has its ledger."""
-        self.load_state_dict({**state, LEDGER: self.get_extra_state()}, strict=False)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Put the ledger of a checkpoint of an earlier version beside its weights.
@@ -419,7 +322,7 @@ class PrivateModule(pl.LightningModule):
             weight: Number of records, or of other terms, that the figure is the mean of.
             prog_bar: Whether the progress bar shows it.
         """
-        curve = self.curves[name]
+        curve = self._curves[name]
         curve(value.detach(), weight)
         self.log(name, curve, batch_size=1, prog_bar=prog_bar)
 
@@ -429,32 +332,46 @@ class PrivateModule(pl.LightningModule):
         Raises:
             Refusal: If the run has such a budget.
         """
-        if self.adds_noise and self.ledger.budget and math.isfinite(self.ledger.budget.epsilon):
+        if (
+            self.capabilities.adds_noise
+            and self.ledger.budget
+            and math.isfinite(self.ledger.budget.epsilon)
+        ):
             raise Refusal(
                 "manual_backward adds a gradient that nobody pays for\ntake public_backward for a loss "
                 "that reads no record, and PrivateTraining.backward for one that does"
             )
         super().manual_backward(loss, *args, **kwargs)
 
-    def public_backward(self, loss: Tensor, parameters: list[nn.Parameter]) -> None:
-        """Add the gradient of a loss that reads no record to ``.grad``, averaged over ranks.
 
-        Unlike ``manual_backward``, it leaves parameters of other networks unchanged, and it needs
-        no reducer with a list of used parameters.
-        """
-        self.public_gradient(
-            parameters, list(torch.autograd.grad(loss, parameters, materialize_grads=True))
-        )
+def public_backward(method: PrivateModule, loss: Tensor, parameters: list[nn.Parameter]) -> None:
+    """Add the gradient of a loss that reads no record to ``.grad``, averaged over ranks.
 
-    def public_gradient(self, parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
-        """Add gradients that read no record to ``.grad``, averaged over ranks."""
-        if self.trainer.world_size > 1:
-            flat = torch.cat([gradient.flatten() for gradient in gradients])
-            torch.distributed.all_reduce(flat)
-            flat /= self.trainer.world_size
-            gradients = list(torch.split(flat, [gradient.numel() for gradient in gradients]))
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            accumulate(parameter, gradient.view_as(parameter))
+    Unlike ``manual_backward``, it leaves parameters of other networks unchanged, and it needs no
+    reducer with a list of used parameters.
+    """
+    gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
+    add_public_gradient(method, parameters, list(gradients))
+
+
+def add_public_gradient(
+    method: PrivateModule, parameters: list[nn.Parameter], gradients: list[Tensor]
+) -> None:
+    """Add gradients that read no record to ``.grad``, averaged over the ranks of a run."""
+    if method.trainer.world_size > 1:
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        torch.distributed.all_reduce(flat)
+        flat /= method.trainer.world_size
+        gradients = list(torch.split(flat, [gradient.numel() for gradient in gradients]))
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        accumulate(parameter, gradient.view_as(parameter))
+
+
+def share_ledger(whole: PrivateModule, part: PrivateModule) -> None:
+    """Let a method that is a part of another one pay into its ledger, with its source of noise."""
+    if part.ledger.entries:  # of weights that were loaded into it
+        whole.ledger.take(part.ledger.state_dict())
+    part.ledger, part._noise = whole.ledger, whole.noise
 
 
 def ledger_of(checkpoint: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -480,5 +397,6 @@ def _book_unknown(method: PrivateModule, state: dict[str, Any], prefix: str, *_:
     if prefix + LEDGER not in state:
         if not prefix:
             why = "weights were loaded without their ledger, so what they cost is unknown"
-            method.ledger.book_lost(method.unprotected("loaded_weights", "loaded weights", why))
+            entry = method.ledger.unprotected("loaded_weights", "loaded weights", why)
+            method.ledger.book_lost(entry)
         state[prefix + LEDGER] = method.get_extra_state()

@@ -1,6 +1,7 @@
 """Releases of features of each graph of a set, for the prediction of graph labels."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,9 +49,9 @@ class GraphFeatureRelease(PrivateModule):
         "test_accuracy_of_majority",
         "test_macro_f1",
     )
-    is_inductive: ClassVar[bool] = True
-    is_trained: ClassVar[bool] = False
-    reads: ClassVar[type] = GraphSetRecords
+    capabilities = replace(
+        PrivateModule.capabilities, is_inductive=True, is_trained=False, reads=GraphSetRecords
+    )
     records: GraphSetRecords
 
     def __init__(self) -> None:
@@ -226,7 +227,7 @@ class GraphFeatureRelease(PrivateModule):
         Raises:
             MisconfigurationException: If there are no labels, or if the method reads no new graphs.
         """
-        if not self.is_inductive:
+        if not self.capabilities.is_inductive:
             raise MisconfigurationException(
                 f"{type(self).__name__} keeps similarities of the graphs of fit, and predicts no new "
                 "ones\nfit it on all graphs together"

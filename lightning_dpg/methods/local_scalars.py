@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,8 +55,7 @@ class LocalScalars(GraphFeatureRelease):
     """
 
     relation = Relation.LOCAL_GRAPH
-    is_pure: ClassVar[bool] = True
-    repeats_edges: ClassVar[bool] = True
+    capabilities = replace(GraphFeatureRelease.capabilities, is_pure=True, repeats_edges=True)
 
     def __init__(self, statistics: Sequence[str] = ("density",)) -> None:
         super().__init__()
@@ -71,13 +71,17 @@ class LocalScalars(GraphFeatureRelease):
         """Plan one report of each statistic, or exact values under an infinite budget."""
         name = "scalars of each graph"
         if math.isinf(budget.epsilon):
-            return [self.unprotected("scalars_of_each_graph", name, "it is released without noise")]
+            return [
+                self.ledger.unprotected(
+                    "scalars_of_each_graph", name, "it is released without noise"
+                )
+            ]
         count = len(self.hparams["statistics"])
         return [piecewise_entry("scalar_reports", name, budget.epsilon, count)]
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Also refuse an epsilon that leaves no signal."""
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
         if math.isfinite(budget.epsilon):
             self.law(budget)
 

@@ -1,5 +1,6 @@
 """NeighborVotes: classes of nodes from public attributes, and noisy votes of neighbors."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -228,7 +229,7 @@ class NodeNeighborVotes(NodeClassifier):
     """
 
     relation = Relation.EDGES_OF_NODE
-    learns_private_labels = True
+    capabilities = replace(NodeClassifier.capabilities, learns_private_labels=True)
     constraints: ClassVar[Constraints] = {
         **NODE_CLASS_SETTINGS,
         "max_edges": at_least(1),
@@ -372,7 +373,7 @@ class NeighborVotes(NodeClassifier):
             private labels needs it, and draws by a coin.
     """
 
-    learns_private_labels = True
+    capabilities = replace(NodeClassifier.capabilities, learns_private_labels=True)
     constraints: ClassVar[Constraints] = {
         **NODE_CLASS_SETTINGS,
         "rank": at_least(1),

@@ -1,6 +1,7 @@
 """Base class of methods that learn classes of nodes: they predict, and draw no graph."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from lightning_dpg.nn.class_student import ClassEvidence
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.preflight.typed_trainer import typed
-from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.reports import (
     LABEL_REPORTS,
     label_reports_entry,
@@ -83,8 +84,9 @@ class NodeClassifier(PrivateModule):
             or functions of earlier releases. They are no part of the release.
     """
 
-    reads: ClassVar[type] = AttributedGraphRecords
-    is_trained: ClassVar[bool] = False
+    capabilities = replace(
+        PrivateModule.capabilities, reads=AttributedGraphRecords, is_trained=False
+    )
     constraints: ClassVar[Constraints] = NODE_CLASS_SETTINGS
     records: AttributedGraphRecords
 
@@ -147,9 +149,10 @@ class NodeClassifier(PrivateModule):
 
         All of the row budget is for them.
         """
-        if self.row_budget is None:
+        budget = self.ledger.budget_of(Relation.ATTRIBUTES)
+        if budget is None:
             return []
-        return [label_reports_entry(self.row_budget.epsilon, int(self.num_private_classes))]
+        return [label_reports_entry(budget.epsilon, int(self.num_private_classes))]
 
     def evidence(self) -> ClassEvidence:
         """What is known of the classes: public ones, or the reports with their likelihoods."""
@@ -181,7 +184,7 @@ class NodeClassifier(PrivateModule):
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind, or without classes; take the number of nodes."""
         super().accept_data(data)
-        records = served_records(type(self).__name__, self.reads, data)
+        records = served_records(type(self).__name__, self.capabilities.reads, data)
         assert isinstance(records, AttributedGraphRecords)
         if self.hparams["num_nodes"] is None:
             self.hparams["num_nodes"] = records.num_nodes

@@ -163,7 +163,8 @@ class PrivateTraining(nn.Module):
         """Fix the noise at the start of a run, before the method books anything.
 
         A resumed run keeps the noise of its checkpoint; a new one takes that of its own budget,
-        whatever noise was loaded. A number in the settings has to be that of the released steps, see :func:`lightning_dpg.methods.planning.check_same_steps`.
+        whatever noise was loaded. A number in the settings has to be that of the released steps, see
+        :func:`lightning_dpg.privacy.calibration.prove_steps`.
 
         Args:
             method: The method in training, whose plan holds the steps.
@@ -211,7 +212,7 @@ class PrivateTraining(nn.Module):
             expected = loader.dataset[numbers].data
             if not torch.equal(expected.to(records.device), records):
                 continue
-            if len(records) > len(numbers) and not method.repeats_edges:
+            if len(records) > len(numbers) and not method.capabilities.repeats_edges:
                 raise Refusal(
                     "the data set returns more examples than records were drawn: each edge is one "
                     "record, in one direction\nreturn one row for each number in __getitem__"

@@ -58,7 +58,7 @@ class Synthesizer(PrivateModule):
 
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind; take the number of nodes, unless it is set."""
-        records = served_records(type(self).__name__, self.reads, data)
+        records = served_records(type(self).__name__, self.capabilities.reads, data)
         super().accept_data(data)
         if not isinstance(records, GraphRecords):
             return  # methods for sets take facts of their own

@@ -6,11 +6,13 @@ dictionary of tensors has no metadata. What its tensors have cost is unknown, so
 
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from lightning_dpg.nn.resized_buffers import before_loading
 
 _MARK = "is_paid_for"
+LEDGER = "_extra_state"
+"""Name of the ledger in a state dict, which is PyTorch's for what is no parameter and no buffer."""
 
 
 def watch(network: nn.Module) -> None:
@@ -27,9 +29,15 @@ def mark(network: nn.Module) -> None:
         vars(part)[_MARK] = True
 
 
-def is_marked(network: nn.Module) -> bool:
+def is_marked(network: object) -> bool:
     """Return whether a network, or a part of it, has the mark."""
-    return any(_MARK in vars(part) for part in network.modules())
+    parts = network.modules() if isinstance(network, nn.Module) else ()
+    return any(_MARK in vars(part) for part in parts)
+
+
+def load_released(method: nn.Module, state: dict[str, Tensor]) -> None:
+    """Restore the tensors of a release in a method; its statement, not the state, has the ledger."""
+    method.load_state_dict({**state, LEDGER: method.get_extra_state()}, strict=False)
 
 
 def _tell(part: nn.Module, state: object, prefix: str, metadata: dict[str, Any]) -> None:

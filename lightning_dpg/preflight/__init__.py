@@ -35,6 +35,7 @@ from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.interfaces import GraphRecords, KeepsBudget, Released, serves_records
+from lightning_dpg.nn.paid_weights import is_marked
 from lightning_dpg.preflight.budget import (
     budget_warnings,
     check_delta,
@@ -91,7 +92,7 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
     )
     check_delta(
         keeper.budget,
-        is_pure=method.is_pure,
+        is_pure=method.capabilities.is_pure,
         num_edges=None if served is None else served.num_edges,
         num_pairs=None if served is None else served.num_pairs,
     )
@@ -100,7 +101,7 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
         type(method).__name__,
         keeper.row_budget,
         pays_rows=method.pays_rows,
-        learns_labels=type(method).learns_private_labels,
+        learns_labels=type(method).capabilities.learns_private_labels,
     )
     method.accept_budget(keeper.budget, max(trainer.max_steps, 1), keeper.row_budget)
     check_selection(trainer, method, min(_budgets(keeper)))
@@ -127,7 +128,7 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
     keeper.passed = None  # a later run of both is checked again
     if stage in ("validate", "test") and data is not None:
         check_data(type(method), data)
-    if stage != "fit" and not (stage == "predict" and method.is_inductive):
+    if stage != "fit" and not (stage == "predict" and method.capabilities.is_inductive):
         return
     if passed == (trainer, method):
         check_processes(trainer)
@@ -147,7 +148,7 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
         if keeper.row_budget is not None:
             for line in row_budget_warnings(keeper.row_budget, num_nodes):
                 rank_zero_warn(line)
-        if request.kind == "poisson" and method.adds_noise:
+        if request.kind == "poisson" and method.capabilities.adds_noise:
             check_samples(data.train_dataloader(), trainer, {request.sample_rate})
 
 
@@ -160,7 +161,7 @@ def check_new(trainer: Trainer, method: Released) -> None:
         MisconfigurationException: If it holds weights that were paid for, its own or loaded ones, and
             the run does not go on from a checkpoint, or if it has such a scheduler.
     """
-    if method.has_paid_weights and trainer.ckpt_path is None:
+    if (method.ledger.entries or is_marked(method)) and trainer.ckpt_path is None:
         raise MisconfigurationException(
             f"this {type(method).__name__} has been fitted already, or has loaded the weights of a "
             "fit: its ledger belongs to that release\nmake a new object for another one, or pass "

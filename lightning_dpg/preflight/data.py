@@ -9,12 +9,12 @@ from lightning_dpg.interfaces import (
     AttributedGraphRecords,
     GraphRecords,
     GraphSetRecords,
+    HasCapabilities,
     HoldsPrivateColumns,
     HoldsPrivateLabels,
     HoldsTransfers,
     KeepsBudget,
     KindOfRecords,
-    LearnsRecords,
     Records,
     Released,
     missing_parts,
@@ -61,7 +61,7 @@ _AS_UNDIRECTED = {
 }
 
 
-def check_data(method: type[LearnsRecords], data: object) -> None:
+def check_data(method: type[HasCapabilities], data: object) -> None:
     """Refuse a data module with records that a method does not read.
 
     Args:
@@ -73,23 +73,23 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             that it does not protect, or repeat edges.
     """
     name = method.__name__
-    records = served_records(name, method.reads, data)
+    records = served_records(name, method.capabilities.reads, data)
     columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
-    if columns is not None and not method.learns_private_columns:
+    if columns is not None and not method.capabilities.learns_private_columns:
         column = next(iter(columns.domains))
         raise MisconfigurationException(
             f"the column {column!r} is private, and {name} does not protect columns\n"
             f"take Attributed, or leave it out of the run: {policy_option(column, 'drop')}"
         )
     labels = records.private_labels if isinstance(records, HoldsPrivateLabels) else None
-    if labels is not None and not method.learns_private_labels:
+    if labels is not None and not method.capabilities.learns_private_labels:
         raise MisconfigurationException(
             f"the label {labels.column!r} is private, and {name} does not protect labels\n"
             f"take NeighborVotes or NodeNeighborVotes, or leave it out: "
             f"{policy_option(labels.column, 'drop')}"
         )
     transfers = records.transfers if isinstance(records, HoldsTransfers) else None
-    if transfers is not None and not method.learns_transfers:
+    if transfers is not None and not method.capabilities.learns_transfers:
         read = [
             setting
             for setting, bound in zip(("weight", "time"), transfers.bounds, strict=True)
@@ -102,13 +102,13 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             f"{name} then learns which pairs have a transfer"
         )
     kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
-    if kind not in method.kinds:
+    if kind not in method.capabilities.kinds:
         raise MisconfigurationException(
-            f"{name} learns {' and '.join(sorted(method.kinds))} graphs, and this one is {kind}\n"
+            f"{name} learns {' and '.join(sorted(method.capabilities.kinds))} graphs, and this one is {kind}\n"
             f"for {kind} graphs take {KIND_METHODS[kind]}\n"
             f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
-    if columns is None and transfers is None and method.learns_private_columns:
+    if columns is None and transfers is None and method.capabilities.learns_private_columns:
         raise MisconfigurationException(
             f"{name} learns private columns of nodes, amounts and times, and the data have none\n"
             "name them: --attributes people.csv --data.nodes.private_columns age,region "
@@ -116,7 +116,7 @@ def check_data(method: type[LearnsRecords], data: object) -> None:
             "--data.columns.weight_max 1000\nor take the method of its structure alone, such as BTER"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
-    if occurrences > 1 and not method.repeats_edges:
+    if occurrences > 1 and not method.capabilities.repeats_edges:
         raise MisconfigurationException(
             f"{name} takes each edge for one record, but one can be {occurrences} edges of this "
             "set: set data.init_args.max_occurrences to 1"
@@ -185,8 +185,8 @@ def check_accountant(trainer: Trainer, method: Released) -> None:
     name, where = type(method).__name__, "from lightning_dpg.callbacks"
     without = 'PrivacyAccountant("inf")'
     lines = [f"{name} reads private graphs, and the trainer has no PrivacyAccountant"]
-    if method.adds_noise:
-        budget = "epsilon=1.0, delta=" + ("0.0" if method.is_pure else "1e-6")
+    if method.capabilities.adds_noise:
+        budget = "epsilon=1.0, delta=" + ("0.0" if method.capabilities.is_pure else "1e-6")
         lines.append(f"pass Trainer(callbacks=[PrivacyAccountant({budget})]), {where}")
         lines.append(f"{without} runs it without protection")
     else:

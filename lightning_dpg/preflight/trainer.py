@@ -97,7 +97,9 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
         MisconfigurationException: If there are any, or no step would be made at all.
     """
     for setting in ("max_epochs", "max_steps", "limit_train_batches"):
-        is_untrained = setting == "max_steps" and method.is_trained  # a row of `compare`
+        is_untrained = (
+            setting == "max_steps" and method.capabilities.is_trained
+        )  # a row of `compare`
         if getattr(trainer, setting) == 0 and not is_untrained:
             raise MisconfigurationException(
                 f"trainer.{setting} 0 makes no step: there would be nothing to release\n"
@@ -111,7 +113,7 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
             "the trainer has two PrivacyAccountants, and the budget of the last would replace the "
             "other one\nkeep one of them"
         )
-    if not method.adds_noise:
+    if not method.capabilities.adds_noise:
         return
     is_endless = trainer.max_epochs == -1 and trainer.max_steps == -1
     if is_endless and method.hparams.get("noise_multiplier") == "auto":
@@ -126,7 +128,7 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
 
 def check_callbacks(trainer: Trainer, method: Released) -> None:
     """Refuse callbacks that would make a step differ from its booking."""
-    for callback in typed(trainer).callbacks if method.adds_noise else ():
+    for callback in typed(trainer).callbacks if method.capabilities.adds_noise else ():
         for refused, why in REFUSED_CALLBACKS.items():
             if isinstance(callback, refused):
                 raise MisconfigurationException(f"{type(callback).__name__} {why}: remove it")

@@ -16,7 +16,7 @@ from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.accounting import Curve
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import PURE
-from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, NonPrivate, Relation
 
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 _BESIDE = "beside"
@@ -98,6 +98,23 @@ class PrivacyLedger:
     def of(self, relation: Relation) -> list[LedgerEntry]:
         """Entries of one relation, which compose with each other only."""
         return [entry for entry in self.entries if entry.relation is relation]
+
+    def unprotected(self, key: str, name: str, why: str) -> LedgerEntry:
+        """Build, and do not book, the entry of a read without noise; an infinite budget affords it.
+
+        Args:
+            key: Stable name of the read.
+            name: What is read, for people.
+            why: Why nothing is protected.
+        """
+        return LedgerEntry(
+            key=key,
+            name=name,
+            relation=self.relation,
+            event=NonPrivate(),
+            sensitivity=math.inf,
+            proof=why,
+        )
 
     def spend(self, *entries: LedgerEntry) -> None:
         """Book the entries of a read before it happens: all of them, or none.

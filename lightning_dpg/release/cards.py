@@ -69,7 +69,7 @@ def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
     """Collect the facts of an early release of 0.2 from its tensors and files."""
     path = released_tensors(release)
     recipe, _ = read_recipe(path)
-    reads: Any = rebuild(path, (PrivateModule,), method_class).reads
+    reads: Any = rebuild(path, (PrivateModule,), method_class).capabilities.reads
     graphs = {file.stem for file in release.glob("synthetic-*.*")}
     return Facts(
         method_path=recipe["method"],

@@ -21,6 +21,7 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
 from lightning_dpg.release.release import NO_GUARANTEE, Release
@@ -227,7 +228,7 @@ def rebuild(
         method: Any = cls(**_settings(recipe, cls))
         if "kind" in recipe:
             method.take_kind(*_kind(recipe, cls))
-        method.load_released_state(state)
+        load_released(method, state)
         released = tensors_of(method)
     except Exception as error:
         reason = f"its recipe does not rebuild {class_name} ({first_line(error)})"
@@ -250,7 +251,7 @@ def rebuild(
 def _kind(recipe: dict[str, Any], cls: type[PrivateModule]) -> tuple[str, int | None]:
     """Return kind and number of left nodes of a recipe, checked."""
     kind, num_left, size = recipe["kind"], recipe.get("num_left"), recipe["hparams"]["num_nodes"]
-    if kind not in cls.kinds:
+    if kind not in cls.capabilities.kinds:
         raise Refusal(f"{cls.__name__} has no graphs of kind {kind!r}")
     if (kind == "bipartite") != (type(num_left) is int) or (num_left and not 0 < num_left < size):
         raise Refusal(f"num_left is {num_left!r} for a graph of kind {kind}")

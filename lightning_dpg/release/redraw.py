@@ -114,7 +114,7 @@ def faults_of_texts(
     facts = Facts(
         method_path=about["method"],
         settings=about["settings"],
-        is_set=method.reads is GraphSetRecords,
+        is_set=method.capabilities.reads is GraphSetRecords,
         max_occurrences=content["privacy_unit"]["max_occurrences"],
         num_graphs=num_graphs or None,
         date=about["date"],

@@ -514,7 +514,7 @@ def _faults_by_the_method(
         return
     if statement["epsilon"] == "inf":
         return
-    if method.pays_rows and method.row_budget is None:
+    if method.pays_rows and Relation.ATTRIBUTES not in method.ledger.beside:
         yield f"{STATEMENT}: it says nothing of private columns, which {name} reads"
         return
     condition, recorded = method.condition(), statement.get("condition")
@@ -561,6 +561,6 @@ def _faults_by_the_plan(
         is_cheaper |= event.total_delta < least.total_delta * (1 - _OF_PLAN)
         if not (is_solved and entry.key in training):
             is_cheaper |= event.squared_mu < least.squared_mu * (1 - _OF_PLAN)
-        may_stop = method.is_trained and isinstance(event, Gaussian)
+        may_stop = method.capabilities.is_trained and isinstance(event, Gaussian)
         if is_cheaper or (booked[entry.key] < planned.steps and not may_stop):
             yield f"{STATEMENT}: its read {entry.key!r} costs less than {name} plans at its epsilon"

@@ -27,8 +27,9 @@ from lightning_dpg.interfaces import (
     PublishesFeatures,
     Rebuilt,
     Released,
+    public_path,
 )
-from lightning_dpg.methods.base import LEDGER
+from lightning_dpg.nn.paid_weights import LEDGER
 from lightning_dpg.release.card.document import nonprivate_page, pages
 from lightning_dpg.release.card.evaluations import Findings
 from lightning_dpg.release.checksums import write_sums
@@ -148,7 +149,7 @@ def save_generator(method: Rebuilt, statement: dict[str, Any], path: Path) -> No
     check_settings(method)
     recipe = {
         "schema_version": SCHEMA_VERSION,
-        "method": type(method).public_path(),
+        "method": public_path(type(method)),
         "hparams": plain_settings(method),
     }
     put_names(method.node_names, recipe, tensors)

@@ -56,7 +56,7 @@ def data_module(
         if labels is not None:
             nodes = {"policy": {labels: policy}} | ({} if classes is None else {"classes": classes})
             section = _with_labels(chosen, labels, nodes)
-        is_folder = isinstance(data, Path) and chosen.method.reads is GraphSetRecords
+        is_folder = isinstance(data, Path) and chosen.method.capabilities.reads is GraphSetRecords
         source = str(data) if is_folder else data
         module = find_class(section["class_path"])(**section["init_args"] | {"name": source})
     module.prepare_data()

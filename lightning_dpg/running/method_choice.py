@@ -15,7 +15,7 @@ from lightning_dpg.cli.method_arguments import fill_num_nodes
 from lightning_dpg.cli.parser import PrivateParser
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, nearest
-from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.interfaces import GraphSetRecords, public_path
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.running.complete import method_settings
 from lightning_dpg.running.method_list import configured_classes
@@ -51,9 +51,9 @@ class MethodChoice(NamedTuple):
         configured: float | None = self.sections["privacy"].get("delta")
         if configured is not None:
             return configured
-        if self.method.is_pure:
+        if self.method.capabilities.is_pure:
             return 0.0
-        if math.isfinite(epsilon) and self.method.adds_noise:
+        if math.isfinite(epsilon) and self.method.capabilities.adds_noise:
             raise CommandError(
                 f"{self.method.__name__} has no shipped configuration to take delta from\n"
                 "give delta, below one over the number of pairs of nodes, which is public"
@@ -95,7 +95,7 @@ class MethodChoice(NamedTuple):
         others = {key: v for key, v in self.sections["privacy"].items() if key != "row_epsilon"}
         if row_epsilon is not None:
             budget["row_epsilon"] = float(row_epsilon)
-        model = {"class_path": self.method.public_path(), "init_args": self.arguments}
+        model = {"class_path": public_path(self.method), "init_args": self.arguments}
         return self.sections | {
             "seed_everything": int(seed),
             "model": model,
@@ -162,7 +162,7 @@ def _sections_of_class(method: type[PrivateModule]) -> dict[str, Any]:
     name = configured_classes().get(method.__name__)
     if name is not None and getattr(methods, method.__name__, None) is method:
         return method_settings(shipped_configs()[name])
-    of_sets = method.reads is GraphSetRecords
+    of_sets = method.capabilities.reads is GraphSetRecords
     data = "TUGraphDataModule" if of_sets else "EdgeListDataModule"
     trainer = method_settings(find_config("bter"))["trainer"]
     return {
@@ -171,7 +171,7 @@ def _sections_of_class(method: type[PrivateModule]) -> dict[str, Any]:
             "class_path": f"lightning_dpg.datamodules.{data}",
             "init_args": {} if of_sets else {"nodes": {}},
         },
-        "trainer": trainer | {"max_epochs": None if method.is_trained else 1},
+        "trainer": trainer | {"max_epochs": None if method.capabilities.is_trained else 1},
         "privacy": {},
     }
 

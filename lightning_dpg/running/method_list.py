@@ -230,9 +230,9 @@ def is_abstract(ancestors: list[ast.ClassDef]) -> bool:
 
 
 def _guarantee(ancestors: list[ast.ClassDef]) -> str:
-    if _value(ancestors, "adds_noise") == "False":
+    if _capability(ancestors, "adds_noise") == "False":
         return "none"
-    return "pure" if _value(ancestors, "is_pure") == "True" else "approximate"
+    return "pure" if _capability(ancestors, "is_pure") == "True" else "approximate"
 
 
 def _relation(ancestors: list[ast.ClassDef]) -> str:
@@ -250,6 +250,18 @@ def _is_conditional(ancestors: list[ast.ClassDef]) -> bool:
         if node.name != "PrivateModule"
         for item in node.body
     )
+
+
+def _capability(ancestors: list[ast.ClassDef], name: str) -> str:
+    """Source text of a declared capability, the nearest one; an empty string for the default."""
+    for node in ancestors:
+        for item in node.body:
+            if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "capabilities":
+                assert isinstance(item.value, ast.Call)
+                for keyword in item.value.keywords:
+                    if keyword.arg == name:
+                        return ast.unparse(keyword.value)
+    return ""
 
 
 def _value(ancestors: list[ast.ClassDef], attribute: str) -> str:

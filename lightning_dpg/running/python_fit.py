@@ -150,7 +150,7 @@ def fit(
         module = data_module(data, chosen, labels, classes)
         model = chosen.build(module)
         check_settings(model)
-        is_silent = progress is False or not model.is_trained
+        is_silent = progress is False or not model.capabilities.is_trained
         shows_bar = not is_silent and (at_terminal() if progress is None else progress)
         with _run_folder(out) as folder:
             if out is not None:

@@ -8,7 +8,8 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.methods.base import LEDGER, ledger_of
+from lightning_dpg.methods.base import ledger_of
+from lightning_dpg.nn.paid_weights import LEDGER
 from lightning_dpg.privacy.ledger import JOURNAL, JournalOfTwoRuns, PrivacyLedger, open_journal
 from tests.callbacks.test_privacy_accountant import (
     Killed,

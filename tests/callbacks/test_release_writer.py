@@ -13,6 +13,7 @@ from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.interfaces import public_path
 from lightning_dpg.methods import BTER, DPNetGAN, DPNetGANAsPublished
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.card.topics import TOPICS
@@ -115,9 +116,9 @@ def test_recipe_names_the_public_path_and_its_schema(run):
 
 def test_shipped_classes_have_public_paths_and_others_their_own():
     for name in methods.__all__:
-        assert getattr(methods, name).public_path() == f"lightning_dpg.methods.{name}"
+        assert public_path(getattr(methods, name)) == f"lightning_dpg.methods.{name}"
     own = type("BTER", (methods.BTER,), {"__module__": "mine"})
-    assert own.public_path() == "mine.BTER"
+    assert public_path(own) == "mine.BTER"
 
 
 def test_release_does_not_depend_on_unreleased_state(run):

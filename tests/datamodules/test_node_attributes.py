@@ -1,6 +1,7 @@
 """Public attributes follow their nodes from a table or a graph to the records of a method."""
 
 import warnings
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -122,7 +123,7 @@ def test_private_columns_are_refused_by_methods_that_cannot_protect_them(people)
 class Encoder(ChungLu):
     """Needs attributes."""
 
-    reads = AttributedGraphRecords
+    capabilities = replace(ChungLu.capabilities, reads=AttributedGraphRecords)
 
 
 def test_a_method_that_needs_attributes_says_how_to_give_them(people):

@@ -5,6 +5,7 @@ import math
 import os
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -212,7 +213,7 @@ def test_records_hold_none_unless_columns_are_named():
 
 def test_a_method_that_does_not_protect_them_refuses_them():
     class Learns(BTER):
-        learns_transfers = True
+        capabilities = replace(BTER.capabilities, learns_transfers=True)
 
     data = read(table_of())
     check_data(Learns, data)

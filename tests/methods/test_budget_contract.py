@@ -41,9 +41,10 @@ SMALL = SIZES | {"num_nodes": 20}
 
 
 def is_private(name):
-    if not METHODS[name].adds_noise:
+    if not METHODS[name].capabilities.adds_noise:
         return False
-    return made(name, SMALL, **SETTINGS.get(name, [{}])[0]).unprotected_setting() is None
+    method = made(name, SMALL, **SETTINGS.get(name, [{}])[0])
+    return method.capabilities.adds_noise and method.hparams.get("noise_multiplier") != 0
 
 
 PRIVATE = [name for name in METHODS if is_private(name)]
@@ -57,11 +58,11 @@ GRIDS = [
         id="-".join([name, *map(str, settings.values()), str(len(grid))]),
         # The noise of each budget is solved for, which takes a tenth of a second.
         marks=[pytest.mark.slow]
-        if grid is BUDGETS and METHODS[name].is_trained
+        if grid is BUDGETS and METHODS[name].capabilities.is_trained
         else marks_of(name),
     )
     for name, settings in CASES
-    for grid in ([COARSE, BUDGETS] if METHODS[name].is_trained else [BUDGETS])
+    for grid in ([COARSE, BUDGETS] if METHODS[name].capabilities.is_trained else [BUDGETS])
 ]
 
 
@@ -77,7 +78,7 @@ def is_kept(entries: list[LedgerEntry], budget: Budget) -> bool:
 def outcome(method: PrivateModule, budget: Budget, steps: int) -> float | None:
     """None where the budget is accepted, or the smallest epsilon that is named."""
     try:
-        method.check_budget(budget, steps)
+        method.accept_budget(budget, steps)
     except MisconfigurationException as error:
         assert len(str(error).splitlines()) <= 5
         return float(re.search(r"set it to (\S+) or more", str(error)).group(1))

@@ -67,7 +67,7 @@ OF_ONE_GRAPH = {"EdgeListDataModule", "EdgeTableDataModule", "RandomWalkDataModu
 def affordable(method):
     """A finite epsilon, unless the method protects nothing."""
     try:
-        method.check_budget(Budget(100.0, 1e-4))
+        method.accept_budget(Budget(100.0, 1e-4))
     except MisconfigurationException:
         return math.inf
     return 100.0
@@ -88,9 +88,11 @@ def test_a_method_trains_or_is_refused_before_anything_is_booked(name, data, tmp
     accountant = PrivacyAccountant(affordable(method), 1e-4)
     trainer = quiet_trainer(accountant, default_root_dir=tmp_path)
     # None of these graphs has attributes.
-    fits = METHODS[name].reads is (GraphRecords if data in OF_ONE_GRAPH else GraphSetRecords)
+    fits = METHODS[name].capabilities.reads is (
+        GraphRecords if data in OF_ONE_GRAPH else GraphSetRecords
+    )
     if data == "edges that repeat":
-        fits &= METHODS[name].repeats_edges
+        fits &= METHODS[name].capabilities.repeats_edges
     if fits:
         try:
             trainer.fit(method, served)
@@ -150,11 +152,11 @@ def test_an_overlay_of_data_changes_no_method(config, parse):
     before, after = parse(config), parse(config, *OVERLAYS)
     assert after.model == before.model
     method = METHODS[after.model.class_path.rpartition(".")[2]]
-    name = before.data.init_args.name if method.learns_private_columns else "karate"
+    name = before.data.init_args.name if method.capabilities.learns_private_columns else "karate"
     settings = after.data.init_args.as_dict() | {"name": name, "split": None}
     data = EdgeListDataModule(**settings)
     data.setup("fit")
-    if method.reads is GraphSetRecords:
+    if method.capabilities.reads is GraphSetRecords:
         with pytest.raises(MisconfigurationException, match="learns a set of graphs"):
             check_data(method, data)
         return

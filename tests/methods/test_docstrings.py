@@ -68,10 +68,10 @@ def test_the_arguments_of_a_method_are_documented_in_their_order(method):
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 def test_the_stated_guarantee_is_that_of_the_class(method):
     stated = sections(method)["Privacy"]
-    if not method.adds_noise:
+    if not method.capabilities.adds_noise:
         assert stated.startswith("None")
         return
-    assert ("ure epsilon-DP" in stated) == method.is_pure
+    assert ("ure epsilon-DP" in stated) == method.capabilities.is_pure
     assert RELATIONS[method.relation] in stated
     assert ("**if**" in stated) == (method.condition is not PrivateModule.condition)
 

@@ -41,7 +41,7 @@ ABLE = [
     (kind, name)
     for kind in KINDS
     for name in KIND_METHODS[kind].split(", ")
-    if getattr(methods, name).reads is dpg.interfaces.GraphRecords
+    if getattr(methods, name).capabilities.reads is dpg.interfaces.GraphRecords
 ]
 
 
@@ -60,7 +60,9 @@ def data_of(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_names_all_methods_that_learn_the_kind(kind):
     classes = [getattr(methods, name) for name in methods.__all__]
-    able = {c.__name__ for c in classes if issubclass(c, PrivateModule) and kind in c.kinds}
+    able = {
+        c.__name__ for c in classes if issubclass(c, PrivateModule) and kind in c.capabilities.kinds
+    }
     able -= {c.__name__ for c in classes if getattr(c, "learns_transfers", False)}  # with them only
     assert {*KIND_METHODS[kind].split(", ")} == able
 
@@ -68,7 +70,10 @@ def test_a_refusal_names_all_methods_that_learn_the_kind(kind):
 @pytest.mark.parametrize(("kind", "name"), list(itertools.product(KINDS, METHODS)))
 def test_other_methods_refuse_before_anything_is_booked(kind, name):
     data = data_of(kind)
-    if METHODS[name].reads is not dpg.interfaces.GraphRecords or kind in METHODS[name].kinds:
+    if (
+        METHODS[name].capabilities.reads is not dpg.interfaces.GraphRecords
+        or kind in METHODS[name].capabilities.kinds
+    ):
         return
     method = made(name, SHORT | {"num_nodes": data.num_nodes})
     with pytest.raises(MisconfigurationException, match=KIND_METHODS[kind]) as error:

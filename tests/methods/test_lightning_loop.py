@@ -40,7 +40,9 @@ def test_no_method_reads_data_without_an_accountant(name, run, tmp_path):
         getattr(trainer, run.replace("fast_dev_run", "fit"))(method, Unread())
     said = str(error.value)
     assert name in said and "lightning_dpg.fit(" in said and len(said.splitlines()) <= 5
-    assert ('PrivacyAccountant("inf")' in said) and ("epsilon=1" in said) == method.adds_noise
+    assert ('PrivacyAccountant("inf")' in said) and (
+        "epsilon=1" in said
+    ) == method.capabilities.adds_noise
     assert not method.ledger.entries and not list(tmp_path.iterdir())
 
 
@@ -53,7 +55,9 @@ def test_a_derived_class_with_callbacks_of_its_own_is_held_to_a_budget(name, mon
     assert not method.ledger.entries
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].is_inductive])
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if METHODS[name].capabilities.is_inductive]
+)
 def test_graphs_to_classify_are_not_read_without_an_accountant(name):
     with pytest.raises(MisconfigurationException, match="PrivacyAccountant"):
         quiet_trainer().predict(made(name, SHORT), Unread())
@@ -103,12 +107,12 @@ def test_a_method_of_one_release_takes_the_number_of_nodes_from_the_data(name):
     assert name not in NEED_THEIR_SIZE
     known = made(name, settings | {"num_nodes": N})
     for fitted in (method, known):
-        epsilon = 20.0 if fitted.adds_noise else math.inf
-        needs_delta = fitted.delta_setting() or not fitted.is_pure
+        epsilon = 20.0 if fitted.capabilities.adds_noise else math.inf
+        needs_delta = not fitted.capabilities.is_pure
         rows = epsilon if fitted.pays_rows else None
         accountant = PrivacyAccountant(epsilon, 1e-4 if needs_delta else 0.0, row_epsilon=rows)
         data = AttributedDataModule(GRAPH, torch.eye(N))  # most methods do not read attributes
-        if fitted.learns_private_columns:
+        if fitted.capabilities.learns_private_columns:
             values = torch.arange(N)[:, None] % 2
             data.private_columns = PrivateColumns({"region": ["north", "other"]}, values)
         quiet_trainer(accountant).fit(fitted, data)

@@ -19,6 +19,8 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods import ChungLu, DPNetGAN
+from lightning_dpg.methods.base import share_ledger
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.preflight.trainer import check_processes
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.release.statement import privacy_statement
@@ -169,7 +171,7 @@ def test_public_weights_are_taken(trained, graph, tmp_path):
     old, _ = trained
     new = gan()
     new.load_state_dict(gan().state_dict())
-    new.load_released_state(old.released_state())
+    load_released(new, old.released_state())
     new.generator.load_state_dict(on_disk(gan().generator.state_dict(), tmp_path / "public.pt"))
     network = torch.nn.Linear(2, 2)
     network.load_state_dict(dict(torch.nn.Linear(2, 2).state_dict()))
@@ -245,7 +247,7 @@ def test_a_part_that_was_paid_for_is_booked_with_its_whole():
     whole, part = ChungLu(), ChungLu()
     (read, *_) = part.plan(Budget(1.0, 0.0), 1)
     part.ledger.spend(read)
-    whole.lend_ledger(part)
+    share_ledger(whole, part)
     assert whole.ledger.entries == [read] and part.ledger is whole.ledger
 
 

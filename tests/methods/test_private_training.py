@@ -19,6 +19,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.base import public_backward
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
@@ -107,7 +108,7 @@ class EdgeScorer(Synthesizer):
             expected_size=size,
         )
         pairs = torch.randint(len(self.table), (256, 2))
-        self.public_backward(-logsigmoid(-self.score(pairs)).mean(), [self.table])
+        public_backward(self, -logsigmoid(-self.score(pairs)).mean(), [self.table])
         optimizer.step()
 
     def score(self, pairs: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ def test_any_noise_gives_a_simple_graph_and_finite_scores(name, graph, numbers, 
     method, noise = METHODS[name](num_nodes), Arbitrary(numbers, seed)
     if "uniform" in name:  # refuses too many cells before they are drawn
         epsilon = max(epsilon, 0.5)
-    method.ledger.budget = Budget(epsilon, 1e-6 if method.delta_setting() else 0.0)
+    method.ledger.budget = Budget(epsilon, 0.0 if method.capabilities.is_pure else 1e-6)
     method._noise = NoiseSource(unsafe_seed=seed)
     method._noise.normal, method._noise.bernoulli = noise.normal, noise.bernoulli
     with pytest.MonkeyPatch.context() as patch:

@@ -128,8 +128,8 @@ def test_more_cells_than_are_counted_are_refused_early_and_say_nothing_of_t(monk
         fitted(graph, 4.0, delta=1e-6, observer=noisy.__setitem__, make=UniformDK2)
     assert not noisy
     with pytest.raises(MisconfigurationException, match="the noise alone"):
-        UniformDK2(60).check_budget(Budget(4.0, 1e-6))
-    UniformDK2(60).check_budget(Budget(100.0, 1e-6))
+        UniformDK2(60).accept_budget(Budget(4.0, 1e-6))
+    UniformDK2(60).accept_budget(Budget(100.0, 1e-6))
     # Here the graph decides: what was read is lost, and T is neither shown nor free.
     for make, delta, last in ((UniformDK2, 1e-6, "largest_degrees"), (DK2, 0.0, "degrees")):
         with pytest.raises(MisconfigurationException) as error:
@@ -237,4 +237,4 @@ def test_uniform_noise_asks_for_a_delta():
     with pytest.raises(MisconfigurationException, match="budget has none"):
         release_edges(method, torch.tensor([[0, 1]]))
     assert not method.ledger.entries
-    DK2(5).check_budget(Budget(1.0, 0.0))
+    DK2(5).accept_budget(Budget(1.0, 0.0))

@@ -251,9 +251,9 @@ def test_a_plan_that_does_not_fit_spends_nothing(epsilon, options):
 def test_the_smallest_budget_that_is_named_pays():
     options = {"count_epsilon": 0.2, "degree_share": 0.5}
     with pytest.raises(MisconfigurationException, match="set it to ") as refused:
-        make_module(**options).check_budget(Budget(0.5, 1e-4))
+        make_module(**options).accept_budget(Budget(0.5, 1e-4))
     named = float(str(refused.value).split("set it to ")[1].split()[0])
-    make_module(**options).check_budget(Budget(named, 1e-4))
+    make_module(**options).accept_budget(Budget(named, 1e-4))
     with pytest.raises(MisconfigurationException):
-        make_module(**options).check_budget(Budget(named - 0.02, 1e-4))
+        make_module(**options).accept_budget(Budget(named - 0.02, 1e-4))
     assert fit(make_module(**options), named, max_epochs=1).ledger.steps > 0

@@ -27,6 +27,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.private_training import _times_read
 from lightning_dpg.metrics.functional import triangles
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.yang2021 import dp_graph_vae
 from lightning_dpg.papers.yang2021.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.papers.yang2021.networks import (
@@ -323,7 +324,7 @@ def test_decoder_sizes_and_numbers_of_edges_are_all_that_generates(method):
         "num_edges",
     }
     other = small(method)
-    other.load_released_state(released)
+    load_released(other, released)
     del other.encoder
     module.trainer = None
     assert sampled(other) == sampled(module)

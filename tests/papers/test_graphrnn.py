@@ -14,6 +14,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics.functional import triangles
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.yang2021 import graphrnn
 from lightning_dpg.papers.yang2021.graphrnn import EdgeMLP, EdgeRNN, GraphRNN, RowRNN
 from tests.training import quiet_trainer
@@ -167,7 +168,7 @@ def test_it_learns_a_set_and_says_that_nothing_is_private():
     ]
     assert sum(equal) > 30  # 39 there
     fresh = GraphRNN(**module.hparams)
-    fresh.load_released_state(module.released_state())
+    load_released(fresh, module.released_state())
     again = fresh.sample_set(torch.Generator().manual_seed(0))
     for first, second in zip(drawn, again, strict=True):
         assert torch.equal(first.edge_index, second.edge_index)

@@ -242,11 +242,11 @@ def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
         HRG(num_nodes, steps_per_node=0)
     budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:
-        HRG(num_nodes, steps_per_node=few).check_budget(budget)
+        HRG(num_nodes, steps_per_node=few).accept_budget(budget)
     assert len(str(refusal.value).splitlines()) <= 5
     assert HRG(num_nodes).chain.steps >= num_nodes**2 * math.log(num_nodes) / 8
     assert HRG(num_nodes).chain.steps >= 1000 * num_nodes
-    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes)).check_budget(budget)
+    HRG(num_nodes, steps_per_node=least_steps_per_node(num_nodes)).accept_budget(budget)
 
 
 def leads(num_nodes, states):
@@ -330,7 +330,7 @@ def test_refuses_too_many_nodes_and_gaussian_noise_without_delta():
     with pytest.raises(MisconfigurationException, match="at most 20000"):
         HRG(20_001)
     with pytest.raises(MisconfigurationException, match="budget has none"):
-        GaussianHRG(5).check_budget(Budget(1.0, 0.0))
+        GaussianHRG(5).accept_budget(Budget(1.0, 0.0))
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.metrics.kernel_svm import feature_kernels
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.dubhashi2015.base import geometric_kernels, joint_kernels
 from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.papers.dubhashi2015.graph_kernel import GraphKernel
@@ -407,7 +408,7 @@ def test_fit_and_predict_book_the_same_for_the_same_data(tmp_path, kind, setting
     assert method.plan(Budget(2.0, 1e-6), 1) == method.ledger.entries
     booked, claimed = method.ledger.entries, method.claimed_epsilon(1e-6)
     again = kind(**method.hparams)  # as read from a file
-    again.load_released_state(method.released_state())
+    load_released(again, method.released_state())
     trainer(tmp_path, 2.0, 1e-6).predict(again, data)
     assert again.ledger.entries == booked
     assert again.claimed_epsilon(1e-6) == claimed
@@ -455,7 +456,7 @@ def test_other_kernels_refuse_as_well(kind, settings, said):
 def refuses(kind, settings, said):
     with pytest.raises(MisconfigurationException, match=said) as refusal:
         method = kind(**settings)
-        method.check_budget(Budget(1.0, 0.0))
+        method.accept_budget(Budget(1.0, 0.0))
         reads = by_key(method.plan(Budget(1.0, 0.0), 1))
         method.release_features(Copies(nx.path_graph(4), 2), reads)
     assert len(str(refusal.value).splitlines()) <= 5

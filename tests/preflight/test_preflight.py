@@ -22,7 +22,7 @@ GRAPH = nx.karate_club_graph()
 ONCE = [
     (PrivacyAccountant, "__init__"),
     (PrivateModule, "accept_data"),
-    (PrivateModule, "check_budget"),
+    (PrivateModule, "accept_budget"),
     (EdgeListDataModule, "check_request"),
     (EdgeListDataModule, "_check_arguments"),  # one data module
     (privacy_accountant, "privacy_statement"),

@@ -66,6 +66,7 @@ from lightning_dpg.methods.single_graph.attribute_moments import RIDGE
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.jin2022.ldp_gw import BOUNDS
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.papers.sajadmanesh2023.aggregation_perturbation import AggregationPerturbation
@@ -214,7 +215,7 @@ def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Dat
     """
     released = released_values(method)
     replay: Any = type(method)(**plain_settings(method))
-    replay.load_released_state(method.released_state())
+    load_released(replay, method.released_state())
     total = torch.zeros(len(pairs), dtype=torch.double)
 
     def pay(read: LedgerEntry, value: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,7 @@ class GraphSetSynthesizer(Synthesizer):
         max_occurrences: Largest number of edges of the set that are one private edge (public).
     """
 
-    reads: ClassVar[type] = GraphSetRecords
+    capabilities = replace(Synthesizer.capabilities, reads=GraphSetRecords)
     records: GraphSetRecords
 
     def __init__(self) -> None:

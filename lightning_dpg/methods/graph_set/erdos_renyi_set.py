@@ -1,6 +1,6 @@
 """Erdos-Renyi graphs with a private number of edges per graph: the size-only baseline of sets."""
 
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -36,9 +36,9 @@ class ErdosRenyiSet(GraphSetSynthesizer):
         Time O(M log M) and memory O(M) to draw the whole set, with no limit on N.
     """
 
-    is_pure: ClassVar[bool] = True
-    is_trained: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = True
+    capabilities = replace(
+        GraphSetSynthesizer.capabilities, is_pure=True, is_trained=False, repeats_edges=True
+    )
 
     def __init__(self) -> None:
         super().__init__()

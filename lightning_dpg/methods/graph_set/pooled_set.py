@@ -1,6 +1,7 @@
 """Graphs of a set with private numbers of edges and pooled private shapes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import ClassVar
 
@@ -346,9 +347,9 @@ class PooledSet(GraphSetSynthesizer):
         bins: Number of bins of the ordered degrees.
     """
 
-    is_pure: ClassVar[bool] = True
-    is_trained: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = True
+    capabilities = replace(
+        GraphSetSynthesizer.capabilities, is_pure=True, is_trained=False, repeats_edges=True
+    )
     constraints: ClassVar[Constraints] = POOLED_SETTINGS
 
     def __init__(

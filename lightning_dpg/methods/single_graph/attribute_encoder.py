@@ -8,6 +8,7 @@ record is one pair of ends in every kind of graph, and its gradient by all param
 clipped: the sensitivity does not depend on the kind.
 """
 
+from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -21,7 +22,8 @@ from torch.optim.swa_utils import AveragedModel
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
-from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
+from lightning_dpg.interfaces import ALL_KINDS, AttributedGraphRecords, BatchRequest
+from lightning_dpg.methods.base import add_public_gradient, public_backward
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.private_training import PrivateTraining
@@ -190,7 +192,7 @@ class AttributeEncoder(Synthesizer):
         learning_rate: First learning rate of Adam; it falls linearly to a tenth.
     """
 
-    reads: ClassVar[type] = AttributedGraphRecords
+    capabilities = replace(Synthesizer.capabilities, reads=AttributedGraphRecords, kinds=ALL_KINDS)
     curve_names: ClassVar[tuple[str, ...]] = ("train/pairs_loss",)
     constraints: ClassVar[Constraints] = {
         "iterations": at_least(0),
@@ -198,7 +200,6 @@ class AttributeEncoder(Synthesizer):
         "public_pairs": at_least(1),
     }
     records: AttributedGraphRecords
-    kinds = frozenset({"undirected", "directed", "bipartite"})
 
     def __init__(
         self,
@@ -253,19 +254,13 @@ class AttributeEncoder(Synthesizer):
         """Plan the degrees and the steps, whose number is a setting."""
         counts = self._counts(budget)
         if self.dpsgd.is_noiseless(budget):
-            return [*counts, self.unprotected_training("no noise is added")]
+            return [*counts, self.ledger.unprotected("training", "training", "no noise is added")]
         return [*counts, *self.dpsgd.planned(budget, self.hparams["iterations"], counts)]
 
     def _counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the number of edges and the degrees."""
         part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
         return degree_entries(part, self.edge_record, **DEGREE_SHARES)
-
-    def cheaper_settings(self) -> str | None:
-        """Suggest fewer degrees, and more noise if it is a number."""
-        changes = [f"lower degree_share {self.hparams['degree_share']:g}"]
-        changes += [] if self.dpsgd.is_auto else ["raise noise_multiplier"]
-        return ", or ".join(changes)
 
     def on_fit_start(self) -> None:
         """Compute the public rows, fix the noise of the steps, then release the degrees."""
@@ -292,7 +287,7 @@ class AttributeEncoder(Synthesizer):
         num_edges, degrees = release_degrees(self, source, reads)
         self.num_edges, self.degrees = num_edges.to(self.device), degrees.to(self.device)
         if self.dpsgd.adds_none:
-            self.ledger.spend(self.unprotected_training("no noise is added"))
+            self.ledger.spend(self.ledger.unprotected("training", "training", "no noise is added"))
 
     def step_entries(self) -> list[LedgerEntry]:
         """One sampled Gaussian per step; nothing without noise."""
@@ -354,13 +349,15 @@ class AttributeEncoder(Synthesizer):
             return
         sums = clipped_sum(edges, self.dpsgd.max_grad_norm)
         share = self.trainer.world_size / expected
-        self.public_gradient(list(parameters.values()), [sums[name] * share for name in parameters])
+        add_public_gradient(
+            self, list(parameters.values()), [sums[name] * share for name in parameters]
+        )
 
     def _public_term(self, levels: Tensor) -> None:
         """Gradient of the term of uniform pairs, which reads no record."""
         pairs = self._uniform_pairs(self.hparams["public_pairs"])
         loss = softplus(self.model(self.rows[pairs], levels[self.space.ends(pairs)])).mean()
-        self.public_backward(loss, list(self.model.parameters()))
+        public_backward(self, loss, list(self.model.parameters()))
         self.log_curve("train/pairs_loss", loss)
 
     def _uniform_pairs(self, count: int) -> Tensor:

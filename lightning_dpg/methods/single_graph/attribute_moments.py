@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -17,7 +18,7 @@ from lightning_dpg.graph.edge_statistics import (
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import Kind, PairSpace
 from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
-from lightning_dpg.interfaces import AttributedGraphRecords
+from lightning_dpg.interfaces import ALL_KINDS, AttributedGraphRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attribute_encoder import DEGREE_SHARES, SWAP_ROUNDS
@@ -167,8 +168,9 @@ class MomentLinks(OneShotSynthesizer):
         scores: Scores of pairs.
     """
 
-    reads: ClassVar[type] = AttributedGraphRecords
-    is_pure: ClassVar[bool] = False
+    capabilities = replace(
+        OneShotSynthesizer.capabilities, reads=AttributedGraphRecords, is_pure=False
+    )
     records: AttributedGraphRecords
     scores: MomentScores
 
@@ -246,7 +248,7 @@ class AttributeMoments(MomentLinks):
     """
 
     constraints: ClassVar[Constraints] = MOMENT_SETTINGS
-    kinds = frozenset({"undirected", "directed", "bipartite"})
+    capabilities = replace(MomentLinks.capabilities, kinds=ALL_KINDS)
 
     def __init__(
         self, num_nodes: int | None = None, rank: int | None = None, degree_share: float = 0.2

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
+from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -32,7 +33,8 @@ from lightning_dpg.graph.rows import (
     tables_of_pairs,
     times_counted,
 )
-from lightning_dpg.interfaces import HoldsPrivateColumns, PrivateColumns, TransferBounds
+from lightning_dpg.interfaces import ALL_KINDS, HoldsPrivateColumns, PrivateColumns, TransferBounds
+from lightning_dpg.methods.base import share_ledger
 from lightning_dpg.methods.constraints import Constraint, Constraints
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.attributed_transfers import TransferPart
@@ -317,9 +319,12 @@ class Attributed(OneShotSynthesizer):
         time_window: First and last day of the times (public); they come from the data.
     """
 
-    learns_private_columns: ClassVar[bool] = True
-    learns_transfers: ClassVar[bool] = True
-    kinds = frozenset({"undirected", "directed", "bipartite"})
+    capabilities = replace(
+        OneShotSynthesizer.capabilities,
+        learns_private_columns=True,
+        learns_transfers=True,
+        kinds=ALL_KINDS,
+    )
     constraints: ClassVar[Constraints] = {"max_weight": _WEIGHT, "max_transfers": _TRANSFERS}
 
     def __init__(
@@ -415,7 +420,7 @@ class Attributed(OneShotSynthesizer):
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind, or columns of too many values; take the public facts."""
         super().accept_data(data)
-        records = served_records(type(self).__name__, self.reads, data)
+        records = served_records(type(self).__name__, self.capabilities.reads, data)
         columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
         self._take("domains", None if columns is None else columns.domains)
         transfers = transfers_of(records)
@@ -451,7 +456,7 @@ class Attributed(OneShotSynthesizer):
                 f"{name} learns undirected graphs, and this one is {self.kind}: private columns need "
                 "one\nread it as an undirected graph: --kind undirected, or leave the columns out"
             )
-        if self.kind not in self.structure.kinds:
+        if self.kind not in self.structure.capabilities.kinds:
             raise MisconfigurationException(
                 f"{name} learns undirected graphs by the structure {self.hparams['structure']}, and "
                 f"this one is {self.kind}\ntake another structure: --model.init_args.structure chung_lu"
@@ -490,7 +495,8 @@ class Attributed(OneShotSynthesizer):
 
     def _edge_entries(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the structure, the tables of rows and the mixing."""
-        h, rows, record = self.hparams, self.row_budget, row_record(self.hparams["domains"])
+        h, rows = self.hparams, self.ledger.budget_of(Relation.ATTRIBUTES)
+        record = row_record(h["domains"])
         mixing = MixingRead(h["max_weight"], self._sizes)
         costs = mixing.costs(budget, rows, 1 - h["structure_share"], 1 - h["table_share"])
         structure = self.structure.plan(_rest(budget, costs.edges), 1)
@@ -503,7 +509,7 @@ class Attributed(OneShotSynthesizer):
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the structure, the rows and their mixing, and the transfers."""
-        self.lend_ledger(self.structure)
+        share_ledger(self, self.structure)
         self.structure.release(source, reads)
         self.num_edges = self.structure.num_edges.clone()
         if self.has_rows:

@@ -1,7 +1,7 @@
 """Synthesizers that read the graph once, without gradient descent."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -30,8 +30,7 @@ class OneShotSynthesizer(Synthesizer):
     the shared secret noise. An infinite budget adds no noise.
     """
 
-    is_pure: ClassVar[bool] = True
-    is_trained: ClassVar[bool] = False
+    capabilities = replace(Synthesizer.capabilities, is_pure=True, is_trained=False)
     records: GraphRecords
 
     def __init__(self) -> None:

@@ -1,12 +1,14 @@
 """Chung-Lu: private degrees, and random edges given the degrees."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.expected_degrees import chung_lu_pieces, edges_by_degrees
+from lightning_dpg.interfaces import ALL_KINDS
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
@@ -51,7 +53,7 @@ class ChungLu(OneShotSynthesizer):
             the rest.
     """
 
-    kinds = frozenset({"undirected", "directed", "bipartite"})
+    capabilities = replace(OneShotSynthesizer.capabilities, kinds=ALL_KINDS)
 
     def __init__(
         self,

@@ -1,9 +1,12 @@
 """Erdos-Renyi: a private number of uniformly random edges, the baseline of every table."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
+from lightning_dpg.interfaces import ALL_KINDS
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
@@ -37,7 +40,7 @@ class ErdosRenyi(OneShotSynthesizer):
         num_nodes: Number of nodes N (public); the command line reads it from the data.
     """
 
-    kinds = frozenset({"undirected", "directed", "bipartite"})
+    capabilities = replace(OneShotSynthesizer.capabilities, kinds=ALL_KINDS)
 
     def __init__(self, num_nodes: int | None = None) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
 """PrivGraph: private communities, and edges within and between them."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.linked_classes import draw_links
 from lightning_dpg.graph.stubs import count_links, stub_mixing
 from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
+from lightning_dpg.interfaces import ALL_KINDS
 from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -124,7 +126,7 @@ class PrivGraph(OneShotSynthesizer):
         resolution: Weight of the edges expected by chance; larger values favor small communities.
     """
 
-    kinds = frozenset({"undirected", "directed", "bipartite"})
+    capabilities = replace(OneShotSynthesizer.capabilities, kinds=ALL_KINDS)
 
     constraints: ClassVar[Constraints] = {"num_communities": either(None, at_least(1))}
 

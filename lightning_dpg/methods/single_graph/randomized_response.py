@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import torch
@@ -20,6 +21,7 @@ from lightning_dpg.graph.edge_sampling import (
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 from lightning_dpg.graph.spectral import Spectrum, diffused, leading, shrunken, spectrum
+from lightning_dpg.interfaces import ALL_KINDS
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
@@ -265,7 +267,7 @@ class RandomizedResponse(OneShotSynthesizer):
         learning_rate: Learning rate of ``cell``.
     """
 
-    kinds = frozenset({"undirected", "directed", "bipartite"})
+    capabilities = replace(OneShotSynthesizer.capabilities, kinds=ALL_KINDS)
 
     def __init__(
         self,
@@ -333,9 +335,9 @@ class RandomizedResponse(OneShotSynthesizer):
         )
         return [*counts, reports]
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Refuse a budget whose false reports are too many for a model, by public facts alone."""
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
         share = 1 - self.hparams["count_share"] - self.hparams["degree_share"]
         excess = excess_of_reports(self.hparams["num_nodes"], budget.epsilon, share)
         if self.model is not None and excess is not None:

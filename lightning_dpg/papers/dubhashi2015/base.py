@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -101,7 +102,7 @@ class GraphCounts(GraphFeatureRelease):
 
     embedding_names: ClassVar[tuple[str, ...]] = ("features", "node_labels")
     noise_law: ClassVar[Any] = stats.laplace
-    repeats_edges: ClassVar[bool] = True
+    capabilities = replace(GraphFeatureRelease.capabilities, repeats_edges=True)
     constraints: ClassVar[Constraints] = {
         "length": at_least(1),
         "num_samples": at_least(1),
@@ -167,13 +168,14 @@ class GraphCounts(GraphFeatureRelease):
         # Exact numbers of edges have another key than noisy ones.
         keys = ("num_edges" if one.key == "edge_counts" else one.key for one in self.counts)
         return [
-            self.unprotected(key, one.name, why) for key, one in zip(keys, self.counts, strict=True)
+            self.ledger.unprotected(key, one.name, why)
+            for key, one in zip(keys, self.counts, strict=True)
         ]
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Also refuse a finite budget if one edge can change counts without bound."""
         check_truncation(self.counting, budget.epsilon)
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
 
     def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Count and release; ``features`` has a row per graph and a column per count, ``(G, F)``."""

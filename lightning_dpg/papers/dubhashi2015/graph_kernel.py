@@ -1,5 +1,6 @@
 """Shortest-path and Weisfeiler-Lehman kernels without privacy, as baselines of private kernels."""
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -42,10 +43,10 @@ class GraphKernel(GraphFeatureRelease):
         iterations: Refinements of ``weisfeiler_lehman``.
     """
 
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(
+        GraphFeatureRelease.capabilities, adds_noise=False, is_inductive=False, repeats_edges=True
+    )
     embedding_names: ClassVar[tuple[str, ...]] = ("similarities",)
-    is_inductive: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class GraphKernel(GraphFeatureRelease):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected read."""
         name = "similarities"
-        return [self.unprotected(name, name, "computed from the graphs as they are")]
+        return [self.ledger.unprotected(name, name, "computed from the graphs as they are")]
 
     def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Similarity of each pair of graphs, shape ``(G, G)``."""

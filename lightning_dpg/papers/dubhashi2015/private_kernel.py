@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -183,7 +184,7 @@ class PrivateGraphKernel(GraphCounts):
             the paper's estimates from as many edges.
     """
 
-    is_pure: ClassVar[bool] = True
+    capabilities = replace(GraphCounts.capabilities, is_pure=True)
 
     def __init__(
         self,

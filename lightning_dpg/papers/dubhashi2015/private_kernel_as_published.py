@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Literal
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
@@ -49,7 +50,7 @@ class PrivateGraphKernelAsPublished(GraphCounts):
             claim for the sample follows from it.
     """
 
-    is_pure: ClassVar[bool] = True
+    capabilities = replace(GraphCounts.capabilities, is_pure=True)
 
     def __init__(
         self,
@@ -67,14 +68,14 @@ class PrivateGraphKernelAsPublished(GraphCounts):
         self._build(Counting(features, length, max_degree, truncation))
         self._sampled_claim: float | None = None
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Also refuse a finite budget for sampled graphlets."""
         if self.counting.is_sampled and math.isfinite(budget.epsilon):
             raise MisconfigurationException(
                 "gk-a*: the sampling that the paper prints has no guarantee\n"
                 "take PrivateGraphKernel, whose sampling has one, or set privacy.epsilon to .inf"
             )
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Also plan the noisy estimates, which follow the read of the graphs that voids them."""

@@ -152,8 +152,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
         "test_accuracy_of_neighbors",
         "test_clusters_nmi",
     )
-    is_inductive: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = True
+    capabilities = replace(GraphFeatureRelease.capabilities, is_inductive=False, repeats_edges=True)
     constraints: ClassVar[Constraints] = {
         **dict.fromkeys(("width", "hops", "rounds", "num_clients", "local_epochs"), at_least(1)),
         **dict.fromkeys(("weights_share", "train_fraction"), SHARE),
@@ -184,7 +183,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
 
     def round_entry(self) -> LedgerEntry | None:
         """Cost of the next round; None if it costs nothing. By default nothing is protected."""
-        return self.unprotected(*UPDATES, "the weights of clients are not protected")
+        return self.ledger.unprotected(*UPDATES, "the weights of clients are not protected")
 
     def planned_rounds(self) -> list[LedgerEntry]:
         """Plan all rounds as one entry, or no entry without rounds."""

@@ -1,5 +1,6 @@
 """Gromov-Wasserstein discrepancies of exact graphs, without privacy: an upper baseline."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -50,10 +51,10 @@ class GromovKernel(GraphFeatureRelease):
         fused: Whether the features of nodes count, with the same weight as the paths.
     """
 
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(
+        GraphFeatureRelease.capabilities, adds_noise=False, is_inductive=False, repeats_edges=True
+    )
     embedding_names: ClassVar[tuple[str, ...]] = ("discrepancies",)
-    is_inductive: ClassVar[bool] = False
-    repeats_edges: ClassVar[bool] = True
 
     def __init__(self, fused: bool = False) -> None:
         super().__init__()
@@ -62,7 +63,7 @@ class GromovKernel(GraphFeatureRelease):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected read."""
         name = "discrepancies"
-        return [self.unprotected(name, name, "computed from the graphs as they are")]
+        return [self.ledger.unprotected(name, name, "computed from the graphs as they are")]
 
     def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:
         """Discrepancy of each pair of graphs, shape ``(G, G)``."""

@@ -1,8 +1,9 @@
 """Rows of nodes and their comparison without protection: the baseline of private releases."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -71,7 +72,7 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         seed: Public seed of the training graphs and of their division among clients.
     """
 
-    repeats_edges: ClassVar[bool] = False  # the sensitivity of its sums is that of one edge
+    capabilities = replace(GromovWassersteinRelease.capabilities, repeats_edges=False)
 
     def __init__(
         self,
@@ -183,7 +184,7 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
     """
 
     relation = Relation.LOCAL_GRAPH
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(GromovWassersteinRelease.capabilities, adds_noise=False)
 
     def __init__(
         self,
@@ -212,7 +213,7 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         if self.hparams["report_epsilon"] is not None:
             return [*self.planned_rounds(), self._reports().entry]
         name = "embeddings"
-        rows = self.unprotected(name, name, "they are released as they are")
+        rows = self.ledger.unprotected(name, name, "they are released as they are")
         return [*self.planned_rounds(), rows]
 
     def release_features(self, records: GraphSetRecords, reads: Reads) -> Embedding:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -168,7 +168,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
     """
 
     relation = Relation.LOCAL_GRAPH
-    is_pure: ClassVar[bool] = True
+    capabilities = replace(GromovWassersteinRelease.capabilities, is_pure=True)
 
     def __init__(
         self,
@@ -195,13 +195,9 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         self.settle_training(is_deep=encoder == "gin")
         self.update_noise: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
 
-    def delta_setting(self) -> str | None:
-        """Setting that spends delta: the Gaussian noise of the clients' updates."""
-        return "weights: private" if self.num_rounds else None
-
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Also refuse an infinite epsilon, at which the encoder of reports has no law."""
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
         self._report_epsilon(budget)
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:

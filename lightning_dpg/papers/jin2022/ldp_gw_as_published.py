@@ -1,6 +1,7 @@
 """Gromov-Wasserstein discrepancies of reported rows, as Jin and Chen published them."""
 
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Literal
 
 from torch import Tensor
 
@@ -62,7 +63,7 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
     """
 
     relation = Relation.LOCAL_GRAPH
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(GromovWassersteinRelease.capabilities, adds_noise=False)
 
     def __init__(
         self,

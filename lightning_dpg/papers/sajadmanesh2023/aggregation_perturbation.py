@@ -17,6 +17,7 @@ from torch.optim import Adam, Optimizer
 
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import AttributedGraphRecords, BatchRequest
+from lightning_dpg.methods.base import public_backward
 from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints, at_least
 from lightning_dpg.methods.node_classes import NODE_CLASS_SETTINGS, NodeClassifier
 from lightning_dpg.methods.planning import Reads
@@ -145,7 +146,7 @@ class AggregationPerturbation(NodeClassifier):
         train_fraction: Share of the known classes that the split gives to training instead.
     """
 
-    is_trained: ClassVar[bool] = True
+    capabilities = replace(NodeClassifier.capabilities, is_trained=True)
     curve_names: ClassVar[tuple[str, ...]] = ("train/encoder_loss", "train/classifier_loss")
     constraints: ClassVar[Constraints] = {
         **NODE_CLASS_SETTINGS,
@@ -279,7 +280,7 @@ class AggregationPerturbation(NodeClassifier):
         part = self._own_part()
         logits = network(inputs[self.known_nodes[part]])
         loss = cross_entropy(logits, self.known_classes[part])
-        self.public_backward(loss, list(network.parameters()))
+        public_backward(self, loss, list(network.parameters()))
         optimizer.step()
         self.log_curve(curve, loss, prog_bar=True)
 

@@ -77,7 +77,7 @@ class UniformDK2(JointDegreeSynthesizer):
         bound_share: Share of the budget for T; the joint degrees get the rest.
     """
 
-    is_pure: ClassVar[bool] = False
+    capabilities = replace(JointDegreeSynthesizer.capabilities, is_pure=False)
 
     def __init__(
         self, num_nodes: int | None = None, degree_share: float = 0.25, bound_share: float = 0.05
@@ -85,10 +85,6 @@ class UniformDK2(JointDegreeSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         check_shares(degree_share=degree_share, bound_share=bound_share)
-
-    def delta_setting(self) -> str:
-        """Setting that spends delta: the bound of the local sensitivity."""
-        return "UniformDK2"
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, T and joint degrees; the number of steps has no effect.
@@ -117,9 +113,9 @@ class UniformDK2(JointDegreeSynthesizer):
             joint,
         ]
 
-    def _check_settings(self, budget: Budget) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Refuse a budget whose T most likely has too many cells in any graph of N nodes."""
-        super()._check_settings(budget)
+        super()._check_budget(budget)
         num_nodes = self.hparams["num_nodes"]
         least = _least_bound(self._parts(budget)["bound"].epsilon, _delta(budget))
         if num_nodes is not None and has_too_many_cells(self._possible(least), num_nodes):

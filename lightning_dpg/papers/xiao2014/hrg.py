@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -214,9 +215,9 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         """Condition of the guarantee: the chain is stationary."""
         return self.chain.condition()
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Also refuse a short chain; a release of 0.1.0 with a short chain still opens."""
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
         self.chain.check()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
@@ -296,11 +297,7 @@ class GaussianHRG(DendrogramSynthesizer):
             get the rest.
     """
 
-    is_pure: ClassVar[bool] = False
-
-    def delta_setting(self) -> str:
-        """Setting that spends delta: the noise of the branch counts."""
-        return "GaussianHRG"
+    capabilities = replace(DendrogramSynthesizer.capabilities, is_pure=False)
 
     def branch_noise(self, budget: Budget) -> Gaussian:
         """Gaussian noise of their share of epsilon and the whole delta."""

@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.base import add_public_gradient, public_backward
 from lightning_dpg.methods.constraints import POSITIVE, Constraints, at_least, either
 from lightning_dpg.methods.planning import check_shares
 from lightning_dpg.methods.private_training import PrivateTraining
@@ -216,13 +217,6 @@ class DPGVAE(GraphAutoencoder):
         counts = self.num_edges_entry(self.hparams["count_share"] * budget.epsilon)
         return [counts, *self.sums.planned(budget)]
 
-    def cheaper_settings(self) -> str:
-        """Suggest smaller shares of the first releases, and more noise if it is a number."""
-        h = self.hparams
-        lower = f"lower count_share {h['count_share']:g} or aggregation_share"
-        raised = "" if self.dpsgd.is_auto else ", or raise noise_multiplier or set it to auto"
-        return f"{lower} {h['aggregation_share']:g}{raised}"
-
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, then make the releases that the steps read."""
         super().on_fit_start()
@@ -267,14 +261,16 @@ class DPGVAE(GraphAutoencoder):
         """Add the gradient of all terms that read only released rows, uniform pairs and nodes."""
         total, surplus = self.drawn_sum()
         parameters = dict(self.networks.named_parameters())
-        self.public_gradient(
-            [*parameters.values(), self.offset], [*(total[name] for name in parameters), surplus]
+        add_public_gradient(
+            self,
+            [*parameters.values(), self.offset],
+            [*(total[name] for name in parameters), surplus],
         )
         divergence = self.divergence()
         self.log_curve(_DIVERGENCE, divergence)
         per_edge = len(self.sums.rows) / self.total_edges
         loss = self._annealed_weight() * divergence * per_edge
-        self.public_backward(loss, self._parameters_of(judge=False))
+        public_backward(self, loss, self._parameters_of(judge=False))
 
     @property
     def networks(self) -> nn.ModuleDict:
@@ -450,11 +446,11 @@ class DPGGAN(DPGVAE):
         distance = structure_loss(describe(real, mask), describe(rebuilt, mask))
         loss = distance / self.total_edges + generator_loss(self.discriminator(fake, mask))
         autoencoder = self._parameters_of(judge=False)
-        self.public_backward(self.hparams["gan_weight"] * loss, autoencoder)
+        public_backward(self, self.hparams["gan_weight"] * loss, autoencoder)
         separation = discriminator_loss(
             self.discriminator(real, mask), self.discriminator(fake.detach(), mask)
         )
-        self.public_backward(separation, list(self.discriminator.parameters()))
+        public_backward(self, separation, list(self.discriminator.parameters()))
 
     def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:
         """Sums over neighbors of graphs drawn from latent vectors, with noise as in real ones."""

@@ -1,6 +1,7 @@
 """GVAE and GGAN: autoencoders of graphs without privacy, one model for a whole set."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -10,6 +11,7 @@ from torch.optim import Adam, Optimizer
 
 from lightning_dpg.advice import Facts, hint
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
+from lightning_dpg.methods.base import public_backward
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.papers.yang2021.dense_batch import DenseBatch, dense_adjacency
 from lightning_dpg.papers.yang2021.networks import (
@@ -116,7 +118,7 @@ class DenseAutoencoder(GraphAutoencoder):
     A subclass also has the setting ``sample_rate``, the share of the graphs in a step.
     """
 
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(GraphAutoencoder.capabilities, adds_noise=False)
 
     @abstractmethod
     def declare_num_edges(self) -> None:
@@ -223,7 +225,9 @@ class GVAE(DenseAutoencoder):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected training."""
-        return [self.unprotected("training", "training", f"{type(self).__name__} adds no noise")]
+        return [
+            self.ledger.unprotected("training", "training", f"{type(self).__name__} adds no noise")
+        ]
 
     def declare_num_edges(self) -> None:
         """Book the unprotected training, unless a resumed run has booked it."""
@@ -233,7 +237,7 @@ class GVAE(DenseAutoencoder):
     def add_gradients(self) -> None:
         """Add the gradient of the bound."""
         bound = self._bound(*self._sampled_graphs())
-        self.public_backward(bound.loss, list(self.parameters()))
+        public_backward(self, bound.loss, list(self.parameters()))
 
     def _bound(self, blocks: DenseBatch, adjacency: Tensor) -> Bound:
         """Estimate the bound by one draw from the posterior, and log its parts.
@@ -314,7 +318,7 @@ class GGAN(GVAE):
         distance = structure_loss(*described)
         adversarial = distance / mask.sum() + generator_loss(discriminator(features, fake, mask))
         loss = bound.loss + self.hparams["gan_weight"] * adversarial
-        self.public_backward(loss, self._parameters_of(judge=False))
+        public_backward(self, loss, self._parameters_of(judge=False))
         real = discriminator(features, adjacency, mask)
         separation = discriminator_loss(real, discriminator(features, fake.detach(), mask))
-        self.public_backward(separation, list(discriminator.parameters()))
+        public_backward(self, separation, list(discriminator.parameters()))

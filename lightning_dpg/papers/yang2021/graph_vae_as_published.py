@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from lightning_dpg.methods.base import public_backward
 from lightning_dpg.methods.constraints import POSITIVE, Constraints
 from lightning_dpg.papers.yang2021.dense_batch import DenseBatch
 from lightning_dpg.papers.yang2021.graph_vae import DenseAutoencoder
@@ -111,7 +112,7 @@ class DPGVAEAsPublished(DenseAutoencoder):
         rebuilt = self._reconstruction(blocks, adjacency, self.decoder.logits(latent))
         divergence = divergence_from_prior(mean, log_variance)[blocks.mask].sum()
         loss = (rebuilt + h["kl_weight"] * divergence) / blocks.mask.sum()
-        self.public_backward(loss, list(self.encoder.parameters()))
+        public_backward(self, loss, list(self.encoder.parameters()))
 
     def claimed_epsilon(self, delta: float) -> float | None:
         r"""Epsilon of the paper's Theorem 1, :math:`2 q \sqrt{T \log(1 / \delta)} / \sigma`."""
@@ -123,7 +124,7 @@ class DPGVAEAsPublished(DenseAutoencoder):
 
     def _step_entry(self) -> LedgerEntry:
         """Cost of a step, which states that nothing is protected."""
-        return self.unprotected(
+        return self.ledger.unprotected(
             "node_gradient",
             "gradient of nodes",
             "one edge moves the gradients of many nodes, each of which is clipped alone, and "
@@ -227,8 +228,8 @@ class DPGGANAsPublished(DPGVAEAsPublished):
         separation = discriminator_loss(
             *(self.discriminator(*self._read(blocks, x)) for x in (adjacency, fake))
         )
-        self.public_backward(
-            self.hparams["gan_weight"] * separation, list(self.discriminator.parameters())
+        public_backward(
+            self, self.hparams["gan_weight"] * separation, list(self.discriminator.parameters())
         )
 
     def _decoder_loss(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ Letters in shapes: B graphs, L rows of the longest of them, R rows in all, W pla
 F further inputs of a row, H width of the state of a graph.
 """
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -201,7 +202,7 @@ class GraphRNN(GraphSetSynthesizer):
         learning_rate: Learning rate of Adam.
     """
 
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(GraphSetSynthesizer.capabilities, adds_noise=False)
     curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/loss",)
 
     def __init__(
@@ -237,7 +238,7 @@ class GraphRNN(GraphSetSynthesizer):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected training."""
-        return [self.unprotected("training", "training", "GraphRNN adds no noise")]
+        return [self.ledger.unprotected("training", "training", "GraphRNN adds no noise")]
 
     def on_fit_start(self) -> None:
         """Book that nothing is protected; a finite budget refuses this entry."""

@@ -153,7 +153,7 @@ class NoisyPowerMethod(Synthesizer):
         iterations: Steps T.
     """
 
-    is_trained: ClassVar[bool] = False
+    capabilities = replace(Synthesizer.capabilities, is_trained=False)
     constraints: ClassVar[Constraints] = {
         "iterations": at_least(1),
         "clip": POSITIVE,

@@ -101,9 +101,9 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
             LedgerEntry.proved("edge_reports", "edges", reports, pair_bit_sensitivity),
         ]
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Refuse a budget whose false reports are too many, by public facts alone."""
-        super().check_budget(budget, steps)
+        super()._check_budget(budget)
         excess = excess_of_reports(len(self.rows), budget.epsilon, 1 - self.hparams["degree_share"])
         if excess is not None:
             raise MisconfigurationException(f"{excess}, or take PrivCom or PrivGraph")

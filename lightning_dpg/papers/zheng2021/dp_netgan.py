@@ -15,6 +15,7 @@ from lightning_dpg.advice import Facts, hint
 from lightning_dpg.graph.edge_sampling import assemble
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
+from lightning_dpg.methods.base import add_public_gradient, public_backward
 from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.private_training import PrivateTraining
@@ -127,7 +128,7 @@ class WalkGAN(Synthesizer):
     def _start_without_noise(self, reason: str) -> None:
         """Book that nothing is protected; a finite budget refuses this entry."""
         if not self.ledger.reasons:
-            self.ledger.spend(self.unprotected_training(reason))
+            self.ledger.spend(self.ledger.unprotected("training", "training", reason))
         self.num_edges.fill_(len(self.records.edges))
 
     def _step(self, batch: Tensor) -> None:
@@ -149,7 +150,7 @@ class WalkGAN(Synthesizer):
         mix = torch.rand(len(fake), 1, 1, device=self.device)
         loss = self.critic(fake).mean() - self.critic(real).mean()
         loss = loss + self._penalty(torch.lerp(fake, real, mix))
-        self.public_backward(loss, list(self.critic.parameters()))
+        public_backward(self, loss, list(self.critic.parameters()))
         self.log_curve("nonprivate/critic_loss", loss, len(walks), prog_bar=True)
 
     def _penalty(self, embedded: Tensor) -> Tensor:
@@ -170,7 +171,7 @@ class WalkGAN(Synthesizer):
         total = torch.zeros((), device=self.device)
         for z in self._latents(size):
             loss = -self.critic(self.generator(z, temperature, table)).sum() / size
-            self.public_backward(loss, trained)
+            public_backward(self, loss, trained)
             total += loss.detach()
         self.log_curve("train/generator_loss", total, prog_bar=True)
 
@@ -336,7 +337,7 @@ class DPNetGAN(WalkGAN):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, the degrees, and the steps; without noise, unprotected."""
         if self.dpsgd.is_noiseless(budget):
-            return [self.unprotected_training("no noise is added")]
+            return [self.ledger.unprotected("training", "training", "no noise is added")]
         counts = self._counts(budget)
         return counts + self.dpsgd.planned(budget, steps, counts)
 
@@ -350,21 +351,12 @@ class DPNetGAN(WalkGAN):
             counts.append(LedgerEntry.proved("degrees", "degrees", noise, degree_sensitivity))
         return counts
 
-    def check_budget(self, budget: Budget, steps: int = 1) -> None:
+    def _check_budget(self, budget: Budget) -> None:
         """Also refuse noise under an infinite budget, which has no shares."""
         is_noised = not self.dpsgd.is_noiseless(budget)
         if self.hparams["degree_share"] and is_noised and math.isinf(budget.epsilon):
             raise MisconfigurationException("degree_share needs a finite privacy.epsilon")
-        super().check_budget(budget, steps)
-
-    def cheaper_settings(self) -> str | None:
-        """Suggest lower costs of the counts, and more noise if it is a number."""
-        h = self.hparams
-        counts = ["count_epsilon"] * (h["num_edges"] is None)
-        counts += ["degree_share"] * (h["degree_share"] > 0)
-        changes = [f"lower {name} {h[name]:g}" for name in counts]
-        changes += [] if self.dpsgd.is_auto else ["raise noise_multiplier"]
-        return ", or ".join(changes) or None
+        super()._check_budget(budget)
 
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, then release the number of edges (and degrees)."""
@@ -430,13 +422,13 @@ class DPNetGAN(WalkGAN):
         fakes = self._fakes(count)
         total = score_sum(self.critic, fakes, self.hparams["max_grad_norm"])
         gradients = [total[name] / count for name in parameters]
-        self.public_gradient(list(parameters.values()), gradients)
+        add_public_gradient(self, list(parameters.values()), gradients)
         uniform = torch.randint(self.hparams["num_nodes"], (count, 2), device=self.device)
         mix = torch.rand(count, 1, 1, device=self.device)
         penalty = self._penalty(
             torch.lerp(self.critic.embed(fakes), self.critic.embed(uniform), mix)
         )
-        self.public_backward(penalty, list(lstm_parameters(self.critic).values()))
+        public_backward(self, penalty, list(lstm_parameters(self.critic).values()))
         self.log_curve("train/gradient_penalty", penalty)
 
     def advice(self, facts: Facts) -> str | None:

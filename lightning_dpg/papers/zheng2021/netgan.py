@@ -1,5 +1,6 @@
 """NetGAN: a Wasserstein GAN of random walks (Bojchevski et al., ICML 2018). Not private."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -52,7 +53,7 @@ class CELL(Synthesizer):
         sample_rate: Probability q with which an edge is in the batch of a step.
     """
 
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(Synthesizer.capabilities, adds_noise=False)
     curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/loss",)
     constraints: ClassVar[Constraints] = {"sample_rate": RATE}
     records: GraphRecords
@@ -83,7 +84,7 @@ class CELL(Synthesizer):
         """Book that nothing is protected; a finite budget refuses this entry."""
         super().on_fit_start()
         if not self.ledger.reasons:
-            self.ledger.spend(self.unprotected_training("CELL adds no noise"))
+            self.ledger.spend(self.ledger.unprotected("training", "training", "CELL adds no noise"))
         self.num_edges.fill_(len(self.records.edges))
 
     def training_step(self, batch: PoissonBatch, batch_idx: int) -> Tensor:
@@ -159,7 +160,7 @@ class NetGAN(WalkGAN):
         q: In-out parameter of node2vec.
     """
 
-    adds_noise: ClassVar[bool] = False
+    capabilities = replace(WalkGAN.capabilities, adds_noise=False)
 
     def __init__(
         self,

@@ -150,12 +150,8 @@ class DPNetGANAsPublished(WalkGAN):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the steps; without noise, plan an unprotected entry."""
         if self.dpsgd.is_noiseless(budget):
-            return [self.unprotected_training("no noise is added")]
+            return [self.ledger.unprotected("training", "training", "no noise is added")]
         return self.dpsgd.planned(budget, steps)
-
-    def cheaper_settings(self) -> str | None:
-        """Suggest more noise if it is a number."""
-        return None if self.dpsgd.is_auto else "raise noise_multiplier"
 
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, and read the number of edges."""

@@ -14,6 +14,7 @@ from lightning_dpg.methods.single_graph.attribute_moments import (
     NodeAttributeMoments,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
@@ -142,7 +143,7 @@ def test_links_are_found_and_a_release_scores_and_draws_as_the_method_does():
     edges, pairs = undirected_edges(graph), torch.combinations(torch.arange(120))
     assert link_prediction(method.score(edges), method.score(pairs))[0] > 0.75
     restored = AttributeMoments(num_nodes=120)
-    restored.load_released_state(method.released_state())
+    load_released(restored, method.released_state())
     torch.testing.assert_close(restored.score(pairs), method.score(pairs))
     drawn = [m.sample_edges(torch.Generator().manual_seed(3)) for m in (method, restored)]
     assert torch.equal(*drawn)

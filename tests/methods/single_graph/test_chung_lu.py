@@ -11,6 +11,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ErdosRenyi
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
+from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyBudgetExceeded, Relation
 from tests.graphs import edges_of
@@ -52,7 +53,7 @@ def test_checkpoint_and_released_state_restore_it(fitted, tmp_path):
     checkpoint = fit.checkpoint_callback.best_model_path
     loaded = ErdosRenyi.load_from_checkpoint(checkpoint)
     fresh = ErdosRenyi(num_nodes=77)
-    fresh.load_released_state(method.released_state())
+    load_released(fresh, method.released_state())
     draws = [m.sample_edges(torch.Generator().manual_seed(3)) for m in (method, loaded, fresh)]
     assert torch.equal(draws[0], draws[1]) and torch.equal(draws[0], draws[2])
     assert len(draws[0]) == int(method.num_edges)

@@ -15,7 +15,6 @@ from lightning_dpg.budget_book import NO_BOOK, names_book, reserve
 from lightning_dpg.callbacks.nonprivate import withhold_nonprivate
 from lightning_dpg.errors import BookError, Refusal
 from lightning_dpg.interfaces import Account, Released, public_path
-from lightning_dpg.nn.paid_weights import mark
 from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
@@ -30,6 +29,7 @@ from lightning_dpg.privacy.ledger import (
     open_journal,
     replay,
 )
+from lightning_dpg.privacy.paid_weights import mark
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.checksums import digest

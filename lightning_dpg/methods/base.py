@@ -20,7 +20,6 @@ from lightning_dpg.interfaces import BatchRequest, Capabilities, Records
 from lightning_dpg.methods.constraints import Constraints, constraints_of
 from lightning_dpg.methods.planning import Budgets, check_plan
 from lightning_dpg.metrics.curves import mean_curves
-from lightning_dpg.nn.paid_weights import LEDGER, watch
 from lightning_dpg.nn.resized_buffers import before_loading
 from lightning_dpg.preflight.data import check_accountant, check_data, served_records
 from lightning_dpg.preflight.typed_trainer import typed
@@ -29,6 +28,7 @@ from lightning_dpg.privacy.dpsgd import accumulate
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.paid_weights import LEDGER, watch
 from lightning_dpg.privacy.pay import pay
 
 V = TypeVar("V")

@@ -35,7 +35,6 @@ from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.interfaces import GraphRecords, KeepsBudget, Released, serves_records
-from lightning_dpg.nn.paid_weights import is_marked
 from lightning_dpg.preflight.budget import (
     budget_warnings,
     check_delta,
@@ -57,6 +56,7 @@ from lightning_dpg.preflight.trainer import (
 )
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.paid_weights import is_marked
 
 __all__ = [
     "check_data",

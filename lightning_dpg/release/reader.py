@@ -21,7 +21,7 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.nn.paid_weights import load_released
+from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
 from lightning_dpg.release.release import NO_GUARANTEE, Release

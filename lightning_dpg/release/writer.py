@@ -29,7 +29,7 @@ from lightning_dpg.interfaces import (
     Released,
     public_path,
 )
-from lightning_dpg.nn.paid_weights import LEDGER
+from lightning_dpg.privacy.paid_weights import LEDGER
 from lightning_dpg.release.card.document import nonprivate_page, pages
 from lightning_dpg.release.card.evaluations import Findings
 from lightning_dpg.release.checksums import write_sums

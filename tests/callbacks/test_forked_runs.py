@@ -9,8 +9,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.methods.base import ledger_of
-from lightning_dpg.nn.paid_weights import LEDGER
 from lightning_dpg.privacy.ledger import JOURNAL, JournalOfTwoRuns, PrivacyLedger, open_journal
+from lightning_dpg.privacy.paid_weights import LEDGER
 from tests.callbacks.test_privacy_accountant import (
     Killed,
     Killer,

@@ -28,9 +28,9 @@ from lightning_dpg.methods import (
     Synthesizer,
 )
 from lightning_dpg.methods.constraints import POSITIVE, constraints_of
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.graphs import EXTREMES, edges_of
 from tests.small_methods import METHODS, SHORT, made, marks_of, short_fits  # noqa: F401  # a fixture
 from tests.training import quiet_trainer

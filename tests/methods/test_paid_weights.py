@@ -20,9 +20,9 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods import ChungLu, DPNetGAN
 from lightning_dpg.methods.base import share_ledger
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.preflight.trainer import check_processes
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.release.writer import save_generator
 from tests.processes import LIMIT

@@ -27,7 +27,6 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.private_training import _times_read
 from lightning_dpg.metrics.functional import triangles
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.yang2021 import dp_graph_vae
 from lightning_dpg.papers.yang2021.dense_batch import dense_adjacency, dense_batch
 from lightning_dpg.papers.yang2021.networks import (
@@ -43,6 +42,7 @@ from lightning_dpg.papers.yang2021.networks import (
 )
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.privacy.sampling import PoissonBatch
 from tests.closed_forms import gaussian_sigma
 from tests.training import quiet_trainer

@@ -14,9 +14,9 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics.functional import triangles
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.yang2021 import graphrnn
 from lightning_dpg.papers.yang2021.graphrnn import EdgeMLP, EdgeRNN, GraphRNN, RowRNN
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.training import quiet_trainer
 
 MODELS = {"rnn": lambda: EdgeRNN(4, 3, 5, 2), "mlp": lambda: EdgeMLP(4, 6, 3)}

@@ -30,7 +30,6 @@ from lightning_dpg.methods import (
     LDPGromovWassersteinAsPublished,
 )
 from lightning_dpg.nn.node_encoders import GCN
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.jin2022.base import node_inputs, scaled
 from lightning_dpg.papers.jin2022.clients import (
     LocalTraining,
@@ -43,6 +42,7 @@ from lightning_dpg.papers.jin2022.clients import (
     weighted_update,
 )
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 from lightning_dpg.release.writer import tensors_of
 from tests.scoring import scored

@@ -13,13 +13,13 @@ from lightning_dpg.datamodules import EdgeListDataModule, RandomWalkDataModule
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import CELL, NetGAN
 from lightning_dpg.metrics.functional import edge_overlap, triangles
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.zheng2021.walk_lstm import (
     WalkCritic,
     WalkGenerator,
     _StraightThroughGumbel,
     sample_categorical,
 )
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.training import quiet_trainer
 
 

@@ -30,11 +30,11 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.metrics.kernel_svm import feature_kernels
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.dubhashi2015.base import geometric_kernels, joint_kernels
 from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.papers.dubhashi2015.graph_kernel import GraphKernel
 from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.training import quiet_trainer
 
 GRAPHS = [nx.gnm_random_graph(8 + k % 5, 12 + 8 * (k % 2), seed=k) for k in range(40)]

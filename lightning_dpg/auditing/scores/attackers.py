@@ -66,11 +66,11 @@ from lightning_dpg.methods.single_graph.attribute_moments import RIDGE
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.papers.jin2022.ldp_gw import BOUNDS
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.papers.sajadmanesh2023.aggregation_perturbation import AggregationPerturbation
 from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.writer import plain_settings
 
 

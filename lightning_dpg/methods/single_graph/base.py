@@ -1,10 +1,11 @@
 """Synthesizers that read the graph once, without gradient descent."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from lightning_dpg.graph.edge_statistics import (
@@ -17,6 +18,7 @@ from lightning_dpg.interfaces import GraphRecords
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.nn.resized_buffers import resize_own_buffers
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
 from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
@@ -37,10 +39,8 @@ class OneShotSynthesizer(Synthesizer):
         super().__init__()
         # Lightning counts the steps, and keeps the checkpoints, of automatic optimization only.
         self.automatic_optimization = True
-        self.num_edges: Tensor
-        self.is_released: Tensor
-        self.register_buffer("num_edges", torch.tensor(0))
-        self.register_buffer("is_released", torch.tensor(False))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
+        self.is_released: Tensor = nn.Buffer(torch.tensor(False))
         resize_own_buffers(self)
 
     @abstractmethod
@@ -52,6 +52,29 @@ class OneShotSynthesizer(Synthesizer):
                 leaves those of a table where they are.
             reads: The entries of :meth:`plan`, by key.
         """
+
+    def read(
+        self,
+        key: str,
+        name: str,
+        budget: Budget,
+        proof: Callable[..., float],
+        *arguments: object,
+    ) -> LedgerEntry:
+        """Plan a read that spends an epsilon on one record of the method's relation.
+
+        Args:
+            key: Key of the read in :meth:`release`.
+            name: What is read, for people.
+            budget: Its part of the budget; delta is left.
+            proof: Function that bounds the sensitivity, see :meth:`LedgerEntry.proved`.
+            *arguments: Arguments of the bound (public).
+        """
+        record = self.edge_record if self.relation is Relation.EDGE else ""
+        event, relation = Pure(budget.epsilon), self.relation
+        return LedgerEntry.proved(
+            key, name, event, proof, *arguments, relation=relation, record=record
+        )
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Make the releases, unless a resumed run has made them."""

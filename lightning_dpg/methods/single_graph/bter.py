@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_info
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.graph.affinity_blocks import (
     block_edges,
@@ -32,7 +32,7 @@ from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import wedge_sensitivity
 
@@ -141,16 +141,11 @@ class BTER(OneShotSynthesizer):
             mixing_share=mixing_share,
             clustering_share=clustering_share,
         )
-        self.degrees: Tensor
-        self.mixing: Tensor
-        self.densities: Tensor
-        self.spread: Tensor
-        self.kept: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("mixing", torch.empty(0, 0, dtype=torch.long))
-        self.register_buffer("densities", torch.empty(0, dtype=torch.double))
-        self.register_buffer("spread", torch.tensor(0.0, dtype=torch.double))
-        self.register_buffer("kept", torch.tensor(1.0, dtype=torch.double))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.mixing: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.long))
+        self.densities: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.spread: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
+        self.kept: Tensor = nn.Buffer(torch.tensor(1.0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, mixing and wedges; the number of steps has no effect."""
@@ -161,16 +156,16 @@ class BTER(OneShotSynthesizer):
         shares = {name: h[name] / rest for name in ("count_share", "sequence_share")}
         return [
             *degree_entries(parts["degrees"], **shares),
-            LedgerEntry.proved(
+            self.read(
                 "degree_mixing",
                 "edges between classes of degrees",
-                Pure(parts["mixing"].epsilon),
+                parts["mixing"],
                 edge_partition_sensitivity,
             ),
-            LedgerEntry.proved(
+            self.read(
                 "wedges",
                 "wedges and closed wedges by degree",
-                Pure(parts["clustering"].epsilon),
+                parts["clustering"],
                 wedge_sensitivity,
                 _CLOSURES_PER_EDGE,
             ),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.expected_degrees import chung_lu_pieces, edges_by_degrees
@@ -64,8 +64,7 @@ class ChungLu(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         check_shares(count_share=count_share, sequence_share=sequence_share)
-        self.degrees: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the degrees; the number of steps has no effect."""

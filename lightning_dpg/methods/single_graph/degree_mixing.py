@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.graph.edge_statistics import (
     GraphStatisticsSource,
@@ -59,10 +59,8 @@ class JointDegreeSynthesizer(OneShotSynthesizer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.degrees: Tensor
-        self.links: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("links", torch.empty(0, 0, dtype=torch.double))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.links: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         self.largest_two = 0
 
     @abstractmethod

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_warn
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.degrees import project_degrees
@@ -19,7 +19,7 @@ from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import smooth_descent
 from lightning_dpg.methods.single_graph.max_degree import MAX_DEGREE
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.degrees import projected_degree_sensitivity
 
 # From this share of the nodes on, the noise of a count is most of what is released.
@@ -82,19 +82,17 @@ class NodeDegrees(OneShotSynthesizer):
     def __init__(self, num_nodes: int | None = None, max_degree: int | None = None) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.degrees: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the counts; the number of steps has no effect."""
         return [
-            LedgerEntry.proved(
+            self.read(
                 "degree_counts",
                 "nodes of each degree or more",
-                Pure(budget.epsilon),
+                budget,
                 projected_degree_sensitivity,
                 self.degree_bound(budget.epsilon),
-                relation=self.relation,
             )
         ]
 

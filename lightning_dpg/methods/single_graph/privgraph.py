@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from lightning_dpg.graph.communities import (
     by_role,
@@ -37,7 +37,7 @@ from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.selection import choose_in_turns
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
 from lightning_dpg.privacy.sensitivity.neighbor_sums import earlier_neighbor_sensitivity
@@ -148,17 +148,12 @@ class PrivGraph(OneShotSynthesizer):
             class_share=class_share,
         )
         self.save_hyperparameters()
-        self.degrees: Tensor
-        self.communities: Tensor
-        self.links: Tensor
-        self.right_share: Tensor
-        self.class_ratios: Tensor
-        self.register_buffer("degrees", torch.empty(0, dtype=torch.long))
-        self.register_buffer("communities", torch.empty(0, dtype=torch.long))
-        self.register_buffer("links", torch.empty(0, 0, dtype=torch.long))
-        self.register_buffer("right_share", torch.tensor(1.0, dtype=torch.double))
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.communities: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.links: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.long))
+        self.right_share: Tensor = nn.Buffer(torch.tensor(1.0, dtype=torch.double))
         # Empty where no classes were read, as in earlier releases.
-        self.register_buffer("class_ratios", torch.empty(2, 0, 0, dtype=torch.double))
+        self.class_ratios: Tensor = nn.Buffer(torch.empty(2, 0, 0, dtype=torch.double))
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees, communities, edges between these, wedges and classes; the steps have no effect."""
@@ -172,38 +167,29 @@ class PrivGraph(OneShotSynthesizer):
         parts = budget.split(**shares, choices=1 - sum(shares.values()))
         entries = [
             *degree_entries(parts["degrees"], self.edge_record, **_DEGREE_SHARES),
-            LedgerEntry.proved(
-                "communities",
-                "communities",
-                Pure(parts["choices"].epsilon),
-                earlier_neighbor_sensitivity,
-                record=self.edge_record,
-            ),
-            LedgerEntry.proved(
+            self.read("communities", "communities", parts["choices"], earlier_neighbor_sensitivity),
+            self.read(
                 "community_links",
                 "edges within and between communities",
-                Pure(parts["blocks"].epsilon),
+                parts["blocks"],
                 edge_partition_sensitivity,
-                record=self.edge_record,
             ),
         ]
         if not self._counts_wedges:
             return entries
-        wedges = LedgerEntry.proved(
+        wedges = self.read(
             "community_wedges",
             "wedges by equal or different communities of their ends",
-            Pure(parts["wedges"].epsilon),
+            parts["wedges"],
             label_wedge_sensitivity,
-            record=self.edge_record,
         )
         if not counts_classes:
             return [*entries, wedges]
-        classes = LedgerEntry.proved(
+        classes = self.read(
             "class_links",
             "edges between classes of degrees, within communities and between them",
-            Pure(parts["classes"].epsilon),
+            parts["classes"],
             edge_partition_sensitivity,
-            record=self.edge_record,
         )
         return [*entries, wedges, classes]
 

@@ -33,7 +33,7 @@ from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
 from lightning_dpg.nn.low_rank import WEIGHT_DECAY, inner_products, rows_at_once
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 from lightning_dpg.privacy.sensitivity.degrees import pair_bit_sensitivity
 
@@ -326,13 +326,7 @@ class RandomizedResponse(OneShotSynthesizer):
                 "sequence_share": h["degree_share"] / share / 4,
             }
             counts = degree_entries(parts["counts"], self.edge_record, **own)
-        reports = LedgerEntry.proved(
-            "edge_reports",
-            "edges",
-            Pure(parts["reports"].epsilon),
-            pair_bit_sensitivity,
-            record=self.edge_record,
-        )
+        reports = self.read("edge_reports", "edges", parts["reports"], pair_bit_sensitivity)
         return [*counts, reports]
 
     def _check_budget(self, budget: Budget) -> None:

@@ -27,11 +27,11 @@ from lightning_dpg.methods.single_graph.attribute_moments import RIDGE
 from lightning_dpg.methods.single_graph.degree_release import release_degrees
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 from tests.attributed import AttributedDataModule, attributed_graph, tastes_and_products
 from tests.training import quiet_trainer

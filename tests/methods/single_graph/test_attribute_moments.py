@@ -14,10 +14,10 @@ from lightning_dpg.methods.single_graph.attribute_moments import (
     NodeAttributeMoments,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.attributed import AttributedDataModule, attributed_graph
 from tests.training import quiet_trainer
 

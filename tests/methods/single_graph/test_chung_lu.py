@@ -11,9 +11,9 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ErdosRenyi
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry, PrivacyBudgetExceeded, Relation
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.graphs import edges_of
 from tests.training import quiet_trainer, release_edges
 

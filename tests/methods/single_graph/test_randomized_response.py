@@ -27,9 +27,9 @@ from lightning_dpg.methods.single_graph.randomized_response import (
     unreported_pairs,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.nn.paid_weights import load_released
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.mechanisms import response_rates
+from lightning_dpg.privacy.paid_weights import load_released
 from tests.training import release_edges
 
 MODULE = sampled.__module__

@@ -8,8 +8,6 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from lightning_dpg.nn.resized_buffers import before_loading
-
 _MARK = "is_paid_for"
 LEDGER = "_extra_state"
 """Name of the ledger in a state dict, which is PyTorch's for what is no parameter and no buffer."""
@@ -20,7 +18,7 @@ def watch(network: nn.Module) -> None:
     for part in network.modules():
         if _tell not in part._state_dict_hooks.values():
             part._register_state_dict_hook(_tell)  # type: ignore[no-untyped-call]
-            before_loading(part, _hear)
+            part.register_load_state_dict_pre_hook(_hear)  # type: ignore[no-untyped-call]
 
 
 def mark(network: nn.Module) -> None:

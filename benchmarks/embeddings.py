@@ -11,10 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease
+from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease, node_inputs
 from lightning_dpg.papers.jin2022.gromov import Matrix, Space, pairwise_discrepancies, row_distances
-from lightning_dpg.papers.jin2022.inputs import node_inputs
-from lightning_dpg.papers.jin2022.reports import Reports, equal_epsilons
+from lightning_dpg.papers.jin2022.ldp_gw import Reports, equal_epsilons
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource

@@ -39,7 +39,7 @@ from lightning_dpg.evaluation.node_predictions import predicted
 from lightning_dpg.evaluation.paired import paired_difference
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.held_out import split_nodes
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.metrics.node_classification import NETWORKS, node_scores
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.running.fit import fit_method

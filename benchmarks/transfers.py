@@ -36,7 +36,7 @@ from lightning_dpg.graph.transfer_counts import (
     window_of,
 )
 from lightning_dpg.interfaces import Transfers
-from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
+from lightning_dpg.methods.single_graph.protected_unit import counted as counted_of
 from lightning_dpg.metrics.transfers import (
     curve_distance,
     growth_distance,

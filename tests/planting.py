@@ -15,9 +15,9 @@ from lightning_dpg.auditing.audits import bounded
 from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.interfaces import AttributedGraphRecords
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.methods.single_graph.attribute_encoder import clipping
+from lightning_dpg.methods.single_graph import attribute_encoder
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy import dpsgd
 from lightning_dpg.privacy import pay as paying
@@ -85,7 +85,7 @@ def plant_in_steps(monkeypatch, factor):
 def plant_no_clipping(monkeypatch):
     """Leave gradients as long as they are, past the trial that sees it before a run books a step."""
     monkeypatch.setattr(PrivateTraining, "dry_run", lambda *_: None)
-    for module in (dpsgd, dpsgd, clipping):
+    for module in (dpsgd, dpsgd, attribute_encoder):
         monkeypatch.setattr(module, "clip_factor", lambda squared, norm: torch.ones_like(squared))
 
 

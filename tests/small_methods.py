@@ -9,9 +9,8 @@ import pytest
 from lightning_dpg import methods
 from lightning_dpg.classes import is_abstract
 from lightning_dpg.methods import PrivateModule
-from lightning_dpg.methods.single_graph import bter
-from lightning_dpg.methods.single_graph.attribute_encoder import method as encoder
-from lightning_dpg.methods.single_graph.attribute_encoder import moment_scores
+from lightning_dpg.methods.single_graph import attribute_encoder as encoder
+from lightning_dpg.methods.single_graph import attribute_moments, bter
 from lightning_dpg.nn import class_student
 
 METHODS: dict[str, type[PrivateModule]] = {
@@ -81,7 +80,7 @@ def short_fits() -> Iterator[None]:
         patch.setattr(class_student, "_FOLDS", 2)
         patch.setattr(bter, "_FITTING_STEPS", 3)
         patch.setattr(bter, "_LOOSENING_STEPS", 1)
-        for module in (encoder, moment_scores):
+        for module in (encoder, attribute_moments):
             patch.setattr(module, "SWAP_ROUNDS", 10)
         yield
 

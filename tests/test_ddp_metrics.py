@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.methods import CELL, DPNetGAN
-from lightning_dpg.papers.zheng2021.base import WalkGAN
+from lightning_dpg.papers.zheng2021.dp_netgan import WalkGAN
 from tests.processes import ends, start, variables_of_two
 
 RESULT = "result.json"

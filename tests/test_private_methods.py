@@ -1243,10 +1243,10 @@ def test_votes_of_beliefs_that_were_not_released_are_found(monkeypatch, tmp_path
     ("case", "sensitivity"),
     [
         ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
-        ("neighbor_votes", "methods.node_classes.neighbor_votes.vote_moment_sensitivity"),
+        ("neighbor_votes", "methods.neighbor_votes.vote_moment_sensitivity"),
         ("dk2", "papers.wang2013.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "papers.wang2013.uniform_dk2.joint_degree_sensitivity"),
-        ("hrg", "papers.xiao2014.dendrogram_chain.log_likelihood_sensitivity"),
+        ("dk2_uniform", "papers.wang2013.dk2.joint_degree_sensitivity"),
+        ("hrg", "papers.xiao2014.hrg.log_likelihood_sensitivity"),
         ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
         ("kernel, walks", "papers.dubhashi2015.counts.walk_sensitivity"),
     ],

@@ -25,7 +25,7 @@ from lightning_dpg.methods import private_training
 from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics import kernel_svm, mmd, motifs, paths
 from lightning_dpg.papers.xiao2014 import dendrogram
-from lightning_dpg.papers.yang2021 import decoding
+from lightning_dpg.papers.yang2021 import networks
 from lightning_dpg.privacy import budget, dpsgd
 from lightning_dpg.running.settings import find_config, shipped_configs
 
@@ -294,7 +294,7 @@ def rounded_up(value, digits):
         ("10,000 graphs", kernel_svm.MAX_GRAPHS),
         ("5,000 nodes", mmd.MAX_SPECTRUM_NODES),
         ("67 million pairs of degrees", degree_mixing._MOST_CELLS),
-        ("67 million entries", decoding.MAX_ENTRIES),
+        ("67 million entries", networks.MAX_ENTRIES),
         ("a million", motifs.EXACT_UP_TO),
     ],
 )

@@ -44,8 +44,8 @@ from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.node_classes.base import NodeClassifier
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.node_classes import NodeClassifier
+from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.release.reader import open_release

@@ -23,10 +23,10 @@ from lightning_dpg.auditing.worst_cases import make_twins, plant_stars, star_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
-from lightning_dpg.methods.node_classes.base import NodeClassifier
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
-from lightning_dpg.methods.single_graph.attributed.unit import transfers_of
+from lightning_dpg.methods.graph_features import GraphFeatureRelease
+from lightning_dpg.methods.node_classes import NodeClassifier
+from lightning_dpg.methods.single_graph.attributed import Attributed
+from lightning_dpg.methods.single_graph.protected_unit import transfers_of
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import tight_delta

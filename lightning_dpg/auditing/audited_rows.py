@@ -25,7 +25,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource

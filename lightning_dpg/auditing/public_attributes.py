@@ -11,7 +11,7 @@ from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, own_attributes
 from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.graph.attributes import NodeAttributes, encode
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import add_nodes
 from lightning_dpg.release.release import Release

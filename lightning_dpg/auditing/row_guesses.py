@@ -15,7 +15,7 @@ from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.graph.edge_statistics import mixing_matrices
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.mixing import NoisyMixing, fitted_mixing
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.release.release import Release
 
 _LEAST = 0.5  # ends of edges between two values; released mixing may have none

@@ -16,7 +16,7 @@ from lightning_dpg.benchmark.tasks import Task, task_of
 from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import AttributedGraphRecords
-from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.events import Relation

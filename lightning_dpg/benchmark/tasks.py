@@ -14,7 +14,7 @@ from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_space import Kind, without_directions
-from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
+from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.metrics import label_queries, set_queries
 from lightning_dpg.metrics import queries as graph_queries

@@ -48,7 +48,7 @@ from lightning_dpg.graph.pair_space import (
     without_directions,
 )
 from lightning_dpg.graph.transfer_counts import window_of
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.communities import return_freed_memory
 from lightning_dpg.metrics.kind_queries import compare_kinds

@@ -20,7 +20,7 @@ from lightning_dpg.graph.pair_space import (
     pair_space,
     space_of,
 )
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.graph_files import FORMATS
 from lightning_dpg.release.reader import open_release, read_attributes, read_recipe

@@ -16,8 +16,8 @@ from lightning_dpg.graph.expected_degrees import chung_lu_edges
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.held_out import Split
 from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
-from lightning_dpg.methods.node_classes.base import NodeClassifier
-from lightning_dpg.methods.node_classes.vote_moment import VoteMoment
+from lightning_dpg.methods.neighbor_votes import VoteMoment
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import (
     NETWORKS,
@@ -31,6 +31,7 @@ from lightning_dpg.running.fit import fit_method
 NO_GRAPH, SIMILARITY_GRAPH = "no graph", "similarity graph"
 BOTH, SELF_TRAINING = "ensemble of both", "self-training"
 DEGREES_ALONE, REAL_GRAPH = "degrees alone", "real graph"
+
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
 
 

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.node_controls import ClassifiedNodes, PublicNodes
 from lightning_dpg.graph.held_out import Split, split_at_random, split_nodes, split_others
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.nn.class_evidence import ClassEvidence
 from lightning_dpg.release.release import Release
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightning_dpg.graph.edge_statistics import mixing_matrices
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics.queries import Answer, relative_error
 from lightning_dpg.metrics.row_noise import association_noise, assortativity_noise
 from lightning_dpg.metrics.rows import (

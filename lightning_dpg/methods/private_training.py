@@ -93,8 +93,7 @@ class PrivateTraining(nn.Module):
         # Number of records of the draw that no step has read yet, and of earlier readings of the data
         # module's records; None without a draw.
         self._unread: tuple[int, int] | None = None
-        self.noise_multiplier: Tensor
-        self.register_buffer("noise_multiplier", torch.tensor(float("nan"), dtype=torch.float64))
+        self.noise_multiplier: Tensor = nn.Buffer(torch.tensor(float("nan"), dtype=torch.float64))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute, but no setting that the plan has fixed.

@@ -70,18 +70,12 @@ class AttributeRows(nn.Module):
         if rank < 1:
             raise Refusal(f"rank must be 1 or more, got {rank}")
         self.rank = rank
-        self.column_weights: Tensor
-        self.offsets: Tensor
-        self.binned: Tensor
-        self.bounds: Tensor
-        self.center: Tensor
-        self.basis: Tensor
-        self.register_buffer("column_weights", torch.empty(0))
-        self.register_buffer("offsets", torch.empty(0))
-        self.register_buffer("binned", torch.empty(0, dtype=torch.long))
-        self.register_buffer("bounds", torch.empty(_BINS + 1, 0))
-        self.register_buffer("center", torch.empty(0))
-        self.register_buffer("basis", torch.empty(0, rank))
+        self.column_weights: Tensor = nn.Buffer(torch.empty(0))
+        self.offsets: Tensor = nn.Buffer(torch.empty(0))
+        self.binned: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.bounds: Tensor = nn.Buffer(torch.empty(_BINS + 1, 0))
+        self.center: Tensor = nn.Buffer(torch.empty(0))
+        self.basis: Tensor = nn.Buffer(torch.empty(0, rank))
         resize_on_loading(self, "column_weights", "offsets", "binned", "bounds", "center", "basis")
 
     def fit(self, attributes: Tensor) -> None:

@@ -35,12 +35,9 @@ class ClassStudent(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.weight: Tensor
-        self.bias: Tensor
-        self.factor: Tensor
-        self.register_buffer("weight", torch.empty(0, 0, dtype=torch.double))
-        self.register_buffer("bias", torch.empty(0, dtype=torch.double))
-        self.register_buffer("factor", torch.tensor(1.0, dtype=torch.double))
+        self.weight: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
+        self.bias: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
+        self.factor: Tensor = nn.Buffer(torch.tensor(1.0, dtype=torch.double))
         resize_on_loading(self, "weight", "bias")
 
     def forward(self, rows: Tensor) -> Tensor:

@@ -34,10 +34,8 @@ class InnerProductDecoder(nn.Module):
 
     def __init__(self, num_nodes: int, rank: int) -> None:
         super().__init__()
-        self.affinity: Tensor
-        self.intensity: Tensor
-        self.register_buffer("affinity", torch.zeros(num_nodes, rank))
-        self.register_buffer("intensity", torch.zeros(num_nodes, rank))
+        self.affinity: Tensor = nn.Buffer(torch.zeros(num_nodes, rank))
+        self.intensity: Tensor = nn.Buffer(torch.zeros(num_nodes, rank))
 
     def fit(self, affinity: Tensor, intensity: Tensor) -> None:
         """Set rows of shape ``(N, K)`` or narrower."""

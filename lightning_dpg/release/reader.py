@@ -18,8 +18,8 @@ from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import NodeAttributes, restored
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.graph_features import GraphFeatureRelease
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums

@@ -20,8 +20,8 @@ from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.drawn_tables import edge_values, rows_of, transfers_of
 from lightning_dpg.graph.pair_space import space_of, without_directions
-from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.graph_features import GraphFeatureRelease
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import synthetic_figure

@@ -15,7 +15,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import MIXING_UNIT, exact_mixing
 from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods import Attributed
-from lightning_dpg.methods.single_graph.attributed import mixing
+from lightning_dpg.methods.single_graph import attributed
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.sensitivity.private_columns import (
     mixing_row_sensitivity,
@@ -127,8 +127,8 @@ def test_noise_that_is_too_small_is_caught(monkeypatch, planted_bug):
         plant(monkeypatch, 0.5)
     else:
         monkeypatch.setitem(
-            mixing._PROOFS,
-            mixing.Relation.ATTRIBUTES,
+            attributed._PROOFS,
+            attributed.Relation.ATTRIBUTES,
             lambda weight, sizes, unit: weight * len(sizes) * unit,
         )
     # Edges of little noise, so that the mixing has the noise that rows need.

@@ -16,8 +16,8 @@ from lightning_dpg.methods import (
     AttributeMoments,
     NeighborVotes,
     NodeNeighborVotes,
+    neighbor_votes,
 )
-from lightning_dpg.methods.node_classes import neighbor_votes, vote_moment
 from lightning_dpg.privacy import aggregation_perturbation
 from tests.attributed import classified, classified_twins, twins
 from tests.auditing.test_planted_bugs import AUDITS, Row, check, half, off
@@ -88,7 +88,7 @@ ROWS = {
 @pytest.fixture(autouse=True)
 def _one_confidence(monkeypatch):
     """A factor of confidence that is not chosen from what is public or released, in half of the time."""
-    monkeypatch.setattr(vote_moment, "confidence", lambda rows, evidence: 4.0)
+    monkeypatch.setattr(neighbor_votes, "confidence", lambda rows, evidence: 4.0)
 
 
 @pytest.mark.slow

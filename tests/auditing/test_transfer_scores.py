@@ -15,7 +15,7 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods import Attributed
-from lightning_dpg.methods.single_graph.attributed.unit import counts_of
+from lightning_dpg.methods.single_graph.protected_unit import counts_of
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.budget import Budget
 from tests.planting import plant

@@ -11,8 +11,12 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods import AggregationPerturbation, NeighborVotes, NodeNeighborVotes
-from lightning_dpg.methods.node_classes import neighbor_votes
+from lightning_dpg.methods import (
+    AggregationPerturbation,
+    NeighborVotes,
+    NodeNeighborVotes,
+    neighbor_votes,
+)
 from lightning_dpg.privacy.ledger import Budget
 from tests.attributed import classified_groups
 from tests.training import quiet_trainer

@@ -14,7 +14,7 @@ from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.transfer_counts import CountsTransfers, EndClasses, TransferStatistics
 from lightning_dpg.methods import BTER, Attributed
-from lightning_dpg.methods.single_graph.attributed.unit import TransferFacts, counts_of
+from lightning_dpg.methods.single_graph.protected_unit import TransferFacts, counts_of
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.book.conftest import server  # noqa: F401  # a fixture

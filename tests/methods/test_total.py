@@ -23,7 +23,7 @@ from lightning_dpg.methods import (
     UniformDK2,
 )
 from lightning_dpg.methods.single_graph.degree_release import descending_degrees
-from lightning_dpg.methods.single_graph.randomized_response.method import RandomizedResponse
+from lightning_dpg.methods.single_graph.randomized_response import RandomizedResponse
 from lightning_dpg.papers.zhang2020.low_rank_edges import low_rank_edges
 from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy import selection as exponential

@@ -17,7 +17,7 @@ from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import HRG, GaussianHRG
 from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
-from lightning_dpg.papers.xiao2014 import dendrogram_chain
+from lightning_dpg.papers.xiao2014 import hrg
 from lightning_dpg.papers.xiao2014.dendrogram import (
     Dendrogram,
     branch_edges,
@@ -26,7 +26,7 @@ from lightning_dpg.papers.xiao2014.dendrogram import (
     log_likelihoods,
     memory_of_start,
 )
-from lightning_dpg.papers.xiao2014.dendrogram_chain import least_steps_per_node
+from lightning_dpg.papers.xiao2014.hrg import least_steps_per_node
 from lightning_dpg.privacy.ledger import (
     Budget,
     PrivacyBudgetExceeded,
@@ -187,7 +187,7 @@ def test_chain_is_paid_before_it_moves():
 
 @pytest.mark.parametrize("make", [HRG, GaussianHRG])
 def test_noise_of_branches_has_the_scale_of_the_ledger(make, monkeypatch):
-    monkeypatch.setattr(dendrogram_chain, "least_steps_per_node", lambda num_nodes: 1)
+    monkeypatch.setattr(hrg, "least_steps_per_node", lambda num_nodes: 1)
     graph = from_networkx(nx.gnm_random_graph(1500, 3000, seed=0))
     method = make(graph.num_nodes, steps_per_node=1)
     method._noise = NoiseSource(unsafe_seed=1)

@@ -10,7 +10,7 @@ from scipy.linalg import pinvh
 from scipy.sparse import csr_array
 
 from lightning_dpg.papers.zhang2020 import privcom_as_published as katz_module
-from lightning_dpg.papers.zhang2020.matrix import inverse_katz, katz, katz_product
+from lightning_dpg.papers.zhang2020.katz import inverse_katz, katz, katz_product
 from lightning_dpg.papers.zhang2020.privcom_as_published import heaviest_pairs, laplacian_rows
 
 KARATE = nx.to_numpy_array(nx.karate_club_graph(), weight=None)

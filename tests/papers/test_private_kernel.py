@@ -30,10 +30,9 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.metrics.kernel_svm import feature_kernels
-from lightning_dpg.papers.dubhashi2015.base import geometric_kernels
+from lightning_dpg.papers.dubhashi2015.base import geometric_kernels, joint_kernels
 from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.papers.dubhashi2015.graph_kernel import GraphKernel
-from lightning_dpg.papers.dubhashi2015.joint_kernels import joint_kernels
 from lightning_dpg.privacy.ledger import Budget
 from tests.training import quiet_trainer
 

@@ -11,11 +11,12 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.edge_statistics import as_vector, edge_moment
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.single_graph.attribute_encoder.clipping import (
+from lightning_dpg.methods.single_graph.attribute_encoder import (
+    LAST_RATE,
+    AttributeEncoder,
     clipped_edge_gradients,
     clipped_edge_sum,
 )
-from lightning_dpg.methods.single_graph.attribute_encoder.method import LAST_RATE, AttributeEncoder
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.events import LedgerEntry
 

@@ -34,16 +34,16 @@ from lightning_dpg.graph.edge_statistics import EdgeStatistics, as_vector, momen
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_numbers import pair_ranks
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.planning import by_key
-from lightning_dpg.methods.single_graph.attribute_encoder.moment_scores import RIDGE
+from lightning_dpg.methods.single_graph.attribute_moments import RIDGE
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.papers.dubhashi2015.base import GraphCounts
-from lightning_dpg.papers.jin2022.central_gromov_wasserstein import (
+from lightning_dpg.papers.jin2022.gromov_wasserstein_features import (
     CentralGromovWasserstein,
 )
+from lightning_dpg.papers.jin2022.ldp_gw import BOUNDS
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
-from lightning_dpg.papers.jin2022.reports import BOUNDS
 from lightning_dpg.papers.sajadmanesh2023.aggregation_perturbation import AggregationPerturbation
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.release.writer import plain_settings

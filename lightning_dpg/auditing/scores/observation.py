@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
+from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import LedgerEntry
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from lightning_dpg.auditing.scores.counts import counts_score, weight
 from lightning_dpg.auditing.scores.observation import Observation
-from lightning_dpg.methods.graph_set.pooled_set.statistics import (
+from lightning_dpg.methods.graph_set.pooled_shapes import (
     SetStatistics,
     place_weights,
     pooled_components,

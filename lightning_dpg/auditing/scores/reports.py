@@ -11,8 +11,8 @@ from lightning_dpg.auditing.scores.counts import turns, weight
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_numbers import pair_ranks
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.local_scalars import LocalScalars, graph_scalars
-from lightning_dpg.papers.jin2022.inputs import node_inputs
+from lightning_dpg.methods.local_scalars import LocalScalars, graph_scalars
+from lightning_dpg.papers.jin2022.base import node_inputs
 from lightning_dpg.papers.jin2022.ldp_gw import LDPGromovWasserstein
 from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWassersteinAsPublished
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates

@@ -16,9 +16,9 @@ from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.transfer_counts import EndClasses, TransferCountsSource
 from lightning_dpg.interfaces import Transfers
-from lightning_dpg.methods.single_graph.attributed.amounts import strength_nodes
-from lightning_dpg.methods.single_graph.attributed.method import Attributed
-from lightning_dpg.methods.single_graph.attributed.unit import counts_of
+from lightning_dpg.methods.single_graph.attributed import Attributed
+from lightning_dpg.methods.single_graph.attributed_transfers import strength_nodes
+from lightning_dpg.methods.single_graph.protected_unit import counts_of
 
 
 def transfer_score(observation: Observation) -> Tensor:

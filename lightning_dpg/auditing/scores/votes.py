@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from lightning_dpg.auditing.bounds import inclusion_estimate
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
+from lightning_dpg.methods.neighbor_votes import clipped
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.meaning import CLIP
 

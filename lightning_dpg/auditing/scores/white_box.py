@@ -45,12 +45,12 @@ from lightning_dpg.auditing.scores.updates import updates_score
 from lightning_dpg.auditing.scores.votes import vote_moment_score
 from lightning_dpg.graph.edge_statistics import EdgeStatistics, degree_cells, joint_degrees
 from lightning_dpg.graph.pair_space import UndirectedPairs
-from lightning_dpg.methods.graph_features.base import GraphFeatureRelease
-from lightning_dpg.methods.node_classes.base import NodeClassifier
+from lightning_dpg.methods.graph_features import GraphFeatureRelease
+from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.single_graph.bter import degree_classes, wedge_counter
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least
+from lightning_dpg.papers.jin2022.base import node_inputs, public_features
 from lightning_dpg.papers.jin2022.clients import build_clients, weighted_update
-from lightning_dpg.papers.jin2022.inputs import node_inputs, public_features
 from lightning_dpg.privacy.events import Gaussian
 
 

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import make_graph, undirected_edges
@@ -33,10 +33,8 @@ class GraphSetSynthesizer(Synthesizer):
     def __init__(self) -> None:
         super().__init__()
         self.max_occurrences = 1
-        self.sizes: Tensor
-        self.num_edges: Tensor
-        self.register_buffer("sizes", torch.empty(0, dtype=torch.long))
-        self.register_buffer("num_edges", torch.empty(0, dtype=torch.long))
+        self.sizes: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.num_edges: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
         resize_on_loading(self, "sizes", "num_edges")
 
     @abstractmethod

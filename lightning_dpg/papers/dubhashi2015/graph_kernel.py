@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.graph_kernels import shortest_path_kernel, weisfeiler_lehman_kernel
 from lightning_dpg.privacy.budget import Budget

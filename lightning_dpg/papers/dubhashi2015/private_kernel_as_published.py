@@ -9,8 +9,7 @@ from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.papers.dubhashi2015.base import GraphCounts
-from lightning_dpg.papers.dubhashi2015.counts import Counting
-from lightning_dpg.papers.dubhashi2015.sampled_counts import printed_epsilon
+from lightning_dpg.papers.dubhashi2015.counts import Counting, printed_epsilon
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
 

@@ -1,18 +1,20 @@
 """Shared parts of Gromov-Wasserstein releases: encoder, training, and comparison of graphs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor, nn
 
 from lightning_dpg.interfaces import BatchRequest, GraphSetRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least
-from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
+from lightning_dpg.metrics.discrepancies import neighbor_accuracy
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.nn.node_encoders import GCN, GIN, NodeEncoder
 from lightning_dpg.nn.resized_buffers import before_loading, resize_on_loading
@@ -24,13 +26,100 @@ from lightning_dpg.papers.jin2022.clients import (
     partition_dirichlet,
     weighted_update,
 )
-from lightning_dpg.papers.jin2022.comparison import (
-    comparison_scores,
-    row_spaces,
+from lightning_dpg.papers.jin2022.gromov import (
+    Matrix,
+    Space,
+    discrepancy_kernels,
+    gromov_kmeans,
+    pairwise_discrepancies,
+    row_distances,
 )
-from lightning_dpg.papers.jin2022.gromov import discrepancy_kernels, pairwise_discrepancies
-from lightning_dpg.papers.jin2022.inputs import node_inputs, num_features
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate
+
+
+def num_features(records: GraphSetRecords) -> int:
+    """Width of the node features (public); 0 without any."""
+    x = records.graphs[0].x
+    return 0 if x is None else int(x.shape[1])
+
+
+def node_inputs(records: GraphSetRecords, edges: Tensor) -> Tensor:
+    """Degree and features, if any, of each node (private), shape ``(N, d)``.
+
+    Args:
+        records: The graphs.
+        edges: Edges on the nodes of the graphs, shape ``(M, 2)``.
+    """
+    degrees = torch.bincount(edges.flatten(), minlength=len(records.graph_of))
+    columns = [degrees.float().log1p()[:, None]]
+    if num_features(records):
+        columns.append(public_features(records))
+    return torch.cat(columns, 1)
+
+
+def public_features(records: GraphSetRecords) -> Tensor:
+    """Features of all nodes, shape ``(N, d)``; a constant 1 without features."""
+    if not num_features(records):
+        return torch.ones(len(records.graph_of), 1)
+    return torch.cat([graph.x for graph in records.graphs])
+
+
+def scaled(rows: Tensor, width: int, noise_std: float) -> Tensor:
+    """Scale the columns of rows to entries of about 1, and shrink sums dominated by noise.
+
+    A column of mean square v is shrunk by the share of signal in v, as in Wiener's filter. The
+    scale is a function of released rows.
+
+    Args:
+        rows: Features and noisy sums, shape ``(N, (1 + hops) d)``.
+        width: Number d of noise-free feature columns.
+        noise_std: Standard deviation of the noise of the sums.
+    """
+    power = rows.square().mean(0).clamp(min=1e-12)
+    signal = (1 - noise_std**2 / power).clamp(min=0)
+    signal[:width] = 1
+    return rows / power.sqrt() * signal
+
+
+# Barycenters of more graphs would take minutes.
+_MOST_CLUSTERED = 500
+
+
+def row_spaces(
+    rows: Tensor, sizes: Tensor, distance: Literal["euclidean", "cosine", "correlation"]
+) -> list[Space]:
+    """Distances between the rows of each graph.
+
+    Args:
+        rows: Rows of all graphs, in the order of graphs, shape ``(N, h)``.
+        sizes: Number of rows of each graph, shape ``(G,)``.
+        distance: Distance between two rows.
+    """
+    parts = torch.split(rows.cpu().double(), sizes.tolist())
+    return [Space(row_distances(part.numpy(), distance)) for part in parts]
+
+
+def comparison_scores(
+    discrepancies: Matrix,
+    labels: NDArray[np.int64],
+    spaces: Sequence[Space],
+    tested: NDArray[np.intp],
+) -> dict[str, float]:
+    """Accuracy of nearest neighbors, and the mutual information of labels and clusters.
+
+    Args:
+        discrepancies: Discrepancies of all graphs, shape ``(G, G)``.
+        labels: Label of each graph, shape ``(G,)``.
+        spaces: Row distances of each graph.
+        tested: Numbers of the graphs of the scores. Large numbers of graphs are not clustered.
+    """
+    distances, labels = discrepancies[np.ix_(tested, tested)], labels[tested]
+    scores = {"test_accuracy_of_neighbors": neighbor_accuracy(distances, labels)}
+    if len(tested) <= _MOST_CLUSTERED:
+        clusters = gromov_kmeans([spaces[k] for k in tested], distances, len(np.unique(labels)))
+        scores["test_clusters_nmi"] = normalized_mutual_info_score(labels, clusters.labels)
+    return scores
+
 
 UPDATES = "client_updates", "sum of client updates"
 """Key and name of the reads of the rounds."""
@@ -74,14 +163,10 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     def __init__(self) -> None:
         super().__init__()
         self.network: NodeEncoder | None = None
-        self.dims: Tensor
-        self.train_mask: Tensor
-        self.rounds_made: Tensor
-        self.discrepancies: Tensor
-        self.register_buffer("dims", torch.zeros(2, dtype=torch.long))
-        self.register_buffer("train_mask", torch.empty(0, dtype=torch.bool))
-        self.register_buffer("rounds_made", torch.tensor(0))
-        self.register_buffer("discrepancies", torch.empty(0, dtype=torch.double))
+        self.dims: Tensor = nn.Buffer(torch.zeros(2, dtype=torch.long))
+        self.train_mask: Tensor = nn.Buffer(torch.empty(0, dtype=torch.bool))
+        self.rounds_made: Tensor = nn.Buffer(torch.tensor(0))
+        self.discrepancies: Tensor = nn.Buffer(torch.empty(0, dtype=torch.double))
         resize_on_loading(self, "train_mask", "discrepancies")
         before_loading(self, _build_encoder)
         self._clients: list[Client] | None = None

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding, GraphFeatureRelease
+from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.metrics.kernel_svm import clip_spectrum
 from lightning_dpg.papers.jin2022.gromov import (

@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_features.base import Embedding
+from lightning_dpg.methods.graph_features import Embedding
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease
-from lightning_dpg.papers.jin2022.reports import (
+from lightning_dpg.papers.jin2022.ldp_gw import (
     REPORTS_KEY,
     Reports,
     equal_epsilons,

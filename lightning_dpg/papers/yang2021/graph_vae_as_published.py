@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from lightning_dpg.methods.constraints import POSITIVE, Constraints
-from lightning_dpg.papers.yang2021.base import DenseAutoencoder
 from lightning_dpg.papers.yang2021.dense_batch import DenseBatch
+from lightning_dpg.papers.yang2021.graph_vae import DenseAutoencoder
 from lightning_dpg.papers.yang2021.networks import (
     Discriminator,
     GCNEncoder,

@@ -2,10 +2,12 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
@@ -18,14 +20,111 @@ from lightning_dpg.interfaces import BatchRequest, GraphRecords
 from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
+from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.papers.zhang2020.katz import inverse_katz, katz, katz_product
 from lightning_dpg.papers.zhang2020.low_rank_edges import affinity_scores, low_rank_edges
-from lightning_dpg.papers.zhang2020.matrix import ADJACENCY, KatzMatrix, inverse_katz
-from lightning_dpg.papers.zhang2020.oja import Oja, orthonormal
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sensitivity.matrix_products import rounded_up
+
+
+class KatzMatrix(NamedTuple):
+    r"""The matrix :math:`\sum_{l \le 2h+1} \beta^l A^l` of an adjacency matrix A, by public facts.
+
+    Attributes:
+        decay: Decay :math:`\beta`.
+        hops: Hops h.
+    """
+
+    decay: float
+    hops: int
+
+    @property
+    def terms(self) -> int:
+        """Number of terms; as it is odd, eigenvalues determine those of the adjacency matrix."""
+        return 2 * self.hops + 1
+
+    def times(self, adjacency: csr_array, block: Tensor) -> Tensor:
+        """Product with a block of vectors of shape ``(N, K)`` (private)."""
+        product = katz_product(adjacency, block.cpu().numpy(), self.decay, self.terms)
+        return torch.from_numpy(product).to(block.device)
+
+    def signal_to_noise(self, max_degree: int, num_nodes: int, rank: int, std: float) -> float:
+        """Largest possible ratio over all graphs (public).
+
+        The signal is the largest eigenvalue, the noise a spectral norm.
+
+        Args:
+            max_degree: Largest degree that a node can have.
+            num_nodes: Number of nodes N.
+            rank: Number K of vectors.
+            std: Standard deviation of the noise in a product, positive.
+        """
+        signal = float(katz(np.array([float(max_degree)]), self.decay, self.terms)[0])
+        return signal / (std * (math.sqrt(num_nodes) + math.sqrt(rank)))
+
+
+ADJACENCY = KatzMatrix(decay=1.0, hops=0)
+"""The adjacency matrix itself."""
+
+
+class Oja(torch.optim.Optimizer):
+    r"""Optimizer that turns an orthonormal basis toward the leading eigenvectors of a matrix.
+
+    With the product of the matrix and the basis V, possibly noisy, in ``.grad``, a step is
+
+    .. math:: M \leftarrow \mu M + \mathrm{grad}, \qquad V \leftarrow \mathrm{QR}(M)
+
+    Without momentum this is orthogonal iteration. With momentum M is a mean over steps: noise
+    averages out, and eigenvectors of negative eigenvalues cancel, because their sign alternates.
+    The QR decomposition has a positive diagonal: equal columns keep their signs.
+
+    * Oja, "A simplified neuron model as a principal component analyzer", 1982.
+    * Hardt, Price, "The noisy power method: a meta algorithm with applications", 2014.
+
+    Args:
+        params: Bases of shape ``(N, K)`` with K columns, at most N.
+        momentum: Weight :math:`\mu` of the past, from 0 to below 1.
+    """
+
+    def __init__(self, params: Iterable[nn.Parameter], momentum: float = 0.0) -> None:
+        """Check the arguments."""
+        if not 0 <= momentum < 1:
+            raise Refusal(f"momentum must be in [0, 1), got {momentum}")
+        super().__init__(params, {"momentum": momentum})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Take one step with each basis whose product is in ``.grad``."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for basis in group["params"]:
+                if basis.grad is not None:
+                    basis.copy_(orthonormal(self._mean(basis, basis.grad, group["momentum"])))
+        return loss
+
+    def _mean(self, basis: Tensor, product: Tensor, momentum: float) -> Tensor:
+        """Return the product with momentum over earlier steps, shape ``(N, K)``."""
+        if not momentum:
+            return product
+        state = self.state[basis]
+        if "products" not in state:
+            state["products"] = torch.zeros_like(basis)
+        products: Tensor = state["products"].mul_(momentum).add_(product)
+        return products
+
+
+def orthonormal(matrix: Tensor) -> Tensor:
+    """Return an orthonormal basis of the columns ``(N, K)``, by QR with a positive diagonal."""
+    basis, triangle = torch.linalg.qr(matrix)
+    signs = torch.where(triangle.diagonal() < 0, -1.0, 1.0).to(basis)
+    return basis * signs
+
 
 DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 """Parts of the share of the degrees, as in PrivGraph."""
@@ -69,32 +168,25 @@ class NoisyPowerMethod(Synthesizer):
         self.matrix: KatzMatrix = ADJACENCY
         signs = torch.randn(size, rank, generator=torch.Generator().manual_seed(_START_SEED))
         self.vectors = nn.Parameter(orthonormal(torch.where(signs < 0, -1.0, 1.0).double()))
-        self.rows: Tensor
-        self.signs: Tensor
-        self.degrees: Tensor
-        self.num_edges: Tensor
-        self.is_released: Tensor
-        self.steps_made: Tensor
-        self.steps_planned: Tensor
-        self.noise_multipliers: Tensor
-        self.register_buffer("rows", torch.zeros(size, rank, dtype=torch.double))
-        self.register_buffer("signs", torch.ones(rank, dtype=torch.double))
-        self.register_buffer("degrees", torch.zeros(size, dtype=torch.long))
-        self.register_buffer("num_edges", torch.tensor(0))
-        self.register_buffer("is_released", torch.tensor(False))
-        self.register_buffer("steps_made", torch.tensor(0))
-        self.register_buffer("steps_planned", torch.tensor(0))
+        self.rows: Tensor = nn.Buffer(torch.zeros(size, rank, dtype=torch.double))
+        self.signs: Tensor = nn.Buffer(torch.ones(rank, dtype=torch.double))
+        self.degrees: Tensor = nn.Buffer(torch.zeros(size, dtype=torch.long))
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
+        self.is_released: Tensor = nn.Buffer(torch.tensor(False))
+        self.steps_made: Tensor = nn.Buffer(torch.tensor(0))
+        self.steps_planned: Tensor = nn.Buffer(torch.tensor(0))
         # Noise of a step, and of the eigenvalues.
-        self.register_buffer("noise_multipliers", torch.zeros(2, dtype=torch.double))
+        self.noise_multipliers: Tensor = nn.Buffer(torch.zeros(2, dtype=torch.double))
         self._adjacency: csr_array | None = None
 
-    @abstractmethod
     def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
-        """Plan all reads before the steps, from the whole budget."""
+        """Plan all reads before the steps, from the whole budget: the number of edges, and degrees."""
+        part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
+        return degree_entries(part, **DEGREE_SHARES)
 
-    @abstractmethod
     def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Pay for the reads of :meth:`planned_counts`."""
+        self.num_edges, self.degrees = release_degrees(self, source, reads)
 
     @abstractmethod
     def product_bound(self, block: Tensor) -> "partial[float]":

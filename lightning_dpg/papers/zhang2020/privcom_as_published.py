@@ -11,9 +11,7 @@ from torch import Tensor
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.papers.zhang2020.matrix import KatzMatrix
-from lightning_dpg.papers.zhang2020.oja import Oja
-from lightning_dpg.papers.zhang2020.power_method import NoisyPowerMethod
+from lightning_dpg.papers.zhang2020.power_method import KatzMatrix, NoisyPowerMethod, Oja
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.matrix_products import paper_sensitivity

@@ -1,32 +1,230 @@
 """DP-NetGAN: an edge-list GAN whose critic is trained with DP-SGD (Zheng et al., 2021)."""
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import ClassVar, Literal
 
 import torch
+from pytorch_lightning.utilities import rank_zero_warn
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
 
 from lightning_dpg.advice import Facts, hint
+from lightning_dpg.graph.edge_sampling import assemble
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
-from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints
+from lightning_dpg.interfaces import BatchRequest, GraphRecords
+from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
+from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry, statistics_of
-from lightning_dpg.papers.zheng2021.base import WalkGAN
-from lightning_dpg.papers.zheng2021.critic_gradients import (
-    clipped_parameters,
-    critic_training,
-    lstm_parameters,
-    randomly_oriented,
-    score_sum,
-)
+from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic, WalkGenerator
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
+from lightning_dpg.privacy.dpsgd import Rows, ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
 from lightning_dpg.privacy.sensitivity.degrees import degree_sensitivity
+from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
+
+
+def critic_training(
+    noise_multiplier: float | Literal["auto"], max_grad_norm: float, sample_rate: float
+) -> PrivateTraining:
+    """Build the private steps of a critic, on Poisson samples of edges."""
+    return PrivateTraining(
+        "critic_gradient",
+        "critic gradient",
+        edge_gradient_sensitivity,
+        noise_multiplier=noise_multiplier,
+        max_grad_norm=max_grad_norm,
+        sample_rate=sample_rate,
+    )
+
+
+def randomly_oriented(edges: Tensor) -> Tensor:
+    """Edges of shape ``(B, 2)``, each in a random direction."""
+    flip = torch.rand(len(edges), 1, generator=secret_generator()).to(edges.device) < 0.5
+    return torch.where(flip, edges.flip(1), edges)
+
+
+def clipped_parameters(critic: WalkCritic) -> dict[str, nn.Parameter]:
+    """All parameters of a critic by the names of a clipped sum."""
+    rows = {"rows": critic.table} if isinstance(critic.table, nn.Parameter) else {}
+    return lstm_parameters(critic) | rows
+
+
+def lstm_parameters(critic: WalkCritic) -> dict[str, nn.Parameter]:
+    """The parameters without the table, whose rows are clipped as parts of an example."""
+    return {name: p for name, p in critic.named_parameters() if name != "table"}
+
+
+def score_sum(
+    critic: WalkCritic, tokens: Tensor, max_grad_norm: float, *, sign: float = 1.0
+) -> dict[str, Tensor]:
+    """Sum of the clipped gradients of the scores of edges of shape ``(B, 2)``."""
+    return ghost_clipped_gradient_sum(
+        critic,
+        lambda embedded: sign * critic(embedded),
+        critic.embed(tokens),
+        max_grad_norm,
+        rows=table_rows(critic, tokens),
+    )
+
+
+def table_rows(critic: WalkCritic, tokens: Tensor) -> Rows | None:
+    """Rows of the table as parameters, or None if it is frozen."""
+    return Rows(critic.table, tokens) if isinstance(critic.table, nn.Parameter) else None
+
+
+SCORE_LATENTS = 96  # latent vectors per score
+WALKS_PER_CHUNK = 2048
+ROW_BUDGET = 2**25  # entries of a (walks, N) tensor in a generator step
+
+
+class WalkGAN(Synthesizer):
+    """WGAN-GP over walks; an edge is a walk of two tokens.
+
+    The penalty applies at the input of the critic's LSTM, the embedded walk; the original applies
+    it to one-hot tokens, which trains slower. Subclasses define the hyperparameters.
+    """
+
+    records: GraphRecords
+    curve_names: ClassVar[tuple[str, ...]] = ("nonprivate/critic_loss", "train/generator_loss")
+    constraints: ClassVar[Constraints] = {"batch_size": at_least(1), "n_critic": at_least(1)}
+
+    def _build(self, walk_length: int, *, frozen: bool) -> None:
+        h = self.hparams
+        if h["num_nodes"] is None:
+            raise MisconfigurationException(
+                "num_nodes is needed: the number of (public) nodes of the graph"
+            )
+        self.generator = WalkGenerator(
+            h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
+        )
+        self.critic = WalkCritic(h["num_nodes"], h["embedding_dim"], h["critic_dim"], frozen)
+        self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
+        self.critic_steps: Tensor = nn.Buffer(torch.tensor(0))
+
+    def configure_optimizers(self) -> list[Optimizer]:
+        """Build Adam for the critic and for the generator."""
+        critic = Adam(self.critic.parameters(), self.hparams["critic_lr"], betas=(0.5, 0.9))
+        generator = Adam(
+            self.generator.parameters(), self.hparams["generator_lr"], betas=(0.5, 0.9)
+        )
+        return [critic, generator]
+
+    def on_train_start(self) -> None:
+        """Replace the learning rates of a checkpoint by those of the configuration."""
+        rates = (self.hparams["critic_lr"], self.hparams["generator_lr"])
+        for optimizer, rate in zip(self.trainer.optimizers, rates, strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+
+    def _start_without_noise(self, reason: str) -> None:
+        """Book that nothing is protected; a finite budget refuses this entry."""
+        if not self.ledger.reasons:
+            self.ledger.spend(self.unprotected_training(reason))
+        self.num_edges.fill_(len(self.records.edges))
+
+    def _step(self, batch: Tensor) -> None:
+        """Take a critic step, and a generator step after every ``n_critic`` of them."""
+        critic_optimizer, generator_optimizer = self.optimizers()  # type: ignore[attr-defined]
+        critic_optimizer.zero_grad()
+        self._critic_backward(batch)
+        critic_optimizer.step()
+        self.critic_steps += 1
+        if int(self.critic_steps) % self.hparams["n_critic"] == 0:
+            generator_optimizer.zero_grad()
+            self._generator_backward()
+            generator_optimizer.step()
+
+    def _critic_backward(self, walks: Tensor) -> None:
+        """Batched WGAN-GP gradient on real walks of shape ``(B, L)``; B may be 0."""
+        fake = self.critic.embed(self._fakes(max(1, len(walks))))
+        real = self.critic.embed(walks) if len(walks) else fake
+        mix = torch.rand(len(fake), 1, 1, device=self.device)
+        loss = self.critic(fake).mean() - self.critic(real).mean()
+        loss = loss + self._penalty(torch.lerp(fake, real, mix))
+        self.public_backward(loss, list(self.critic.parameters()))
+        self.log_curve("nonprivate/critic_loss", loss, len(walks), prog_bar=True)
+
+    def _penalty(self, embedded: Tensor) -> Tensor:
+        """Gradient penalty at embedded walks of shape ``(B, L, d)``, mean over B."""
+        points = embedded.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(self.critic(points).sum(), points, create_graph=True)
+        norm = (slope.flatten(1).square().sum(1) + 1e-12).sqrt()
+        penalty: Tensor = self.hparams["gp_weight"] * (norm - 1).square().mean()
+        return penalty
+
+    def _generator_backward(self) -> None:
+        """Gradient of the generator's loss; reads the critic, no record."""
+        h = self.hparams
+        decay = h["temperature_decay"] ** int(self.critic_steps)
+        temperature = max(h["min_temperature"], h["temperature"] * decay)
+        trained = [p for p in self.generator.parameters() if p.requires_grad]
+        table, size = self.critic.table.detach(), self._share
+        total = torch.zeros((), device=self.device)
+        for z in self._latents(size):
+            loss = -self.critic(self.generator(z, temperature, table)).sum() / size
+            self.public_backward(loss, trained)
+            total += loss.detach()
+        self.log_curve("train/generator_loss", total, prog_bar=True)
+
+    @property
+    def _num_walks(self) -> int:
+        """Walks with ``num_samples`` transitions, or ten for each edge to assemble if that is more."""
+        transitions = max(self.hparams["num_samples"], 10 * int(self.num_edges))
+        return -(-transitions // (self.generator.walk_length - 1))
+
+    def _latents(self, count: int, generator: torch.Generator | None = None) -> Iterator[Tensor]:
+        """Latent vectors in pieces whose ``(walks, N)`` tensors stay small."""
+        rows = max(1, min(WALKS_PER_CHUNK, ROW_BUDGET // self.hparams["num_nodes"]))
+        for low in range(0, count, rows):
+            yield self.generator.latent(min(rows, count - low), generator)
+
+    def _fakes(self, count: int, generator: torch.Generator | None = None) -> Tensor:
+        """Generated walks of shape ``(count, L)``."""
+        latents = self._latents(count, generator)
+        return torch.cat([self.generator.sample(z, generator) for z in latents])
+
+    @property
+    def _share(self) -> int:
+        """Generated walks of this rank per step."""
+        return max(1, int(self.hparams["batch_size"]) // self.trainer.world_size)
+
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Assemble a graph from the transitions of generated walks."""
+        walks = self._fakes(self._num_walks, generator).cpu()
+        pairs = torch.stack([walks[:, :-1].flatten(), walks[:, 1:].flatten()], 1)
+        edges = assemble(pairs, self.hparams["num_nodes"], int(self.num_edges), generator)
+        if len(edges) < int(self.num_edges):
+            rank_zero_warn(
+                f"{len(pairs)} samples held only {len(edges)} of {int(self.num_edges)} edges: "
+                "the generator repeats itself; raise num_samples"
+            )
+        return edges
+
+    @torch.no_grad()
+    def score(self, pairs: Tensor) -> Tensor:
+        """Probability of an edge, or expected transitions of walks, summed over both orders."""
+        pairs, fixed = pairs.to(self.device), torch.Generator().manual_seed(0)
+        if self.generator.walk_length == 2:
+            return self.generator.pair_probability(
+                pairs, self.generator.latent(SCORE_LATENTS, fixed)
+            )
+        scores = torch.zeros(len(pairs), device=self.device)
+        for z in self._latents(self._num_walks, fixed):
+            scores += self.generator.transition_frequency(pairs, z, fixed)
+        return scores
+
+    def released_state(self) -> dict[str, Tensor]:
+        """The generator and the number of edges to assemble."""
+        state = {f"generator.{k}": v for k, v in self.generator.state_dict().items()}
+        return state | {"num_edges": self.num_edges}
 
 
 class DPNetGAN(WalkGAN):
@@ -176,7 +374,7 @@ class DPNetGAN(WalkGAN):
             self.assumptions.append("the number of edges in the configuration")
         is_new = self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
-            self._start_without_noise(len(self.records.edges))
+            self._start_without_noise("no noise is added")
             return
         if is_new:
             reads = by_key(self._counts(self.budget))

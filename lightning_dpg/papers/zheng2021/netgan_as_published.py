@@ -1,6 +1,7 @@
 """DP-NetGAN as published (Zheng et al., 2021, Algorithm 1): one clip for all three terms."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -8,19 +9,60 @@ from torch import Tensor
 
 from lightning_dpg.advice import Facts
 from lightning_dpg.interfaces import BatchRequest
-from lightning_dpg.papers.zheng2021.base import WalkGAN
-from lightning_dpg.papers.zheng2021.critic_gradients import (
-    bundle_sum,
+from lightning_dpg.papers.zheng2021.dp_netgan import (
+    WalkGAN,
     clipped_parameters,
     critic_training,
     randomly_oriented,
+    simpler_methods,
+    table_rows,
 )
-from lightning_dpg.papers.zheng2021.dp_netgan import simpler_methods
+from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
+
+
+def bundle_sum(
+    critic: WalkCritic,
+    real: Tensor,
+    fakes: Tensor,
+    mix: Tensor,
+    gp_weight: float,
+    max_grad_norm: float,
+) -> dict[str, Tensor]:
+    """Sum of the clipped gradients of all three terms, as Algorithm 1 states it.
+
+    Args:
+        critic: The critic.
+        real: Records of shape ``(B, 2)``.
+        fakes: One generated edge for each of them, shape ``(B, 2)``.
+        mix: Shares of the real edge in the point of the gradient penalty, shape ``(B, 1, 1)``.
+        gp_weight: Weight lambda of the gradient penalty.
+        max_grad_norm: Clipping norm C.
+    """
+    tokens = torch.cat([real, fakes], 1)
+    return ghost_clipped_gradient_sum(
+        critic,
+        partial(_bundle_losses, critic, gp_weight),
+        critic.embed(tokens),
+        max_grad_norm,
+        others=(mix,),
+        rows=table_rows(critic, tokens),
+    )
+
+
+def _bundle_losses(critic: WalkCritic, gp_weight: float, embedded: Tensor, mix: Tensor) -> Tensor:
+    """Losses of shape ``(B,)`` of embedded real and fake edges of shape ``(B, 4, d)``."""
+    real, fake = embedded.chunk(2, 1)
+    points = torch.lerp(fake, real, mix)
+    (slope,) = torch.autograd.grad(critic(points).sum(), points, create_graph=True)
+    norm = (slope.flatten(1).square().sum(1) + 1e-12).sqrt()
+    losses: Tensor = critic(fake) - critic(real)
+    return losses + gp_weight * (norm - 1).square()
 
 
 class DPNetGANAsPublished(WalkGAN):
@@ -122,7 +164,7 @@ class DPNetGANAsPublished(WalkGAN):
         self.assumptions.append("the exact number of edges, as the paper takes it")
         self.dpsgd.begin(self)
         if self.dpsgd.adds_none:
-            self._start_without_noise(exact)
+            self._start_without_noise("no noise is added")
             return
         setting = self.hparams["num_edges"]
         self.num_edges.fill_(exact if setting is None else setting)

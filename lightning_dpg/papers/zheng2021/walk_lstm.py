@@ -116,8 +116,7 @@ class WalkGenerator(nn.Module):
         self.cell = LSTMCell(embedding_dim, hidden_dim)
         self.table = nn.Parameter(nn.init.xavier_uniform_(torch.empty(num_nodes, embedding_dim)))
         self.up = nn.Linear(hidden_dim, num_nodes)
-        self.prior: Tensor
-        self.register_buffer("prior", torch.zeros(num_nodes))
+        self.prior: Tensor = nn.Buffer(torch.zeros(num_nodes))
         nn.init.xavier_uniform_(self.up.weight)
         nn.init.zeros_(self.up.bias)
 

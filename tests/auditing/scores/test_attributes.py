@@ -18,11 +18,13 @@ from lightning_dpg.auditing.scores.counts import degrees_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.edge_statistics import as_vector, edge_moment
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.methods.single_graph.attribute_encoder.attribute_moments import (
+from lightning_dpg.methods.single_graph.attribute_encoder import (
+    AttributeEncoder,
+    clipped_edge_gradients,
+)
+from lightning_dpg.methods.single_graph.attribute_moments import (
     AttributeMoments,
 )
-from lightning_dpg.methods.single_graph.attribute_encoder.clipping import clipped_edge_gradients
-from lightning_dpg.methods.single_graph.attribute_encoder.method import AttributeEncoder
 from lightning_dpg.nn.attribute_logits import degree_levels
 from lightning_dpg.privacy.events import Gaussian
 from tests.attributed import AttributedDataModule, attributed_graph, twins

@@ -14,7 +14,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AggregationPerturbation, NeighborVotes, NodeNeighborVotes
-from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
+from lightning_dpg.methods.neighbor_votes import clipped
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import CLIP
 from tests.attributed import classified_groups

@@ -16,7 +16,7 @@ from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import Attributed
-from lightning_dpg.methods.single_graph.attributed.rows import DRAWN_ROWS
+from lightning_dpg.methods.single_graph.attributed import DRAWN_ROWS
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.training import quiet_trainer

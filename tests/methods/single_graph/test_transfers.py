@@ -22,7 +22,7 @@ from lightning_dpg.graph.transfer_counts import (
 from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.main import main
 from lightning_dpg.methods import Attributed
-from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
+from lightning_dpg.methods.single_graph.protected_unit import counted as counted_of
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.training import quiet_trainer

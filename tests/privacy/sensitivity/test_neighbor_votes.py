@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from lightning_dpg.graph.edge_statistics import neighbor_sums
-from lightning_dpg.methods.node_classes.node_neighbor_votes import clipped
+from lightning_dpg.methods.neighbor_votes import clipped
 from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     node_vote_moment_sensitivity,
     vote_moment_sensitivity,

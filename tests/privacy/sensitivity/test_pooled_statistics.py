@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from lightning_dpg.methods.graph_set.pooled_set.statistics import (
+from lightning_dpg.methods.graph_set.pooled_shapes import (
     UNIT,
     SetStatistics,
     place_weights,

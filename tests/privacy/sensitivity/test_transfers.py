@@ -11,7 +11,7 @@ import torch
 
 from lightning_dpg.graph import transfer_counts as counts
 from lightning_dpg.interfaces import TransferBounds, Transfers
-from lightning_dpg.methods.single_graph.attributed.unit import counted as counted_of
+from lightning_dpg.methods.single_graph.protected_unit import counted as counted_of
 from lightning_dpg.privacy.sensitivity import transfers as bounds
 
 C = 0.7  # 70 units

@@ -1,1 +1,0 @@
-"""Methods that release features of each graph of a set, and kernels between the graphs."""

@@ -1,1 +1,0 @@
-"""Methods that learn classes of nodes."""

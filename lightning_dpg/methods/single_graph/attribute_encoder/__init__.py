@@ -1,1 +1,0 @@
-"""Encoders of public node attributes, learned from private edges."""

@@ -132,7 +132,7 @@ def test_no_recommended_method_refuses_the_budget(goal, epsilon, delta):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_public_attributes_are_used_where_the_encoder_learns_the_kind(kind):
-    able = kind in METHODS["AttributeEncoder"].kinds
+    able = kind in METHODS["AttributeEncoder"].capabilities.kinds
     facts = Facts("links", 1.0, 100, kind=kind, has_attributes=True)
     assert (recommend(facts).method == "AttributeEncoder") == able
 

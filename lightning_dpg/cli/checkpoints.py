@@ -9,6 +9,7 @@ import torch
 from pytorch_lightning import LightningDataModule
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.cli.checkpoint_files import by_age, check_checkpoint_file, checkpoints_near
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation, journal_state
@@ -173,34 +174,3 @@ def _not_one(path: Path) -> str:
         f"--ckpt_path {path} is not a whole checkpoint of this program: it was cut off, or is "
         f"another file ({path.stat().st_size:,} bytes)"
     )
-
-
-def check_checkpoint_file(command: str, path: str | None) -> None:
-    """Refuse a checkpoint that is no file, and none where a command needs one.
-
-    Args:
-        command: Subcommand.
-        path: ``ckpt_path``.
-
-    Raises:
-        CommandError: If there is no such file.
-    """
-    if path is None and command != "fit":
-        raise CommandError(
-            f"{command} needs --ckpt_path FILE, a checkpoint of a run\n"
-            "to draw graphs from a release: python -m lightning_dpg generate DIR"
-        )
-    if path is not None and not Path(path).is_file():
-        raise CommandError(f"--ckpt_path {path}: no such file{checkpoints_near(Path(path))}")
-
-
-def by_age(folder: Path) -> list[Path]:
-    """Return the checkpoints below a folder, the newest last."""
-    return sorted(folder.rglob("*.ckpt"), key=lambda file: file.stat().st_mtime)
-
-
-def checkpoints_near(path: Path) -> str:
-    """Name the newest other checkpoint in the folder of a path, or in the folders of runs."""
-    folder = path.parent if path.parent.is_dir() else Path("runs")
-    checkpoints = [each for each in by_age(folder) if each != path]
-    return f"\nthe newest one there is {checkpoints[-1]}" if checkpoints else ""

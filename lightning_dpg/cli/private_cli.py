@@ -186,7 +186,7 @@ class PrivateCLI(LightningCLI):
                 rank_zero_info(line)
         self._folder = RunFolder(
             trainer.default_root_dir or ".",
-            folder_name(method.__module__),
+            folder_name(method.__name__),
             settings.ckpt_path,
             leaves_files=not (is_other_rank() or trainer.fast_dev_run),
             out=self._out,

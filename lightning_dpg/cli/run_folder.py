@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from lightning_dpg.privacy.ledger import JOURNAL, journal_beside
 _BEFORE_THE_START = {"config.yaml", "hparams.yaml", "wandb", JOURNAL}
 
 
-def folder_name(module: str) -> str:
-    """Return the name of the folder of a method's runs, from the dotted name of its module.
+_WORDS = re.compile(
+    "NetGAN|PrivCom|PrivGraph|GraphRNN|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+"
+)
 
-    It is the name of the file, or that of the package if the file is called ``method``.
-    """
-    package, _, file = module.rpartition(".")
-    return package.rpartition(".")[2] if file == "method" else file
+
+def folder_name(method: str) -> str:
+    """Return the name of the folder of a method's runs: the words of its class, such as ``chung_lu``."""
+    return "_".join(_WORDS.findall(method)).lower()
 
 
 def is_other_rank() -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lightning_dpg.cli.checkpoints import check_checkpoint_file
+from lightning_dpg.cli.checkpoint_files import check_checkpoint_file
 from lightning_dpg.cli.written_settings import Setting
 from lightning_dpg.formats.edge_columns import check_header
 from lightning_dpg.formats.graph_places import graph_file

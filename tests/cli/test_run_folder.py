@@ -21,14 +21,13 @@ from lightning_dpg.main import main
         (methods.PrivComAsPublished, "privcom_as_published"),
         (methods.KatzPrivCom, "katz_privcom"),
         (methods.RandomizedResponse, "randomized_response"),
+        (methods.DPNetGANAsPublished, "dp_netgan_as_published"),
+        (methods.UniformDK2, "uniform_dk2"),
+        (methods.DPGVAE, "dpgvae"),
     ],
 )
 def test_runs_of_a_method_have_a_folder_that_names_it(method, folder):
-    assert folder_name(method.__module__) == folder
-
-
-def test_a_method_of_a_script_has_one_too():
-    assert folder_name("__main__") == "__main__"
+    assert folder_name(method.__name__) == folder
 
 
 SHORT = ["fit", "karate", "--epsilon", "4", "--no-book", "--out", "run"]

@@ -36,7 +36,7 @@ def paint(
         shares: Share of each color, 100 % in all.
         finish: Finish; see :func:`lightning_dpg.main.main`.
         dry_first: Whether to dry it first.
-        book: See :func:`lightning_dpg.evaluation.evaluate.evaluate`.
+        book: See :func:`lightning_dpg.auditing.audits.audit`.
 
     Raises:
         ValueError: Never.
@@ -134,7 +134,7 @@ def test_help_is_the_docstring(monkeypatch):
         "--shares X [X ...] Share of each color, 100 % in all",
         "--finish {matt,gloss} Finish; see main",
         "--dry-first Whether to dry it first",
-        "--book TEXT URL of the budget book that logs the evaluation if it knows the real graph;",
+        "--book TEXT URL of the budget book that logs the audit if it knows the data; by default",
     ):
         assert f" {line} " in said
     assert "Never" not in said and said.endswith("The end.")

@@ -161,7 +161,11 @@ def test_counts_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_grap
     method.sizes = SIZES
     method.ledger.spend(
         entry(
-            "number of edges of each graph", mechanism="pure", epsilon=epsilon, noise_multiplier=0.0
+            "number of edges of each graph",
+            key="num_edges_per_graph",
+            mechanism="pure",
+            epsilon=epsilon,
+            noise_multiplier=0.0,
         )
     )
     found = scored(method, "num_edges_per_graph", torch.tensor(noisy), torch.tensor(pairs), KNOWN)

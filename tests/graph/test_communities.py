@@ -1,4 +1,4 @@
-"""Community counts, expectations and rewiring equal loops and brute force."""
+"""Communities that nodes join in turns, and whole numbers of links between them."""
 
 import itertools
 
@@ -15,9 +15,14 @@ from lightning_dpg.graph.communities import (
     earlier_first,
     expected_neighbors,
     nearest_counts,
+    right_share,
+    sharpened_links,
     turn_stops,
+    whole_links,
 )
+from lightning_dpg.graph.linked_classes import most_links
 from lightning_dpg.graph.stubs import count_links, untangle
+from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 
 
 @given(st.integers(1, 40), st.integers(0, 300), st.sampled_from([1.01, 1.3, 2.0]))
@@ -107,3 +112,107 @@ def test_pairs_that_cannot_be_untangled_stay():
     )
     none = np.empty((0, 2), dtype=np.int64)
     assert untangle(none, np.zeros(3, dtype=np.int64), np.random.default_rng(0)).shape == (0, 2)
+
+
+def blocks(chance, size, seed):
+    """Edges of a block model, and the blocks of its nodes."""
+    graph = nx.stochastic_block_model([size] * len(chance), chance, seed=seed)
+    return np.array(sorted(map(sorted, graph.edges))), np.repeat(np.arange(len(chance)), size)
+
+
+def counted(edges, labels):
+    slots = wedge_slots(np.bincount(edges.ravel(), minlength=len(labels)))
+    return count_links(labels, edges), count_label_wedges(edges, slots, labels, 0)
+
+
+CLOSE, FAR = 0.05, 0.005
+CAMPS = np.full((4, 4), FAR)  # two pairs of blocks that are linked often
+CAMPS[:2, :2] = CAMPS[2:, 2:] = CLOSE
+
+
+CAMPS += 0.1 * np.eye(4)
+
+
+@pytest.mark.parametrize("chance", [0.01 + 0.12 * np.eye(4), CAMPS], ids=["equal", "camps"])
+@pytest.mark.parametrize("right", [0.9, 0.7])
+def test_links_of_right_labels_are_estimated_from_wrong_ones(chance, right):
+    edges, truth = blocks(chance, 400, 0)
+    rng = np.random.default_rng(1)
+    labels = np.where(rng.random(len(truth)) < right, truth, rng.integers(0, 4, len(truth)))
+    links, wedges = counted(edges, labels)
+    share = right_share(links, wedges, 1.0)
+    assert share == pytest.approx(right**2, abs=0.06)
+    wanted = np.tril(count_links(truth, edges), -1)
+    change = np.abs(np.tril(sharpened_links(links, share), -1) - wanted).sum()
+    assert change < 0.25 * np.abs(np.tril(links, -1) - wanted).sum()
+
+
+def test_right_labels_change_nothing():
+    edges, truth = blocks(0.01 + 0.12 * np.eye(4), 400, 0)
+    links, wedges = counted(edges, truth)
+    assert right_share(links, wedges, 1.0) > 0.97
+
+
+def test_wedges_within_their_noise_change_nothing():
+    edges, truth = blocks(0.01 + 0.12 * np.eye(4), 400, 0)
+    labels = np.where(np.random.default_rng(0).random(len(truth)) < 0.7, truth, 0)
+    links, wedges = counted(edges, labels)
+    shares = [right_share(links, wedges, scale) for scale in (0.0, 300.0, 600.0, 1e9)]
+    assert shares == sorted(shares) and shares[0] < 0.7
+    assert shares[-1] == 1 and sharpened_links(links, 1.0) is links
+
+
+@pytest.mark.parametrize("wedges", [[0, 0], [-9, -2], [0, 50], [2**46, 0], [0, 2**46]])
+@pytest.mark.parametrize("links", [np.zeros((3, 3)), np.tril(np.arange(9).reshape(3, 3))])
+def test_any_noise_gives_a_share_and_possible_links(links, wedges):
+    links = links.astype(np.int64)
+    share = right_share(links, np.array(wedges), 4.0)
+    assert 0 < share <= 1
+    found = sharpened_links(links, share)
+    assert (found >= 0).all() and not found[links == 0].any()
+    assert 4 * np.tril(found, -1).sum() >= np.tril(links, -1).sum() - 4
+
+
+GROUPS = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+CELLS = np.repeat(np.arange(8), [12, 9, 1, 10, 8, 2, 9, 9])
+
+
+def graph(seed):
+    """Degrees and ends by cell and cell of a random graph; hubs, in cells 2 and 5, fill their groups."""
+    rng = np.random.default_rng(seed)
+    appeal = np.where(np.isin(CELLS, [2, 5]), 3.0, rng.choice([0.3, 0.8], 60))
+    is_near = np.equal.outer(GROUPS[CELLS], GROUPS[CELLS])
+    rates = np.outer(appeal, appeal) * np.where(is_near, 1.0, 0.2)
+    is_edge = np.triu(rng.random((60, 60)) < rates, 1)
+    is_edge |= is_edge.T
+    in_cell = np.eye(8, dtype=np.int64)[CELLS]
+    return is_edge.sum(axis=1), in_cell.T @ is_edge @ in_cell
+
+
+def ends_of(links):
+    return np.tril(links) + np.tril(links).T
+
+
+def by_group(ends):
+    in_group = np.eye(3, dtype=np.int64)[GROUPS]
+    return in_group.T @ ends @ in_group
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cells_have_their_ends_and_groups_their_links_as_in_a_graph(seed):
+    degrees, ends = graph(seed)
+    totals, most = ends.sum(axis=1), most_links(degrees, CELLS, 8)
+    links = whole_links(ends.astype(np.float64), GROUPS, by_group(ends), totals, most)
+    assert ends_of(links).tolist() == ends.tolist()
+    # Those of the graph show that there are such links. Here others are near.
+    wild = ends * np.random.default_rng(seed).gamma(1, size=(8, 8))
+    found = ends_of(whole_links(wild + wild.T, GROUPS, by_group(ends), totals, most))
+    assert found.sum(axis=1).tolist() == totals.tolist()
+    assert by_group(found).tolist() == by_group(ends).tolist()
+    assert (found >= 0).all() and (found <= most).all() and not (np.diag(found) % 2).any()
+
+
+def test_links_for_which_there_are_no_pairs_of_nodes_are_missing():
+    ends, most = np.array([[4, 3], [3, 0]]), np.array([[2, 1], [1, 0]])
+    links = whole_links(1.0 * ends, np.arange(2), ends, ends.sum(axis=1), most)
+    assert links.tolist() == [[1, 0], [1, 0]]

@@ -1,4 +1,4 @@
-"""Chung-Lu weights give the degrees, and edges are drawn in proportion to them."""
+"""Random graphs of given expected degrees, on pairs of any kind."""
 
 import itertools
 import warnings
@@ -8,9 +8,149 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from lightning_dpg.graph import expected_degrees
-from lightning_dpg.graph.expected_degrees import chung_lu_edges, chung_lu_pieces, edge_weights
+from lightning_dpg.graph.expected_degrees import (
+    chung_lu_edges,
+    chung_lu_pieces,
+    edge_pieces,
+    edge_weights,
+    two_sided_edges,
+    two_sided_weights,
+)
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
+
+WEIGHTS = np.array([1.5, 0.2, 0.9, 0.4])
+
+
+def law_of_three():
+    """Probability of each set of three pairs, by all orders in which they may be drawn."""
+    rates = {
+        pair: WEIGHTS[pair[0]] * WEIGHTS[pair[1]] for pair in itertools.combinations(range(4), 2)
+    }
+    law = {frozenset(three): 0.0 for three in itertools.combinations(rates, 3)}
+    for order in itertools.permutations(rates, 3):
+        left, chance = sum(rates.values()), 1.0
+        for pair in order:
+            chance *= rates[pair] / left
+            left -= rates[pair]
+        law[frozenset(order)] += chance
+    return law
+
+
+# With ten times the expected pairs the horizon is too short, and windows are added to it.
+@pytest.mark.slow
+@pytest.mark.parametrize(("piece", "expected"), [(1, 3.0), (2**21, 3.0), (1, 30.0)])
+def test_sets_of_pairs_have_the_law_of_single_draws(piece, expected):
+    law, runs = law_of_three(), 800
+    counts = dict.fromkeys(law, 0)
+    for seed in range(runs):
+        pieces = list(edge_pieces(WEIGHTS, 3, expected, seed, piece))
+        pairs = [tuple(pair) for pair in np.concatenate(pieces).tolist()]
+        assert len(pairs) == 3
+        counts[frozenset(pairs)] += 1
+    wanted = [runs * chance for chance in law.values()]
+    assert chisquare(list(counts.values()), wanted).pvalue > 1e-4
+
+
+def test_pieces_are_in_order_and_no_pair_is_repeated():
+    degrees = np.random.default_rng(0).integers(1, 60, 500)
+    count = int(degrees.sum()) // 2
+    *pieces, tail = edge_pieces(edge_weights(degrees), count, count, seed=1, piece=1000)
+    assert len(pieces) > 5 and max(map(len, pieces)) < 1500 and len(tail) < 20
+    listed = np.concatenate(pieces)
+    assert listed.tolist() == sorted(listed.tolist())
+    every = np.concatenate([listed, tail])
+    assert len(np.unique(every, axis=0)) == count and (every[:, 0] < every[:, 1]).all()
+
+
+def test_all_pairs_are_drawn_where_all_are_wanted():
+    pieces = list(edge_pieces(WEIGHTS, 6, 3.0, seed=0))
+    assert sorted(np.concatenate(pieces).tolist()) == [
+        [i, j] for i in range(4) for j in range(i + 1, 4)
+    ]
+
+
+def test_a_large_graph_is_the_same_in_pieces_and_in_memory(monkeypatch):
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", 0)
+    monkeypatch.setattr(expected_degrees, "MANY_EDGES", 400)
+    degrees = torch.tensor([0, 90, 40] + [4] * 200)
+    count = int(degrees.sum()) // 2
+    pieces = chung_lu_pieces(degrees, count, torch.Generator().manual_seed(3))
+    edges = chung_lu_edges(degrees, count, torch.Generator().manual_seed(3))
+    assert torch.equal(torch.cat(list(pieces)), edges)
+    assert len(edges) == count and int(edges.min()) == 1
+
+
+SPACES = [DirectedPairs(60), BipartitePairs(80, 50)]
+
+
+def heavy_degrees(space, seed=0):
+    """Degrees of a graph whose nodes have very different numbers of edges on both sides."""
+    rng = np.random.default_rng(seed)
+    shares = [rng.pareto(1.5, part.stop - part.start) + 0.2 for part in space.parts]
+    rates = np.concatenate([share / share.sum() for share in shares])
+    pairs = space.pairs(torch.arange(space.num_pairs))
+    chance = torch.from_numpy(rates)[space.ends(pairs)].prod(dim=1).numpy()
+    edges = pairs[torch.from_numpy(rng.random(len(pairs)) < 1 - np.exp(-300 * chance))]
+    return space.degrees(edges), len(edges)
+
+
+@pytest.mark.parametrize("few_pairs", [2**20, 0], ids=["all pairs", "end by end"])
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.kind)
+def test_edges_differ_and_have_the_degrees_on_average(space, few_pairs, monkeypatch):
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)
+    degrees, num_edges = heavy_degrees(space)
+    runs, total = 100, torch.zeros(space.num_ends)
+    for seed in range(runs):
+        generator = torch.Generator().manual_seed(seed)
+        edges = two_sided_edges(space, degrees, num_edges, generator)
+        assert len(edges) == num_edges
+        assert torch.equal(space.pairs(space.numbers(edges)), edges)
+        assert len(torch.unique(edges, dim=0)) == num_edges
+        total += space.degrees(edges)
+    # Ends that are drawn one by one leave loops out afterwards, which costs a hub up to an edge.
+    most = 0.15 * degrees + 4 * (degrees / runs).sqrt() + 0.15 + (few_pairs == 0)
+    assert ((total / runs - degrees).abs() < most).all()
+
+
+@pytest.mark.parametrize("omit_loops", [False, True])
+def test_weights_solve_their_equations(omit_loops):
+    degrees, _ = heavy_degrees(SPACES[0])
+    first, second = degrees[:60].numpy(), degrees[60:].numpy()
+    x, y = two_sided_weights(first, second, omit_loops=omit_loops)
+    linked = 1 - np.exp(-np.outer(x, y))
+    if omit_loops:
+        linked -= np.diag(np.diag(linked))
+    np.testing.assert_allclose(linked.sum(axis=1), first, atol=0.02, rtol=0.02)
+    np.testing.assert_allclose(linked.sum(axis=0), second, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("few_pairs", [2**20, 0])
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.kind)
+def test_a_complete_graph_ends_and_is_complete(space, few_pairs, monkeypatch):
+    monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)
+    everything = space.pairs(torch.arange(space.num_pairs))
+    degrees, generator = space.degrees(everything), torch.Generator().manual_seed(0)
+    edges = two_sided_edges(space, degrees, space.num_pairs, generator)
+    assert len(torch.unique(edges, dim=0)) == space.num_pairs
+
+
+def test_nodes_without_a_partner_lead_to_no_overflow():
+    space = DirectedPairs(3)
+    degrees = torch.tensor([5, 0, 0, 5, 0, 0])  # one node would have to link itself
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert two_sided_edges(space, degrees, 5, torch.Generator()).shape == (0, 2)
+
+
+@pytest.mark.parametrize("space", [DirectedPairs(3), DirectedPairs(1100)], ids=["few", "many"])
+def test_no_edge_is_drawn_where_all_degrees_are_0(space):
+    degrees = torch.zeros(space.num_ends, dtype=torch.long)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert two_sided_edges(space, degrees, 0, torch.Generator()).shape == (0, 2)
 
 
 @given(st.lists(st.sampled_from([0.05, 0.1, 0.3, 0.7]), min_size=5, max_size=30))

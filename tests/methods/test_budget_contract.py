@@ -82,6 +82,7 @@ def outcome(method: PrivateModule, budget: Budget, steps: int) -> float | None:
     except MisconfigurationException as error:
         assert len(str(error).splitlines()) <= 5
         return float(re.search(r"set it to (\S+) or more", str(error)).group(1))
+    method.ledger.budget = None  # for the next budget
     return None
 
 

@@ -108,7 +108,7 @@ def test_half_of_the_noise_is_refused(monkeypatch):
             )
             return plan(self, budget, steps)
 
-    monkeypatch.setattr(NeighborVotes, "accept_budget", lambda *arguments: None)
+    monkeypatch.setattr("lightning_dpg.methods.base.check_plan", lambda *arguments: None)
     monkeypatch.setattr(NeighborVotes, "plan", halved)
     with pytest.raises(PrivacyBudgetExceeded):
         fitted(planted(), 1.0)

@@ -1,14 +1,15 @@
-"""Swaps keep degrees and simple graphs, and reach the law of the scores."""
+"""Edges swapped in pairs."""
 
 from collections import Counter
 from itertools import combinations, permutations
+from random import Random
 
 import networkx as nx
 import pytest
 import torch
 
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
-from lightning_dpg.graph.swaps import score_of_images, swap_by_scores
+from lightning_dpg.graph.swaps import SwapGraph, score_of_images, swap_by_scores
 
 
 def edges_of(graph):
@@ -90,3 +91,47 @@ def test_scores_of_images_are_products_of_both_ends():
     pairs = torch.cartesian_prod(torch.arange(7), torch.arange(7)).repeat(2000, 1)  # many parts
     expected = (2.5 * first @ second.T)[*pairs.T]
     torch.testing.assert_close(score_of_images(first, second, 2.5)(pairs), expected)
+
+
+def as_networkx(graph, size):
+    result = nx.empty_graph(size)
+    result.add_edges_from(graph.edges)
+    assert result.number_of_edges() == len(graph.edges)  # none twice
+    assert not list(nx.selfloop_edges(result))
+    return result
+
+
+@pytest.mark.parametrize("target", [0, 10, 40])
+def test_swaps_reach_a_number_of_triangles_and_keep_degrees(target):
+    original = nx.gnm_random_graph(30, 90, seed=3)
+    degrees = [degree for _, degree in original.degree]
+    graph = SwapGraph(degrees, 90, Random(0))
+    graph.shuffle()
+    graph.connect()
+    graph.reach_triangles(target, connected=True)
+    drawn = as_networkx(graph, 30)
+    assert sorted(degree for _, degree in drawn.degree) == sorted(degrees)
+    assert sum(nx.triangles(drawn).values()) // 3 == graph.triangles() == target
+    assert nx.is_connected(drawn)
+
+
+def test_components_are_joined_as_far_as_there_are_edges():
+    triangles = SwapGraph([2] * 6, 6, Random(0))
+    while nx.is_connected(as_networkx(triangles, 6)):  # until two triangles are drawn
+        triangles.shuffle()
+    triangles.connect()
+    assert nx.is_connected(as_networkx(triangles, 6))
+    lonely = SwapGraph([3, 3, 3, 3, 0, 0], 6, Random(0))
+    lonely.connect()
+    assert nx.is_connected(as_networkx(lonely, 6))
+    forest = SwapGraph([1, 1, 1, 1], 2, Random(0))
+    forest.connect()
+    assert nx.number_connected_components(as_networkx(forest, 4)) == 2
+
+
+@pytest.mark.parametrize(
+    ("degrees", "num_edges"), [([4, 4, 1, 1, 0], 5), ([0] * 5, 3), ([0] * 5, 10)]
+)
+def test_the_number_of_edges_is_kept_where_no_graph_has_the_degrees(degrees, num_edges):
+    graph = SwapGraph(degrees, num_edges, Random(0))
+    assert as_networkx(graph, 5).number_of_edges() == num_edges

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.graph.counts import Floats
 from lightning_dpg.graph.swaps import SwapGraph
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.pooled_shapes import (
     UNIT,
-    Floats,
     GraphClasses,
     Ints,
     SetStatistics,

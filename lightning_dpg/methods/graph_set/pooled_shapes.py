@@ -10,6 +10,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
+from lightning_dpg.graph.counts import Floats
+
 Ints = NDArray[np.int64]
 
 UNIT = 2**10
@@ -206,8 +208,6 @@ def relative_density(num_edges: Ints, sizes: Ints) -> NDArray[np.float64]:
     density: NDArray[np.float64] = num_edges / np.maximum(sizes * (sizes - 1) / 2, 1)
     return density
 
-
-Floats = NDArray[np.float64]
 
 _LEAST = 1e-7  # share of the possible neighbors, and distance from all of them
 _HALVINGS = 60

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.degrees import degrees_by_classes
 from lightning_dpg.graph.drawn_tables import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
@@ -48,8 +49,6 @@ from lightning_dpg.privacy.sensitivity.transfers import (
     transfer_gap_sensitivity,
     transfer_number_sensitivity,
 )
-
-Integers = NDArray[np.int64]
 
 _TIME_SHARES = {"days": 0.25, "hours": 0.15, "gaps": 0.35, "new_pairs": 0.25}
 

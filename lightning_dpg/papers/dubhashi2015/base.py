@@ -13,6 +13,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from lightning_dpg.errors import Refusal
+from lightning_dpg.graph.counts import Floats
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.constraints import RATE, Constraints, at_least
 from lightning_dpg.methods.graph_features import Embedding, GraphFeatureRelease
@@ -32,8 +33,6 @@ from lightning_dpg.papers.dubhashi2015.counts import (
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Pure
-
-Floats = NDArray[np.float64]
 
 _GRAPHS_PER_LABEL = 10  # fewer graphs do not show what a label of nodes says of a count
 

@@ -213,7 +213,7 @@ _CHUNG_LU = Recommendation(
     "another goal",
 )
 
-# Bounds of the rule for links; docs/choosing.md names the graphs on which they were fixed.
+# Bounds of the rule for links; results/advice names the graphs on which they were fixed.
 _PRIVGRAPH_SIGNAL = 30.0
 _REPORTS_SIGNAL: dict[Goal, float] = {"links": 2.5, "links-beyond-degrees": 2.0}
 _REPORTS_EPSILON = 5.0
@@ -335,7 +335,7 @@ def _labels(facts: Facts) -> Recommendation:
     The noise of a count has a scale that falls as :math:`1 / \epsilon`, and the difference of a
     count between two classes grows with the number m of edges of a graph. The product
     :math:`m \epsilon` therefore decides, beside the unknown relative difference of the classes.
-    docs/choosing.md says on which sets both bounds were fixed.
+    docs/choosing.md says on which families both bounds were fixed.
     """
     least, strong = (
         f"{float(f'{bound / facts.epsilon:.2g}'):,g}"

@@ -18,7 +18,7 @@ import yaml
 
 import lightning_dpg as dpg
 from lightning_dpg import advice, callbacks, datamodules, interfaces, methods
-from lightning_dpg.classes import find_class, is_abstract
+from lightning_dpg.classes import find_class
 from lightning_dpg.graph import edge_sampling
 from lightning_dpg.main import LIGHTNING_COMMANDS, OWN_COMMANDS, main
 from lightning_dpg.methods import private_training
@@ -80,9 +80,8 @@ def rows(text, heading, until="\n## "):
 
 def names_and_configurations():
     """Cells of methods and of configurations, of each table that has both."""
-    every = [(row[0], row[-1]) for row in rows(CHOOSING, "All methods")]
     chosen = [(row[1], row[2]) for row in rows(README, "Which method?")]
-    return every + chosen + [(row[1], row[2]) for row in rows(CHOOSING, "In ten rows")]
+    return chosen + [(row[1], row[2]) for row in rows(CHOOSING, "In ten rows")]
 
 
 def options():
@@ -132,16 +131,6 @@ def test_rows_of_the_tables_name_methods_and_configurations(names, configuration
     first, *others = re.findall(r"`([^`]+)`", configurations) or [""]
     for name in (first, *(other.replace("...", first) for other in others)):
         assert not name or any(fnmatch(shipped, name) for shipped in shipped_configs()), name
-
-
-def test_the_table_names_every_method():
-    named = {
-        name for row in rows(CHOOSING, "All methods") for name in re.findall(r"`(\w+)`", row[0])
-    }
-    classes = {name: getattr(methods, name) for name in methods.__all__}
-    released = (methods.Synthesizer, methods.GraphFeatureRelease, methods.NodeClassifier)
-    shipped = {name for name, found in classes.items() if issubclass(found, released)}
-    assert named == {name for name in shipped if not is_abstract(classes[name])}
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

@@ -1,6 +1,6 @@
 """How many runs the budget book lets in one after another, and what its rules alone would.
 
-It prints the table of docs/book.md. Each run alone spends a twelfth of the total's epsilon.
+It prints the numbers of the table in docs/book.md. Each run alone spends a twelfth of the total's epsilon.
 """
 
 from collections.abc import Callable, Sequence

@@ -246,7 +246,7 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["quickstart", "data", "auditing", "benchmark"])
+@pytest.mark.parametrize("page", ["quickstart", "data", "auditing", "benchmark", "CONTRIBUTING"])
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     assert run_blocks([page], tmp_path, monkeypatch, capsys)
 

@@ -247,7 +247,7 @@ class PrivateModule(pl.LightningModule):
         return ", or ".join(changes) or None
 
     def _check_protection(self, budget: Budget) -> None:
-        """Refuse settings that protect nothing."""
+        """Refuse settings that protect nothing, and a method that spends a delta of a budget without one."""
         adds_noise = self.capabilities.adds_noise
         if math.isinf(budget.epsilon):
             return
@@ -258,6 +258,11 @@ class PrivateModule(pl.LightningModule):
             raise MisconfigurationException(
                 f"{what} protects nothing, which no finite budget affords\n"
                 f"take another {kind}, or set privacy.epsilon to .inf"
+            )
+        if not self.capabilities.is_pure and not budget.delta:
+            raise MisconfigurationException(
+                f"{type(self).__name__} spends a delta, and the budget has none\nset privacy.delta below "
+                "one over the number of pairs of nodes, which is public"
             )
 
     def condition(self) -> str | None:

@@ -34,7 +34,7 @@ from tests.training import release_edges
 def fitted(graph, epsilon, seed=0, delta=0.0, observer=None, make=DK2, **settings):
     method = make(graph.num_nodes, **settings)
     method._noise = NoiseSource(unsafe_seed=seed)
-    method.ledger.budget = Budget(epsilon, delta)
+    method.accept_budget(Budget(epsilon, delta))
     method.ledger.observer = observer
     release_edges(method, undirected_edges(graph))
     return method

@@ -192,6 +192,8 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
+        if self.num_rounds:  # Gaussian noise on the updates of clients
+            self.capabilities = replace(self.capabilities, is_pure=False)
         self.settle_training(is_deep=encoder == "gin")
         self.update_noise: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
 

@@ -1,4 +1,4 @@
-r"""The truncated Katz index, on eigenvalues and as a product, and graphs from Katz matrices.
+r"""The truncated Katz index, on eigenvalues and as a product with a matrix.
 
 For an adjacency matrix A the Katz matrix is :math:`H = \sum_{l=1}^L \beta^l A^l`. It has the
 eigenvectors of A, and an eigenvalue :math:`\lambda` of A becomes

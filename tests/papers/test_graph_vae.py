@@ -417,7 +417,9 @@ def test_large_blocks_and_missing_budgets_are_refused():
 
 def test_shares_that_leave_nothing_are_refused_before_anything_is_spent():
     module = small(DPGVAE, count_share=0.5, aggregation_share=0.45)
-    with pytest.raises(MisconfigurationException, match="lower count_share 0.5, or lower aggregation_share 0.45"):
+    with pytest.raises(
+        MisconfigurationException, match=r"lower count_share 0.5, or lower aggregation_share 0.45"
+    ):
         fit(module, epsilon=1.0, delta=1e-5)
     assert not module.ledger.entries
 

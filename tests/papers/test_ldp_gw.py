@@ -294,7 +294,11 @@ def test_what_was_found_by_looking_is_said(tmp_path):
     ("kind", "options", "message"),
     [
         (CentralGromovWasserstein, {}, "privacy.delta 0 suits methods of pure epsilon only"),
-        (LDPGromovWasserstein, {"weights": "private"}, "privacy.delta 0 suits methods of pure epsilon only"),
+        (
+            LDPGromovWasserstein,
+            {"weights": "private"},
+            "privacy.delta 0 suits methods of pure epsilon only",
+        ),
     ],
 )
 def test_gaussian_noise_needs_a_delta(kind, options, message):

@@ -20,8 +20,6 @@ from lightning_dpg.formats.edge_columns import refuse_missing
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError, given_names
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 
-_WHOLE = re.compile("0|[1-9][0-9]{0,17}")
-
 
 class TableCounts(NamedTuple):
     """Counts of a table by its engine (private)."""

@@ -1,14 +1,10 @@
 """The report of attacks: tables for people, numbers for programs, and a line for a budget book."""
 
 import html
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lightning_dpg.auditing.link_stealing import BY_ATTRIBUTES, BY_POSTERIORS
-from lightning_dpg.budget_book import log_reading
-from lightning_dpg.interfaces import Identity
-from lightning_dpg.release.release import Release
 from lightning_dpg.tables import as_json
 
 _ATTRIBUTES = (
@@ -172,28 +168,3 @@ def _interval(estimate: dict[str, float], form: str = ".3f") -> str:
 
 def _share(value: float, form: str = ".3f") -> str:
     return f"{value:{form}}".replace("0.", ".", 1)
-
-
-def log_attack(
-    settings: Mapping[str, Any] | None,
-    release: Release | None,
-    contents: Iterable[Identity],
-    book: str | None,
-) -> None:
-    """Log an attack in the budget book, if there is one that knows the data.
-
-    Args:
-        settings: Configuration to fit again with, if any.
-        release: Release that is attacked, if it is one.
-        contents: Canonical contents of the real data (private).
-        book: URL of the book; by default that of the environment.
-    """
-    methods: list[str] = []
-    epsilons: list[float] = []
-    if release is not None:
-        methods = [type(release.method).__name__]
-        epsilons = [float(release.statement["epsilon"])]
-    elif settings is not None:
-        methods = [settings["model"]["class_path"].rpartition(".")[2]]
-        epsilons = [float(settings["privacy"]["epsilon"])]
-    log_reading("attack", methods, epsilons, contents, book)

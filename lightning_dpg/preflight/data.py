@@ -72,24 +72,24 @@ def check_data(method: type[HasCapabilities], data: object) -> None:
         MisconfigurationException: If its records are of another kind, hold private attributes or transfers
             that it does not protect, or repeat edges.
     """
-    name = method.__name__
-    records = served_records(name, method.capabilities.reads, data)
+    name, can = method.__name__, method.capabilities
+    records = served_records(name, can.reads, data)
     columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
-    if columns is not None and not method.capabilities.learns_private_columns:
+    if columns is not None and not can.learns_private_columns:
         column = next(iter(columns.domains))
         raise MisconfigurationException(
             f"the column {column!r} is private, and {name} does not protect columns\n"
             f"take Attributed, or leave it out of the run: {policy_option(column, 'drop')}"
         )
     labels = records.private_labels if isinstance(records, HoldsPrivateLabels) else None
-    if labels is not None and not method.capabilities.learns_private_labels:
+    if labels is not None and not can.learns_private_labels:
         raise MisconfigurationException(
             f"the label {labels.column!r} is private, and {name} does not protect labels\n"
             f"take NeighborVotes or NodeNeighborVotes, or leave it out: "
             f"{policy_option(labels.column, 'drop')}"
         )
     transfers = records.transfers if isinstance(records, HoldsTransfers) else None
-    if transfers is not None and not method.capabilities.learns_transfers:
+    if transfers is not None and not can.learns_transfers:
         read = [
             setting
             for setting, bound in zip(("weight", "time"), transfers.bounds, strict=True)
@@ -102,13 +102,13 @@ def check_data(method: type[HasCapabilities], data: object) -> None:
             f"{name} then learns which pairs have a transfer"
         )
     kind = records.kind if isinstance(records, KindOfRecords) else "undirected"
-    if kind not in method.capabilities.kinds:
+    if kind not in can.kinds:
         raise MisconfigurationException(
-            f"{name} learns {' and '.join(sorted(method.capabilities.kinds))} graphs, and this one is {kind}\n"
+            f"{name} learns {' and '.join(sorted(can.kinds))} graphs, and this one is {kind}\n"
             f"for {kind} graphs take {KIND_METHODS[kind]}\n"
             f"or read it as an undirected graph: {_AS_UNDIRECTED[kind]}"
         )
-    if columns is None and transfers is None and method.capabilities.learns_private_columns:
+    if columns is None and transfers is None and can.learns_private_columns:
         raise MisconfigurationException(
             f"{name} learns private columns of nodes, amounts and times, and the data have none\n"
             "name them: --attributes people.csv --data.nodes.private_columns age,region "
@@ -116,7 +116,7 @@ def check_data(method: type[HasCapabilities], data: object) -> None:
             "--data.columns.weight_max 1000\nor take the method of its structure alone, such as BTER"
         )
     occurrences = records.max_occurrences if isinstance(records, GraphSetRecords) else 1
-    if occurrences > 1 and not method.capabilities.repeats_edges:
+    if occurrences > 1 and not can.repeats_edges:
         raise MisconfigurationException(
             f"{name} takes each edge for one record, but one can be {occurrences} edges of this "
             "set: set data.init_args.max_occurrences to 1"

@@ -97,9 +97,8 @@ def check_trainer(trainer: Trainer, method: Released) -> None:
         MisconfigurationException: If there are any, or no step would be made at all.
     """
     for setting in ("max_epochs", "max_steps", "limit_train_batches"):
-        is_untrained = (
-            setting == "max_steps" and method.capabilities.is_trained
-        )  # a row of `compare`
+        # A row of `compare` may be untrained.
+        is_untrained = setting == "max_steps" and method.capabilities.is_trained
         if getattr(trainer, setting) == 0 and not is_untrained:
             raise MisconfigurationException(
                 f"trainer.{setting} 0 makes no step: there would be nothing to release\n"

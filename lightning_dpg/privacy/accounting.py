@@ -31,7 +31,6 @@ LEAST = float(np.finfo(np.float64).tiny)
 
 _LOG_FACTORIAL: Curve = np.cumsum(np.log(np.r_[1, 1 : ORDERS.max() + 1]))
 _MIN_QUADRATURE_SIGMA = 0.03
-_ROUNDING = 2.0**-50  # of a distribution function near 1, eight times over
 _LEAST_MU = 1e-9  # smaller ones would divide by next to nothing
 _LOG_ROUNDING = 2.0**-48  # relative error of a logarithm of a distribution function, with room
 _MOST_NOISE = 1e12  # more noise on samples counts as this much, so its square is finite

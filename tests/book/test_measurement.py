@@ -88,6 +88,11 @@ def test_a_book_with_lines_of_evaluations_and_attacks_opens_and_verifies(place, 
     assert "attack" in capsys.readouterr().out
 
 
+def test_a_missing_book_ends_a_measurement(place):
+    with pytest.raises(dpg.CommandError, match="no such book"):
+        dpg.audit("graph.txt", "chung_lu", epsilon=1.0, book="sqlite:///none.db")
+
+
 @pytest.mark.parametrize("args", [[*COMPARE, "--graphs", "graph.txt", "--out", "out"], AUDIT])
 def test_a_book_that_was_changed_ends_a_measurement_before_its_work(place, args, capsys):
     Book("sqlite:///book.db").database.rows(

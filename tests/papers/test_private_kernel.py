@@ -13,8 +13,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 
 from lightning_dpg import methods
-from lightning_dpg.auditing.bounds import many_runs_lower_bound
-from lightning_dpg.auditing.scores.attackers import black_box_score
+from lightning_dpg.apps.audit.bounds import many_runs_lower_bound
+from lightning_dpg.apps.audit.scores.attackers import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule

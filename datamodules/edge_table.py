@@ -13,7 +13,7 @@ from lightning_dpg.datamodules.base import node_set_assumption, sides_assumption
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.datamodules.loading import FROM_EDGES, read_on_nodes
 from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, attribute_table
-from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.nodes import ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, TableEngine
@@ -24,7 +24,8 @@ from lightning_dpg.datamodules.table_nodes import (
     is_of_edges,
 )
 from lightning_dpg.datamodules.table_source import open_engine, parquet_file
-from lightning_dpg.formats.arrow_edges import read_arrow
+from lightning_dpg.formats.arrow_edges import edges_of_table
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.io import read
 from lightning_dpg.formats.row_names import refuse_row_names
@@ -160,27 +161,16 @@ class EdgeTableDataModule(EdgeListDataModule):
         undirected = self.undirected or self.kind != "undirected"
         path = parquet_file(self.source) if self.where is None and self.table is None else None
         names = None if ids is None or ids == FROM_EDGES else given_names(ids)
-        pair, drops_missing = self.columns.pair, self.columns.drops_missing
-        transfers = self.columns.transfers
         if path is not None:
-            reading = read(
-                path,
-                undirected=undirected,
-                columns=pair,
-                drop_missing=drops_missing,
-                transfers=transfers,
-            )
-            return read_on_nodes(reading, ids, names)
+            return read_on_nodes(read(path, self.columns, undirected=undirected), ids, names)
         chosen = self._chosen
-        reading = read_arrow(
+        reading = edges_of_table(
             self._engine.read(chosen),
+            chosen.columns,
+            self.columns,
             chosen.place,
             "table",
             undirected=undirected,
-            columns=chosen.pair,
-            drop_missing=drops_missing,
-            transfers=chosen.values,
-            others=chosen.others,
         )
         reading = read_on_nodes(reading, ids, names)
         is_list = reading.node_set is NodeSet.LIST and not self._are_of_edges
@@ -210,10 +200,10 @@ class EdgeTableDataModule(EdgeListDataModule):
         return EdgeTable(
             self._engine,
             self._chosen,
+            self.columns,
             given if sides is None else [*sides],
             self.kind,
             undirected=self.undirected,
-            drops_missing=self.columns.drops_missing,
             order=self._order if self.nodes.are_numbered(self._node_set) else None,
         )
 
@@ -232,12 +222,11 @@ class EdgeTableDataModule(EdgeListDataModule):
             return
         self._check_arguments()
         table = self._table
-        values = table.chosen.values
-        if values is not None:
-            self._state_bounds(TransferBounds(values.weight_max, values.window))
+        if self.columns.values:
+            self._state_bounds(TransferBounds(self.columns.weight_max, self.columns.window))
         node_set = self._node_set
         if node_set is NodeSet.LINES:
-            header = table.chosen.pair
+            header = table.chosen.columns.ends
             refuse_row_names(table.names, table.chosen.place, are_of_rows=True, header=header)
         self.summary = table.summary()
         are_numbered = self.nodes.are_numbered(node_set)

@@ -4,7 +4,8 @@ from pytorch_lightning.utilities import rank_zero_info
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
-from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.nodes import ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.interfaces import BatchRequest
 
 

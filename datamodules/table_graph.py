@@ -48,7 +48,7 @@ class TableGraph:
         self.num_left = table.num_left
         self.assumptions = assumptions
         self.statistics = TableStatistics(table, lambda: self.edges)
-        self.transfers = None if table.chosen.values is None else TableTransfers(table)
+        self.transfers = TableTransfers(table) if table.columns.values else None
 
     @property
     def classes(self) -> Tensor | None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from lightning_dpg.datamodules.table_records import EdgeTable
-from lightning_dpg.formats.transfer_columns import TransferColumns
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.graph.counts import Integers
 from lightning_dpg.graph.transfer_counts import (
     DAY,
@@ -46,8 +46,7 @@ class TableTransfers:
     """
 
     def __init__(self, table: EdgeTable) -> None:
-        assert table.chosen.values is not None
-        self._table, self._columns = table, table.chosen.values
+        self._table, self._columns = table, table.columns
         self.bounds = TransferBounds(self._columns.weight_max, self._columns.window)
 
     def counts(self, most: int | None) -> "TableTransferCounts":
@@ -75,9 +74,7 @@ class TableTransferCounts:
         most: Number k of transfers of a pair that count; None for all.
     """
 
-    def __init__(
-        self, table: EdgeTable, ranked: Any, columns: TransferColumns, most: int | None
-    ) -> None:
+    def __init__(self, table: EdgeTable, ranked: Any, columns: Columns, most: int | None) -> None:
         self._table, self._columns, self._most = table, columns, most
         if most == 1 and columns.time is None:
             ranked = _totals(ranked, columns.largest)
@@ -185,7 +182,7 @@ class TableTransferCounts:
         return rows.mutate(cell=rows.payer_class * classes.sizes[1] + rows.payee_class)
 
 
-def _rows(table: EdgeTable, columns: TransferColumns) -> Any:
+def _rows(table: EdgeTable, columns: Columns) -> Any:
     """Return the transfers in numbers: the pair, payer and payee, clipped amount and time."""
     rows = table.numbered_rows()
     payer, payee = rows.source_number, rows.target_number

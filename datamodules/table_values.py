@@ -12,18 +12,17 @@ from zoneinfo import ZoneInfo
 import ibis  # of the extra 'tables'
 
 from lightning_dpg.datamodules.table_engine import Chosen
+from lightning_dpg.formats.columns import UNIX, Columns
 from lightning_dpg.formats.transfer_columns import (
     LARGEST,
-    UNIX,
     RowCounts,
-    TransferColumns,
     already_dates,
     described,
     window_seconds,
     zone_missing,
     zone_unneeded,
 )
-from lightning_dpg.graph.drawn_tables import CENTS
+from lightning_dpg.graph.kind import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _DAY, _HOUR = 86_400, 3600
@@ -48,18 +47,18 @@ class KeptRows(NamedTuple):
     summary: str
 
 
-def ibis_type(chosen: Chosen, name: str) -> str:
+def ibis_type(chosen: Chosen, name: str, given: Columns, *, is_time: bool) -> str:
     """Return the type in Ibis of a column of amounts or times.
 
     Raises:
         GraphFormatError: If it holds neither numbers nor times, or if the settings say otherwise.
     """
-    kind, given = chosen.types[name], chosen.values
+    kind = chosen.types[name]
     is_number = (
         re.match(r"u?int\d|halffloat|float|double|decimal", kind) or "type_name=numeric" in kind
     )
-    if given is None or name == given.weight or given.time_format in UNIX:
-        if given is not None and name == given.time and kind.startswith(("date32", "timestamp")):
+    if not is_time or given.time_format in UNIX:
+        if is_time and kind.startswith(("date32", "timestamp")):
             raise already_dates(chosen.place, name, str(given.time_format))
         if is_number:
             return "string"  # whatever it is: a cast makes a float of it
@@ -103,7 +102,7 @@ def amount_of(cell: Any) -> Any:
     ).cast("int64")
 
 
-def time_of(cell: Any, given: TransferColumns) -> Any:
+def time_of(cell: Any, given: Columns) -> Any:
     """Return seconds of the clock since the beginning of the window: NULL is none, -1 is outside."""
     assert given.window is not None  # the settings have one for each column of times
     first, last = (day.date() for day in given.window)
@@ -173,7 +172,7 @@ def _ahead(zone: ZoneInfo, moment: int) -> int:
     return int((offset or timedelta()).total_seconds())
 
 
-def kept_rows(rows: Any, row_of: RowOf, given: TransferColumns, place: str) -> KeptRows:
+def kept_rows(rows: Any, row_of: RowOf, given: Columns, place: str) -> KeptRows:
     """Refuse numbers that are no amounts, and choose the rows that are transfers.
 
     Args:
@@ -208,7 +207,7 @@ def kept_rows(rows: Any, row_of: RowOf, given: TransferColumns, place: str) -> K
     )
     if bad:
         raise GraphFormatError(
-            f"{place}: {bad:,} amounts in column {given.weight!r} are negative or infinite\n"
+            f"{place}: {bad:,} amounts in column {str(given.weight)!r} are negative or infinite\n"
             "expected amounts of 0 or more\n"
             "make a view that writes them as transfers in the other direction, or leave them out: where"
         )

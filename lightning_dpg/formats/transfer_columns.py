@@ -13,7 +13,7 @@ Other texts are errors of the file, which its owner sees before anything is lear
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,11 +24,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.drawn_tables import CENTS
+from lightning_dpg.formats.columns import UNIX, Columns
+from lightning_dpg.graph.kind import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
-UNIX = {"unix": 1, "unix_ms": 1000}
-"""Formats of times that are numbers, with their units in a second since 1970."""
 LARGEST = 1e13
 """Amounts above it, which every bound clips, would leave the range of whole numbers."""
 _NUMBER = re.compile(r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?")
@@ -39,41 +38,6 @@ STAMP = re.compile(
 )
 _DAY = 86_400
 _EPOCH = datetime(1970, 1, 1)
-
-
-class TransferColumns(NamedTuple):
-    """Columns of amounts and times, and what is public about them.
-
-    Attributes:
-        weight: Column of the amounts, by name or by number from 1 on; None without amounts.
-        weight_max: Largest amount that counts.
-        time: Column of the times; None without times.
-        window: First and last day of the times, both at midnight.
-        time_format: Format of the times: directives of ``strptime``, or a key of :data:`UNIX`; by
-            default that of ISO 8601.
-        zone: Zone of the clock, for stamps with a zone and for seconds since 1970.
-        decimal: Decimal sign of amounts in text.
-        thousands: Sign between thousands of amounts in text; empty for none.
-    """
-
-    weight: str | None
-    weight_max: float | None
-    time: str | None
-    window: tuple[datetime, datetime] | None
-    time_format: str | None = None
-    zone: ZoneInfo | None = None
-    decimal: str = "."
-    thousands: str = ""
-
-    @property
-    def largest(self) -> int:
-        """Largest amount that counts in hundredths; 0 without amounts."""
-        return 0 if self.weight_max is None else round(self.weight_max * CENTS)
-
-    @property
-    def names(self) -> list[str]:
-        """Columns that are read."""
-        return [name for name in (self.weight, self.time) if name is not None]
 
 
 class Cells(NamedTuple):
@@ -106,22 +70,14 @@ Place = Callable[[int], str]
 """Name the file and the line of a row."""
 
 
-def no_transfers(origin: str) -> GraphFormatError:
-    """Build the error that refuses amounts and times of data that are no table of edges."""
-    return GraphFormatError(
-        f"{origin}: columns.weight and columns.time are for tables of edges\n"
-        "expected an edge list in text or CSV, a Parquet file or a DataFrame, with a row per transfer"
-    )
-
-
 def read_values(
-    given: TransferColumns, columns: Mapping[str, Cells], place: Place, origin: str
+    given: Columns, cells: Sequence[Cells], place: Place, origin: str
 ) -> tuple[EdgeValues, NDArray[np.bool_]]:
     """Read the amounts and times of all rows.
 
     Args:
         given: The columns.
-        columns: Their cells by their names.
+        cells: Their cells, in the order of ``given.values``.
         place: Names the place of a row, counted from 0.
         origin: Name of the whole table.
 
@@ -131,8 +87,8 @@ def read_values(
     Raises:
         GraphFormatError: If a cell is neither empty nor an amount or a time, or if no row is a transfer.
     """
-    amounts = None if given.weight is None else _amounts(columns[given.weight], given, place)
-    times = None if given.time is None else _times(columns[given.time], given, place)
+    amounts = None if given.weight is None else _amounts(cells[0], given, place)
+    times = None if given.time is None else _times(cells[-1], given, place)
     read = [part for part in (amounts, times) if part is not None]
     has_values = ~np.logical_or.reduce([part.is_absent for part in read])
     is_inside = np.ones(len(has_values), dtype=bool)
@@ -161,7 +117,7 @@ class RowCounts(NamedTuple):
     """Transfers whose amount is clipped."""
 
 
-def described(given: TransferColumns, counts: RowCounts, origin: str) -> str:
+def described(given: Columns, counts: RowCounts, origin: str) -> str:
     """Return a part of a line for the owner.
 
     Args:
@@ -181,11 +137,11 @@ def described(given: TransferColumns, counts: RowCounts, origin: str) -> str:
     parts = [f"; rows of transfers: {counts.kept:,}"]
     if given.weight_max is not None:
         parts.append(
-            f"amounts from {given.weight!r}, above {given.weight_max:,g}: {counts.above:,}"
+            f"amounts from {str(given.weight)!r}, above {given.weight_max:,g}: {counts.above:,}"
         )
     if given.window is not None:
         days = " to ".join(day.date().isoformat() for day in given.window)
-        parts.append(f"times from {given.time!r}, rows outside of {days}: {counts.outside:,}")
+        parts.append(f"times from {str(given.time)!r}, rows outside of {days}: {counts.outside:,}")
     parts.append(f"rows without one: {counts.absent:,}")
     return ", ".join(parts)
 
@@ -214,9 +170,9 @@ def kept_rows(
     return [names[node] for node in used.tolist()], positions.reshape(-1, 2).astype(np.int64)
 
 
-def _amounts(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
-    name, expected = given.weight or "", f"numbers such as 1234{given.decimal}56"
-    signs = given.decimal, given.thousands
+def _amounts(column: Cells, given: Columns, place: Place) -> _Numbers:
+    signs = given.decimal or ".", given.thousands or ""
+    name, expected = str(given.weight), f"numbers such as 1234{signs[0]}56"
     numbers, is_absent = _numbers(column, name, place, "an amount", expected, *signs)
     negative = np.flatnonzero(numbers < 0)
     if len(negative):
@@ -300,9 +256,9 @@ def zone_unneeded(cell: str, zone: ZoneInfo) -> GraphFormatError:
     )
 
 
-def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
+def _times(column: Cells, given: Columns, place: Place) -> _Numbers:
     """Return the times of the clock in seconds since 1970."""
-    cells, name = column.values, given.time or ""
+    cells, name = column.values, str(given.time)
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         if given.time_format is not None:
             raise already_dates(place(0), name, given.time_format)
@@ -323,7 +279,7 @@ def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
 
 
 def _of_texts(
-    texts: Sequence[str], is_absent: NDArray[np.bool_], given: TransferColumns, place: Place
+    texts: Sequence[str], is_absent: NDArray[np.bool_], given: Columns, place: Place
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the seconds of texts since 1970, in UTC where a text has a zone, and where it has one."""
     seconds = np.zeros(len(texts), dtype=np.int64)
@@ -333,20 +289,20 @@ def _of_texts(
         text = texts[row]
         if given.time_format is not None:
             seconds[row], is_zoned[row] = _in_format(
-                text, given.time_format, given.time, place, row
+                text, given.time_format, str(given.time), place, row
             )
             continue
         found = STAMP.fullmatch(text)
         stamp = None if found is None else _in_iso(found)
         if found is None or stamp is None:
-            raise no_time(place(row), text, given.time)
+            raise no_time(place(row), text, str(given.time))
         seconds[row], is_zoned[row] = stamp
         if has_clock is None:
             has_clock = found[2] is not None
         if has_clock != (found[2] is not None):
             one, other = ("a time of day", "none") if has_clock else ("no time of day", "one")
             raise GraphFormatError(
-                f"{place(row)}: column {given.time!r} has {other}, and rows before have {one}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
+                f"{place(row)}: column {str(given.time)!r} has {other}, and rows before have {one}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
                 "rows without it"
             )
     return seconds, is_zoned
@@ -374,7 +330,7 @@ def _day(text: str) -> int | None:
         return None
 
 
-def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -> tuple[int, bool]:
+def _in_format(text: str, form: str, name: str, place: Place, row: int) -> tuple[int, bool]:
     """Return the seconds of a text in a given format, and whether it has a zone."""
     try:
         stamp = datetime.strptime(text, form)
@@ -390,7 +346,7 @@ def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -
     return _seconds(stamp.replace(tzinfo=None)) - int(offset.total_seconds()), True
 
 
-def no_time(where: str, text: str, name: str | None) -> GraphFormatError:
+def no_time(where: str, text: str, name: str) -> GraphFormatError:
     """Build the error that refuses a text which is no time."""
     ways = "'%d/%m/%Y' if the day comes first, '%m/%d/%Y' if the month does"
     if _NUMBER.fullmatch(text):
@@ -407,7 +363,7 @@ def _on_the_wall(
     seconds: NDArray[np.int64],
     is_zoned: NDArray[np.bool_],
     is_absent: NDArray[np.bool_],
-    given: TransferColumns,
+    given: Columns,
     place: Place,
 ) -> NDArray[np.int64]:
     """Return seconds of the clock, with instants in the zone of the settings.
@@ -422,7 +378,7 @@ def _on_the_wall(
 
     def first_cell(found: NDArray[np.int64]) -> str:
         row = int(found[0])
-        return f"{place(row)}, column {given.time!r}"
+        return f"{place(row)}, column {str(given.time)!r}"
 
     zoned, odd = bool(is_zoned[rows[0]]), rows[is_zoned[rows] != is_zoned[rows[0]]]
     if len(odd):

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Protocol, runtime_checkable
 
 from lightning_dpg.graph.counts import Integers
-from lightning_dpg.graph.drawn_tables import CENTS
-from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.pair_space import PairSpace
 
 DAY, HOUR = 86_400, 3_600

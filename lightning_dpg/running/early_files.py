@@ -17,8 +17,6 @@ from lightning_dpg.running.source import Reading, form_of
 
 _QUICK_BYTES = 4_000_000
 """Size below which a list of nodes is read twice."""
-_READ_GRAPHS = ("EdgeListDataModule", "RandomWalkDataModule")
-"""Data modules that read a graph by its name, or from a file."""
 
 
 def refuse_missing_graph(name: str, reading: Reading = Reading()) -> None:
@@ -90,7 +88,7 @@ def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
     if not is_written or isinstance(checkpoint, str):  # what is written may be an expression
         check_checkpoint_file(command, None if checkpoint == "null" else checkpoint)
     data_class = f"{values.get(('data', 'class_path'))}".rpartition(".")[2]
-    if command == "predict" or data_class not in _READ_GRAPHS:
+    if command == "predict" or data_class != "EdgeListDataModule":
         return
     nodes, graph = values.get(("data", "nodes.ids")), values.get(("data", "name"))
     if isinstance(nodes, str) and nodes not in ("null", "from_edges") and nodes[:1] != "[":

@@ -495,7 +495,9 @@ def test_a_gap_takes_no_digits_from_ids():
     codes = pd.Categorical.from_codes([0, 1, 2, -1], categories=ids)
     for column in (pd.Series([*ids, None], dtype="Int64"), pd.Series(codes)):
         frame = pd.DataFrame({"source": column, "target": ["a", "b", "c", "d"]})
-        names = read_table(frame, undirected=True, columns=Columns(missing_ids="drop")).graph.node_names
+        names = read_table(
+            frame, undirected=True, columns=Columns(missing_ids="drop")
+        ).graph.node_names
         assert set(names) == {*map(str, ids), "a", "b", "c"}
     for lost in ([2**53 + 1, 5], [2**53, 5]):  # one float
         frame = pd.DataFrame({"source": np.array(lost, float), "target": ["a", "b"]})

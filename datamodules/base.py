@@ -49,7 +49,6 @@ from lightning_dpg.interfaces import (
     Identity,
     PrivateColumns,
     PrivateLabels,
-    TransferBounds,
     Transfers,
 )
 
@@ -269,12 +268,9 @@ class GraphDataModule(pl.LightningDataModule):
     def _add_transfers(self, reading: GraphReading) -> None:
         """Find the transfers of a reading, and state what is public about them."""
         self.transfers = transfers_of(reading, self.columns)
-        if self.transfers is not None:
-            self._state_bounds(self.transfers.bounds)
-
-    def _state_bounds(self, bounds: TransferBounds) -> None:
-        """State the bounds of amounts and times as public."""
-        bound, window = bounds
+        if self.transfers is None:
+            return
+        bound, window = self.transfers.bounds
         if bound is not None:
             self.assumptions.append(f"the largest amount of a transfer that counts, {bound:,.15g}")
         if window is not None:

@@ -32,7 +32,7 @@ from lightning_dpg.formats.row_names import refuse_row_names
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import GraphFormatError, given_names
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.interfaces import Identity, TransferBounds
+from lightning_dpg.interfaces import Identity
 
 if TYPE_CHECKING:
     from lightning_dpg.datamodules.table_graph import TableGraph
@@ -52,8 +52,8 @@ class EdgeTableDataModule(EdgeListDataModule):
     (NeighborVotes, NodeNeighborVotes, AggregationPerturbation), leave the edges there; for all others
     the rows are read at their first use. The records are those of a file of the same ids.
 
-    Amounts and times of transfers are read if their columns are named; they are counted likewise, from
-    columns of numbers and times. Other columns are not read. The connection only reads.
+    Amounts and times of transfers are read if their columns are named, and then all rows are, once.
+    Other columns are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:
@@ -131,7 +131,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _is_counted(self) -> bool:
         """Whether a server counts the edges, which stay there as long as nobody asks for them."""
         return (
-            not (self.val_fraction or self.test_fraction)
+            not (self.val_fraction or self.test_fraction or self.columns.values)
             and parquet_file(self.source) is None
             and isinstance(self._engine, ServerEngine)
             and self._engine.may_keep
@@ -222,8 +222,6 @@ class EdgeTableDataModule(EdgeListDataModule):
             return
         self._check_arguments()
         table = self._table
-        if self.columns.values:
-            self._state_bounds(TransferBounds(self.columns.weight_max, self.columns.window))
         node_set = self._node_set
         if node_set is NodeSet.LINES:
             header = table.chosen.columns.ends

@@ -9,9 +9,8 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.datamodules.table_statistics import TableStatistics
-from lightning_dpg.datamodules.table_transfers import TableTransfers
 from lightning_dpg.graph.pair_space import Kind
-from lightning_dpg.interfaces import PrivateColumns, PrivateLabels
+from lightning_dpg.interfaces import PrivateColumns, PrivateLabels, Transfers
 
 
 class TableGraph:
@@ -27,7 +26,7 @@ class TableGraph:
 
     Attributes:
         statistics: Counts of the edges and sums over them, which the server computes.
-        transfers: Counts of transfers likewise, if amounts or times are read.
+        transfers: None: with amounts or times, all rows are read.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class TableGraph:
         self.num_left = table.num_left
         self.assumptions = assumptions
         self.statistics = TableStatistics(table, lambda: self.edges)
-        self.transfers = TableTransfers(table) if table.columns.values else None
+        self.transfers: Transfers | None = None  # with amounts or times, rows are read
 
     @property
     def classes(self) -> Tensor | None:

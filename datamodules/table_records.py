@@ -14,7 +14,6 @@ import numpy as np
 
 from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, no_rows
-from lightning_dpg.datamodules.table_values import amount_of, ibis_type, kept_rows, time_of
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import check_share_of_mutual
 from lightning_dpg.formats.edge_columns import refuse_missing
@@ -39,7 +38,7 @@ class EdgeTable:
     Args:
         engine: The server.
         chosen: Columns and rows of the table.
-        columns: What was asked for.
+        columns: What was asked for; amounts and times are not read.
         given: All ids, or those of the left and of the right nodes; empty for the ids that occur.
         kind: Kind of the graph.
         undirected: Whether directions of an undirected graph are dropped instead of refused.
@@ -64,9 +63,8 @@ class EdgeTable:
     ) -> None:
         self.engine, self.chosen, self.columns, self.kind = engine, chosen, columns, kind
         self._order = order
-        self._of_values = ""  # for the owner
         self._id_type = self._type_of_ids()
-        self._check_rows(self._typed_rows())
+        self._check_rows()
         self._define_nodes(given)
         self.engine.define(
             "edge_pairs", _canonical_pairs(self.numbered_rows(), self.kind), keep=True
@@ -87,50 +85,28 @@ class EdgeTable:
             )
         return kinds[0]
 
-    def _typed_rows(self) -> Any:
-        """Return the rows with their ids, and with whole numbers for amounts and times."""
-        chosen, columns = self.chosen, self.columns
-        kinds = [("amount", columns.weight), ("time", columns.time)]
-        values = [name for name, column in kinds if column is not None]
-        names = dict(zip(chosen.read, ["source", "target", *values], strict=True))
-        schema = {
-            new: ibis_type(chosen, name, columns, is_time=new == "time")
-            if new in values
-            else self._id_type
-            for name, new in names.items()
-        }
-        self.engine.define("given_rows", self.engine.rows(chosen, names))
-        rows = ibis.table(schema, name="given_rows")
-        cells = {name: rows[name].cast(self._id_type) for name in ("source", "target")}
-        if columns.weight is not None:
-            cells["amount"] = amount_of(rows.amount)
-        if columns.time is not None:
-            cells["time"] = time_of(rows.time, columns)
-        typed = rows.select(**cells)
-        self.engine.define("typed_rows", typed)
-        return ibis.table(typed.schema(), name="typed_rows")
-
     def _is_missing(self, ids: Any) -> Any:
         if self._id_type == "int64":
             return ids.isnull()
         return ids.isnull() | ids.strip().lower().isin(sorted(MISSING_NAMES))
 
-    def _check_rows(self, rows: Any) -> None:
-        """Count rows, and those without an id; define the others that are transfers as ``edge_rows``."""
-        place = self.chosen.place
+    def _check_rows(self) -> None:
+        """Count rows, and those without an id; define the others as ``edge_rows``."""
+        chosen, names = self.chosen, ("source", "target")
+        self._schema = dict.fromkeys(names, self._id_type)
+        self.engine.define(
+            "given_rows", self.engine.rows(chosen, dict(zip(chosen.read, names, strict=True)))
+        )
+        given = ibis.table(self._schema, name="given_rows")
+        rows = given.select(**{name: given[name].cast(self._id_type) for name in names})
         is_bad = self._is_missing(rows.source) | self._is_missing(rows.target)
         total, missing = self.engine.row(rows.aggregate(rows=rows.count(), bad=is_bad.sum()))
         if not total:
-            raise no_rows(self.chosen)
+            raise no_rows(chosen)
         drop = self.columns.drops_missing
-        refuse_missing(place, missing, total, "not named by a server", drop=drop)
-        there = rows.filter(~is_bad)
-        if self.columns.values:
-            kept = kept_rows(there, self.engine.row, self.columns, place)
-            there, self._of_values = kept.rows, kept.summary
-            total -= kept.left_out
-        self.engine.define("edge_rows", there)
-        self._rows_total, self._missing, self._schema = total, missing, there.schema()
+        refuse_missing(chosen.place, missing, total, "not named by a server", drop=drop)
+        self.engine.define("edge_rows", rows.filter(~is_bad))
+        self._rows_total, self._missing = total, missing
 
     def _define_nodes(self, given: Sequence[Sequence[str]]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
@@ -221,7 +197,7 @@ class EdgeTable:
         )
         others = ", ".join(self.chosen.columns.others)[:200]
         others = f"; dropped from the edges: {others}" if others else ""
-        return line + others + self._of_values
+        return line + others
 
     def pairs(self) -> Any:
         """Return the edges: the table ``edge_pairs`` of numbers ``low`` and ``high``."""
@@ -229,7 +205,7 @@ class EdgeTable:
         return ibis.table(schema, name="edge_pairs")
 
     def _rows(self) -> Any:
-        """Return ``edge_rows``: the rows with both ids and, if they are read, with amount and time."""
+        """Return ``edge_rows``: the rows with both ids."""
         return ibis.table(self._schema, name="edge_rows")
 
     def numbered_rows(self) -> Any:

@@ -28,10 +28,10 @@ from lightning_dpg.formats.columns import UNIX, Columns
 from lightning_dpg.graph.kind import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
-LARGEST = 1e13
+_LARGEST = 1e13
 """Amounts above it, which every bound clips, would leave the range of whole numbers."""
 _NUMBER = re.compile(r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?")
-STAMP = re.compile(
+_STAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
     r"(?: ?(Z|UTC|([-+])([0-9]{2}):?([0-9]{2})?))?)?"
@@ -93,63 +93,27 @@ def read_values(
     has_values = ~np.logical_or.reduce([part.is_absent for part in read])
     is_inside = np.ones(len(has_values), dtype=bool)
     if times is not None and given.window is not None:
-        first, end = window_seconds(given.window)
-        is_inside = (times.values >= first) & (times.values < end)
+        first, last = map(_seconds, given.window)
+        is_inside = (times.values >= first) & (times.values < last + _DAY)
     keep = has_values & is_inside
-    above = 0 if amounts is None else int((amounts.values[keep] > given.largest).sum())
-    counts = RowCounts(
-        int(keep.sum()), int((~has_values).sum()), int((has_values & ~is_inside).sum()), above
+    kept, absent, outside = (
+        int(rows.sum()) for rows in (keep, ~has_values, has_values & ~is_inside)
     )
-    summary = described(given, counts, origin)
-    return EdgeValues(_chosen(amounts, keep), _chosen(times, keep), summary), keep
-
-
-class RowCounts(NamedTuple):
-    """Numbers of rows (private)."""
-
-    kept: int
-    """Rows that are transfers."""
-    absent: int
-    """Rows without an amount or without a time."""
-    outside: int
-    """Other rows outside of the window."""
-    above: int
-    """Transfers whose amount is clipped."""
-
-
-def described(given: Columns, counts: RowCounts, origin: str) -> str:
-    """Return a part of a line for the owner.
-
-    Args:
-        given: The columns.
-        counts: Numbers of rows.
-        origin: Name of the table.
-
-    Raises:
-        GraphFormatError: If no row is a transfer.
-    """
-    if not counts.kept:
+    if not kept:
         raise GraphFormatError(
-            f"{origin}: no row is a transfer; outside of the window: {counts.outside:,}, without an "
-            f"amount or a time: {counts.absent:,}\nexpected rows of the days in columns.time_window\n"
+            f"{origin}: no row is a transfer; outside of the window: {outside:,}, without an "
+            f"amount or a time: {absent:,}\nexpected rows of the days in columns.time_window\n"
             "set it to the days that the table is meant to hold (--time-window FIRST,LAST)"
         )
-    parts = [f"; rows of transfers: {counts.kept:,}"]
-    if given.weight_max is not None:
-        parts.append(
-            f"amounts from {str(given.weight)!r}, above {given.weight_max:,g}: {counts.above:,}"
-        )
+    summary = f"; rows of transfers: {kept:,}"
+    if amounts is not None:
+        above = int((amounts.values[keep] > given.largest).sum())
+        summary += f", amounts from {str(given.weight)!r}, above {given.weight_max:,g}: {above:,}"
     if given.window is not None:
         days = " to ".join(day.date().isoformat() for day in given.window)
-        parts.append(f"times from {str(given.time)!r}, rows outside of {days}: {counts.outside:,}")
-    parts.append(f"rows without one: {counts.absent:,}")
-    return ", ".join(parts)
-
-
-def window_seconds(window: tuple[datetime, datetime]) -> tuple[int, int]:
-    """Return the beginning of a window and its end, in seconds of the clock since 1970."""
-    first, last = map(_seconds, window)
-    return first, last + _DAY
+        summary += f", times from {str(given.time)!r}, rows outside of {days}: {outside:,}"
+    summary += f", rows without one: {absent:,}"
+    return EdgeValues(_chosen(amounts, keep), _chosen(times, keep), summary), keep
 
 
 def _chosen(part: _Numbers | None, keep: NDArray[np.bool_]) -> Tensor | None:
@@ -176,8 +140,12 @@ def _amounts(column: Cells, given: Columns, place: Place) -> _Numbers:
     numbers, is_absent = _numbers(column, name, place, "an amount", expected, *signs)
     negative = np.flatnonzero(numbers < 0)
     if len(negative):
-        raise negative_amount(place(int(negative[0])), name)
-    return _Numbers(np.rint(np.minimum(numbers, LARGEST) * CENTS).astype(np.int64), is_absent)
+        raise GraphFormatError(
+            f"{place(int(negative[0]))}: a negative amount in column {name!r}\n"
+            "expected amounts of 0 or more\n"
+            "write it as a transfer in the other direction, or leave the line out"
+        )
+    return _Numbers(np.rint(np.minimum(numbers, _LARGEST) * CENTS).astype(np.int64), is_absent)
 
 
 def _numbers(
@@ -209,51 +177,13 @@ def _numbers(
         is_bad = ~is_absent & (~is_number | np.isinf(numbers))
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])
-        raise no_number(place(row), name, what, expected)
+        raise GraphFormatError(
+            f"{place(row)}: a cell in column {name!r} is not {what}\n"
+            f"expected {expected}, without a sign of a currency\n"
+            "name other signs: columns.decimal and columns.thousands (--decimal , --thousands .)\n"
+            "correct the line, or leave the cell empty: such a row is no transfer"
+        )
     return np.where(is_absent, 0.0, numbers), is_absent
-
-
-def negative_amount(where: str, name: str) -> GraphFormatError:
-    """Build the error that refuses an amount below 0."""
-    return GraphFormatError(
-        f"{where}: a negative amount in column {name!r}\nexpected amounts of 0 or more\n"
-        "write it as a transfer in the other direction, or leave the line out"
-    )
-
-
-def no_number(where: str, name: str, what: str, expected: str) -> GraphFormatError:
-    """Build the error that refuses a cell which is no number."""
-    return GraphFormatError(
-        f"{where}: a cell in column {name!r} is not {what}\n"
-        f"expected {expected}, without a sign of a currency\n"
-        "name other signs: columns.decimal and columns.thousands (--decimal , --thousands .)\n"
-        "correct the line, or leave the cell empty: such a row is no transfer"
-    )
-
-
-def already_dates(where: str, name: str, form: str) -> GraphFormatError:
-    """Build the error that refuses a format of cells that are no texts."""
-    return GraphFormatError(
-        f"{where}: column {name!r} holds dates and times already, and not texts\n"
-        f"leave out columns.time_format, which is {form!r}"
-    )
-
-
-def zone_missing(cell: str) -> GraphFormatError:
-    """Build the error that asks for the zone of the clock."""
-    return GraphFormatError(
-        f"{cell}: a moment with a zone, or counted in UTC\n"
-        "expected columns.time_zone: the days and hours of a release are those of one clock\n"
-        "name its zone (--time-zone Europe/Berlin, or UTC)"
-    )
-
-
-def zone_unneeded(cell: str, zone: ZoneInfo) -> GraphFormatError:
-    """Build the error that refuses a zone of times that have none."""
-    return GraphFormatError(
-        f"{cell}: a time without a zone, and columns.time_zone is {zone.key}\n"
-        "leave it out: times without a zone are taken as they are written"
-    )
 
 
 def _times(column: Cells, given: Columns, place: Place) -> _Numbers:
@@ -261,7 +191,10 @@ def _times(column: Cells, given: Columns, place: Place) -> _Numbers:
     cells, name = column.values, str(given.time)
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         if given.time_format is not None:
-            raise already_dates(place(0), name, given.time_format)
+            raise GraphFormatError(
+                f"{place(0)}: column {name!r} holds dates and times already, and not texts\n"
+                f"leave out columns.time_format, which is {given.time_format!r}"
+            )
         is_absent = np.isnat(cells)
         seconds = cells.astype("datetime64[s]").astype(np.int64)
         is_zoned = np.full(len(cells), column.are_instants)
@@ -292,10 +225,10 @@ def _of_texts(
                 text, given.time_format, str(given.time), place, row
             )
             continue
-        found = STAMP.fullmatch(text)
+        found = _STAMP.fullmatch(text)
         stamp = None if found is None else _in_iso(found)
         if found is None or stamp is None:
-            raise no_time(place(row), text, str(given.time))
+            raise _no_time(place(row), text, str(given.time))
         seconds[row], is_zoned[row] = stamp
         if has_clock is None:
             has_clock = found[2] is not None
@@ -346,7 +279,7 @@ def _in_format(text: str, form: str, name: str, place: Place, row: int) -> tuple
     return _seconds(stamp.replace(tzinfo=None)) - int(offset.total_seconds()), True
 
 
-def no_time(where: str, text: str, name: str) -> GraphFormatError:
+def _no_time(where: str, text: str, name: str) -> GraphFormatError:
     """Build the error that refuses a text which is no time."""
     ways = "'%d/%m/%Y' if the day comes first, '%m/%d/%Y' if the month does"
     if _NUMBER.fullmatch(text):
@@ -389,9 +322,16 @@ def _on_the_wall(
             "2026-01-31 14:05+01:00, or write all of them by one clock"
         )
     if zoned and given.zone is None:
-        raise zone_missing(first_cell(rows))
+        raise GraphFormatError(
+            f"{first_cell(rows)}: a moment with a zone, or counted in UTC\n"
+            "expected columns.time_zone: the days and hours of a release are those of one clock\n"
+            "name its zone (--time-zone Europe/Berlin, or UTC)"
+        )
     if not zoned and given.zone is not None:
-        raise zone_unneeded(first_cell(rows), given.zone)
+        raise GraphFormatError(
+            f"{first_cell(rows)}: a time without a zone, and columns.time_zone is {given.zone.key}\n"
+            "leave it out: times without a zone are taken as they are written"
+        )
     if given.zone is None or given.window is None:
         return seconds
     first, last = (_seconds(day) for day in given.window)

@@ -14,7 +14,7 @@ from lightning_dpg.graph.drawn_tables import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     EndClasses,
-    TransferCountsSource,
+    TransferStatistics,
     Window,
     amount_borders,
     largest_amount,
@@ -93,9 +93,7 @@ class Times(nn.Module):
             for key, (name, *proof) in reads.items()
         ]
 
-    def release(
-        self, method: OneShotSynthesizer, source: TransferCountsSource, reads: Reads
-    ) -> None:
+    def release(self, method: OneShotSynthesizer, source: TransferStatistics, reads: Reads) -> None:
         """Release all curves.
 
         Args:
@@ -230,7 +228,7 @@ class Amounts(nn.Module):
     def release(
         self,
         method: OneShotSynthesizer,
-        source: TransferCountsSource,
+        source: TransferStatistics,
         weight_max: float,
         degrees: Integers,
         classes: Tensor | None,
@@ -384,7 +382,7 @@ class TransferPart(nn.Module):
     def release(
         self,
         method: OneShotSynthesizer,
-        source: TransferCountsSource,
+        source: TransferStatistics,
         facts: TransferFacts,
         degrees: Integers,
         classes: Tensor | None,

@@ -302,11 +302,14 @@ class EdgeTableDataModule(EdgeListDataModule):
 
         has_attributes = getattr(self._without_edges, "attribute_names", None)
         kind = AttributedTableGraph if has_attributes else TableGraph
-        private = self.private_columns, self.private_labels
-        return kind(self._table, self._without_edges, self.assumptions, *private, self._held)
+        nodes, private = (
+            self._published(self._without_edges),
+            (self.private_columns, self.private_labels),
+        )
+        return kind(self._table, nodes, self._held, self.assumptions, *private)
 
     @property
-    def records(self) -> "OneGraph | TableGraph":  # type: ignore[override]
+    def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``.
 
         They are the graph in memory as soon as there is one: an audit puts edges into it.

@@ -47,7 +47,6 @@ class EdgeTable:
 
     Attributes:
         names: Names of the nodes in natural order.
-        node_names: Names of the nodes in the release, by their numbers.
     """
 
     def __init__(
@@ -155,7 +154,6 @@ class EdgeTable:
             left, right = names[: self.num_left], names[self.num_left :]
             names = [*(f"left:{name}" for name in left), *(f"right:{name}" for name in right)]
         self.names = names
-        self.node_names = names if self._order is None else [*map(str, range(len(names)))]
 
     @property
     def space(self) -> PairSpace:

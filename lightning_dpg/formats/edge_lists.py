@@ -19,6 +19,7 @@ from lightning_dpg.formats.edge_columns import (
     HEADERS,
     NAME_COLUMNS,
     VALUE,
+    Chosen,
     TextColumns,
     check_konect_header,
     find_columns,
@@ -29,13 +30,20 @@ from lightning_dpg.formats.text_rows import (
     TextForm,
     agreed_separator,
     first_row,
+    line_separators,
     read_text,
     refuse_line,
     row_lines,
     split_line,
     text_rows,
 )
-from lightning_dpg.graph.node_names import GraphFormatError, NoEdgesError, is_missing
+from lightning_dpg.graph.node_names import (
+    CLOSED,
+    WAY_TO_CLOSE,
+    GraphFormatError,
+    NoEdgesError,
+    is_missing,
+)
 from lightning_dpg.graph.pair_space import space_of
 
 _WORD = r"^[^\W\d][^\d]*$"
@@ -98,6 +106,38 @@ def read_edge_list(
         is_quoted=lambda row: '"' in line_of(row)[1],
     )
     return reading._replace(numbers_sides=konect == "bip")
+
+
+def read_text_table(path: Path) -> Any:
+    """Read all cells of a file of text whose first row holds the names of the columns.
+
+    Args:
+        path: The file, compressed by gzip or not. No line is a comment.
+
+    Returns:
+        A table of Arrow of texts, null where a cell is empty (private).
+
+    Raises:
+        GraphFormatError: If lines do not agree, or if there is none below the first row.
+    """
+    content = read_text(path)
+    line, text, named = first_row(path, content)
+    separator = named or (line_separators(text) or ["\t"])[0]
+    cells = split_line(text, separator)
+    if not cells:
+        refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
+    folded = [cell.casefold() for cell in cells]
+    names = [
+        cell if cell and folded.index(cell.casefold()) == place else f"{cell}_{place}"
+        for place, cell in enumerate(cells)
+    ]
+    where, every = TextColumns(separator, Chosen(names, (0, 0), ()), None, True), range(len(names))
+    columns = _quick(content, "", line + 1, where, every) or _by_line(
+        path, content, "", line + 1, where, every
+    )
+    return pa.table(
+        [compute.if_else(compute.equal(each, ""), None, each) for each in columns], names
+    )
 
 
 def _by_nodes(

@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 from unittest import mock
 
 from lightning_dpg import main
-from lightning_dpg.commands.fit import parser_of
+from lightning_dpg.run.commands.fit import parser_of
 
 # Lightning's own: their options are those of the method, the data module and the trainer.
 _LIGHTNING = """\

@@ -143,7 +143,7 @@ class TransferFacts(NamedTuple):
 def counts_of(
     transfers: BoundedTransfers, facts: TransferFacts, space: PairSpace
 ) -> TransferCountsSource:
-    """Return the counts of transfers: those of their engine, or of transfers in memory.
+    """Return the counts of transfers, by their engine or from memory.
 
     Args:
         transfers: All transfers (private).

@@ -196,9 +196,9 @@ def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
 
 
 def test_every_command_has_its_help():
-    text = commands.page()
+    text = commands.helps()
     assert all(
-        f"## {name}\n\n```text\nusage: lightning_dpg {name}" in text for name in OWN_COMMANDS
+        f"### {name}\n\n```text\nusage: lightning_dpg {name}" in text for name in OWN_COMMANDS
     )
     assert all(name in text for name in LIGHTNING_COMMANDS)
 

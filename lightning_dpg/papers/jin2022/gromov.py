@@ -280,7 +280,7 @@ def _blocks(size: int, begin: int) -> Iterator[tuple[int, int, int, int]]:
 def _solved(
     first: Space, others: Sequence[Space], alpha: float, starts: int, number: int
 ) -> list[float]:
-    """Compute discrepancies of one graph and others, the first of which is pair ``number``."""
+    """Compute discrepancies of one graph and others; the first pair has the number ``number``."""
     return [
         gromov_discrepancy(first, other, alpha=alpha, starts=starts, seed=seed)
         for seed, other in enumerate(others, start=number)

@@ -11,7 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
+# One thread for each worker and for each process that a test starts, set before numpy is imported.
 # The process that hands out the tests reads this file too: torch is imported where it is used.
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+pytest_plugins = ["tests.costs"]
 
 
 @pytest.fixture(scope="session", autouse=True)

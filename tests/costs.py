@@ -38,7 +38,9 @@ def function_of(item):
 
 def spent():
     """CPU seconds of this process and of those that it has waited for."""
-    return sum(used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN)))
+    return sum(
+        used.ru_utime + used.ru_stime for used in map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN))
+    )
 
 
 class Costs:
@@ -82,7 +84,9 @@ class Costs:
         functions = defaultdict(set)
         for item in self.items:
             slow = costs[item] > MOST if item in costs else item.get_closest_marker("slow")
-            functions[function_of(item)].add((item.nodeid, bool(slow) and function_of(item) not in STAY))
+            functions[function_of(item)].add(
+                (item.nodeid, bool(slow) and function_of(item) not in STAY)
+            )
         kept = [x for x in LIST.read_text().splitlines() if x.partition("[")[0] not in functions]
         for function, members in functions.items():
             slow = [name for name, is_slow in members if is_slow]

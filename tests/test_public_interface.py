@@ -63,12 +63,7 @@ def test_a_notebook_without_ipywidgets_gets_no_warning():
     assert done.stderr == ""
 
 
-SLOW = {"Benchmark", "benchmark"}  # start a process
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in dpg.__all__]
-)
+@pytest.mark.parametrize("name", dpg.__all__)
 def test_examples_run(name):
     found = doctest.DocTestFinder().find(documented(name), name, globs={})
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)

@@ -249,7 +249,6 @@ def test_a_huge_gradient_that_is_not_clipped_is_caught(inserted, monkeypatch):
     assert bound(seen, inserted) > ledger.epsilon(DELTA)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reused", [True, False])
 def test_noise_that_a_resumed_run_repeats_is_caught(inserted, reused):
     keys = (1, 1) if reused else (1, 2)

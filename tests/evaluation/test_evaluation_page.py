@@ -115,7 +115,6 @@ def test_hostile_names_are_text_and_nothing_is_loaded(page):
     assert page.count("<script") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
 def test_in_a_browser(page, tmp_path, probed, name):
     seen = probed(tmp_path, page, PROBE, name)

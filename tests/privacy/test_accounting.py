@@ -246,8 +246,8 @@ def test_headline_is_no_less_than_the_truth_at_tiny_deltas(sigma, q, steps, delt
         (0.5, 0.3, 2),
         (300.0, 0.2, 1),
         (200.0, 0.05, 100),
-        pytest.param(5.0, 0.01, 100_000, marks=pytest.mark.slow),
-        pytest.param(0.6, 0.001, 20_000, marks=pytest.mark.slow),
+        (5.0, 0.01, 100_000),
+        (0.6, 0.001, 20_000),
     ],
 )
 def test_loss_distributions_are_no_less_than_the_truth_and_near_it(sigma, q, steps):

@@ -163,7 +163,6 @@ def test_ledgers_are_those_written_by_hand(kind):
         assert entries[3].steps == (20 if name == "encoder" else 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_links_that_no_cosine_shows_are_learned_within_a_budget(kind):
     graph, attributes = tastes_and_products(kind)

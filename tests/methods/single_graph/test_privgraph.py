@@ -283,7 +283,6 @@ def test_no_community_is_refused():
         PrivGraph(10, num_communities=0)
 
 
-@pytest.mark.slow
 def test_communities_of_facebook(data_root):
     graph = read_graph(data_root / "graphs" / "Facebook.edges.gz", keep_gaps=True)
     sample = fitted(graph, 1.0).sample(torch.Generator().manual_seed(0))

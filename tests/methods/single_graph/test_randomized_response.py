@@ -182,7 +182,6 @@ def test_without_noise_the_graph_itself_remains(denoise):
     assert method.ledger.reasons
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [{"denoise": "spectral"}, {"denoise": "spectral", "degree_share": 0.1}]
 )
@@ -199,7 +198,7 @@ def test_denoised_scores_find_edges_that_were_held_out(arguments):
     assert link_prediction(reports.score(held_out), reports.score(others))[0] < 0.65
 
 
-@pytest.mark.parametrize("degree", [pytest.param(20, marks=pytest.mark.slow), 50])
+@pytest.mark.parametrize("degree", [20, 50])
 def test_scores_fit_dense_communities(degree):
     """Walks and ranks that suit sparse graphs drown four communities in noise of the graph's own."""
     inside = degree * 0.6 / 75
@@ -260,7 +259,6 @@ def errors(real, synthetic):
     ]
 
 
-@pytest.mark.slow
 def test_more_budget_does_not_hurt():
     """Mean errors over six kinds of graphs; isolated nodes once were communities at epsilon 0.5."""
     epsilons, means, graphs = (0.5, 1.0, 2.0, 5.0), [], []
@@ -283,7 +281,6 @@ def test_more_budget_does_not_hurt():
     assert (means[-1] < means[0]).all()
 
 
-@pytest.mark.slow
 def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
     edges, n = planted()
     overlap = torch.zeros(2)

@@ -19,7 +19,7 @@ from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
 from lightning_dpg.nn.attribute_logits import degree_levels
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 METHODS = {"encoder": AttributeEncoder, "moments": AttributeMoments}
 EDGES_PER_NODE = 5

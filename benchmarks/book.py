@@ -6,15 +6,15 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 
-from lightning_dpg.book import checkpoint
-from lightning_dpg.book.book import Book
-from lightning_dpg.book.checkpoint import new_faults
-from lightning_dpg.book.identity import Fingerprint
-from lightning_dpg.book.projection import record
-from lightning_dpg.book.report import summary
-from lightning_dpg.book.request import Request
-from lightning_dpg.book.sqlite_file import SQLite
-from lightning_dpg.book.verification import faults
+from lightning_dpg.apps.book import checkpoint
+from lightning_dpg.apps.book.book import Book
+from lightning_dpg.apps.book.checkpoint import new_faults
+from lightning_dpg.apps.book.identity import Fingerprint
+from lightning_dpg.apps.book.projection import record
+from lightning_dpg.apps.book.report import summary
+from lightning_dpg.apps.book.request import Request
+from lightning_dpg.apps.book.sqlite_file import SQLite
+from lightning_dpg.apps.book.verification import faults
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 

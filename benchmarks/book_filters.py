@@ -5,7 +5,7 @@ It prints the numbers of the table in docs/book.md. Each run alone spends a twel
 
 from collections.abc import Callable, Sequence
 
-from lightning_dpg.book.filter import Spending, _renyi_passes, passes, together
+from lightning_dpg.apps.book.filter import Spending, _renyi_passes, passes, together
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.composition import entry_of, fits

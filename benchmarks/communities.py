@@ -16,7 +16,7 @@ from benchmarks.links import COLUMNS
 from benchmarks.links import METHODS as METHODS_FOR_LINKS
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.metrics.communities import louvain, normalized_mutual_information
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 METHODS = {name: METHODS_FOR_LINKS[name] for name in ("ChungLu", "PrivGraph")}
 

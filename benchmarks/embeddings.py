@@ -18,7 +18,7 @@ from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 DELTA = 1e-5
 Mode = Literal["exact", "corrected", "paper"]

@@ -23,11 +23,11 @@ from benchmarks.timing import medians
 from lightning_dpg import methods
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.graph.attributes import NodeAttributes, attach
 from lightning_dpg.papers.jin2022.gromov import Space, pairwise_discrepancies
+from lightning_dpg.run.quiet import quiet
 
 FITS: dict[str, Callable[[int], pl.LightningModule]] = {
     "critic (DPNetGAN)": methods.DPNetGAN,

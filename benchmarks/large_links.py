@@ -24,7 +24,7 @@ from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import RandomizedResponsePrivCom
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 HELD_OUT = 0.15
 METHODS: dict[str, Callable[[int], Synthesizer]] = {

@@ -42,7 +42,7 @@ from lightning_dpg.papers.jin2022.gromov import (
     pairwise_discrepancies,
     path_distances,
 )
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 FOLDS_DEALT = 3
 TRAINING = 0.5

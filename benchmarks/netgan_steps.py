@@ -16,9 +16,9 @@ import torch
 from benchmarks.numbers import Number, ratio
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.cli.quiet import quiet
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import DPNetGAN
+from lightning_dpg.run.quiet import quiet
 
 PRIVATE, PLAIN = 4.0, float("inf")
 DELTA = 1e-4

@@ -10,7 +10,7 @@ from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.evaluation.node_classification import NamedGraph, evaluate_nodes
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments, ChungLu
 from lightning_dpg.metrics.node_classification import NODE_QUERIES
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 METHODS = {
     "AttributeEncoder": AttributeEncoder,

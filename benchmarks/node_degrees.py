@@ -29,7 +29,7 @@ from lightning_dpg.methods import ErdosRenyi, NodeDegrees
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.functional import degrees, measure_clustering
 from lightning_dpg.metrics.queries import kl_divergence
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 EPSILONS = (1.0, 2.0, 4.0)
 

@@ -43,7 +43,7 @@ from lightning_dpg.graph.held_out import split_nodes
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.metrics.node_classification import NETWORKS, node_scores
 from lightning_dpg.nn.attribute_rows import AttributeRows
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 EDGE, NODE = (0.5, 1.0, 2.0, 4.0, 8.0), (2.0, 4.0, 8.0, 16.0)
 METHODS: dict[str, tuple[str, dict[str, Any], tuple[float, ...]]] = {

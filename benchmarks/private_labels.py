@@ -21,7 +21,7 @@ from lightning_dpg.graph.held_out import split_at_random
 from lightning_dpg.interfaces import PrivateLabels
 from lightning_dpg.methods import NeighborVotes, NodeClassifier, NodeNeighborVotes
 from lightning_dpg.nn.class_student import known_student
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 Place: TypeAlias = tuple[str, str, int]
 """Budget of labels, row, and seed."""

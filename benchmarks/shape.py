@@ -32,7 +32,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import BTER, PrivGraph
 from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES, Profile, compare, profile
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 METHODS = {"BTER": BTER, "PrivGraph": PrivGraph}
 PGB_QUERIES = QUERIES[:15]

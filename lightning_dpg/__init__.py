@@ -16,19 +16,19 @@ warnings.filterwarnings("ignore", "IProgress not found")
 
 if TYPE_CHECKING:
     __all__: list[str]
-    from lightning_dpg.auditing.attacks import attack as attack
-    from lightning_dpg.auditing.audits import audit as audit
-    from lightning_dpg.benchmark import benchmark as benchmark
-    from lightning_dpg.benchmark.views import Benchmark as Benchmark
+    from lightning_dpg.apps.audit.attacks import attack as attack
+    from lightning_dpg.apps.audit.audits import audit as audit
+    from lightning_dpg.apps.bench.engine import benchmark as benchmark
+    from lightning_dpg.apps.bench.views import Benchmark as Benchmark
     from lightning_dpg.errors import CommandError as CommandError
     from lightning_dpg.evaluation.evaluate import evaluate as evaluate
     from lightning_dpg.release.reader import open_release as open_release
     from lightning_dpg.release.release import Release as Release
     from lightning_dpg.release.verify import verify as verify
-    from lightning_dpg.running.method_list import list_methods as list_methods
-    from lightning_dpg.running.plan import plan as plan
-    from lightning_dpg.running.python_fit import fit as fit
-    from lightning_dpg.running.read import read as read
+    from lightning_dpg.run.method_list import list_methods as list_methods
+    from lightning_dpg.run.plan import plan as plan
+    from lightning_dpg.run.python_fit import fit as fit
+    from lightning_dpg.run.read import read as read
 else:
     # Start-up time: nothing here imports PyTorch before it is used.
     __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -65,7 +65,7 @@ def reserve(
     """
     with _needed_by(f"leave out privacy.book, privacy.dataset and {BOOK_VARIABLE}"):
         # Start-up time: most runs have no book.
-        from lightning_dpg.book import booking
+        from lightning_dpg.apps.book import booking
     return booking.reserve(book, dataset, trainer, method, steps, lost_steps, previous, folder)
 
 
@@ -92,7 +92,7 @@ def log_reading(
         return
     with _needed_by(f"leave out --book and {BOOK_VARIABLE}"):
         # Start-up time: most measurements have no book.
-        from lightning_dpg.book import measurement
+        from lightning_dpg.apps.book import measurement
     measurement.log_reading(
         book or os.environ[BOOK_VARIABLE],
         measurement.Measurement(command, list(methods), list(epsilons)),
@@ -108,7 +108,7 @@ def run_command(args: list[str]) -> Outcome:
     """
     with _needed_by("the command budget needs it"):
         # Start-up time: the other commands do not need it.
-        from lightning_dpg.book.commands import budget
+        from lightning_dpg.apps.book.commands import budget
     return budget.run(args)
 
 
@@ -118,8 +118,8 @@ def _needed_by(remedy: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("lightning_dpg.book"):
+        if error.name is None or not error.name.startswith("lightning_dpg.apps.book"):
             raise
         raise BookError(
-            f"the budget book (lightning_dpg.book) is not installed: {remedy}"
+            f"the budget book (lightning_dpg.apps.book) is not installed: {remedy}"
         ) from error

@@ -11,21 +11,9 @@ from functools import partial
 from itertools import pairwise
 
 from lightning_dpg import __version__, budget_book
-from lightning_dpg.cli.quiet import mute_known_warnings, plain_warnings, without_messages
-from lightning_dpg.commands import (
-    attack,
-    audit,
-    card,
-    compare,
-    describe_domain,
-    evaluate,
-    generate,
-    list_,
-    plan,
-    studio,
-    verify,
-)
-from lightning_dpg.commands.arguments import SWITCHES, call
+from lightning_dpg.apps.audit.commands import attack, audit
+from lightning_dpg.apps.bench import compare
+from lightning_dpg.apps.studio import command as studio
 from lightning_dpg.errors import (
     REPORT,
     CommandError,
@@ -34,6 +22,17 @@ from lightning_dpg.errors import (
     nearest,
 )
 from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome, note
+from lightning_dpg.run.commands import (
+    card,
+    describe_domain,
+    evaluate,
+    generate,
+    list_,
+    plan,
+    verify,
+)
+from lightning_dpg.run.commands.arguments import SWITCHES, call
+from lightning_dpg.run.quiet import mute_known_warnings, plain_warnings, without_messages
 from lightning_dpg.run_folder import owner_only
 from lightning_dpg.tables import as_json, strict
 
@@ -138,7 +137,7 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         if command in LIGHTNING_COMMANDS:
             # Start-up time: only these commands need the parser's library.
-            from lightning_dpg.commands.fit import in_short_words
+            from lightning_dpg.run.commands.fit import in_short_words
 
             text = in_short_words(text, words)
         _print(name, Outcome(code=REFUSED, problem=text), is_json=is_json)
@@ -222,7 +221,7 @@ def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
 
 def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
     # Start-up time: only these commands need the parser's library.
-    from lightning_dpg.commands.fit import long_form, parser_of
+    from lightning_dpg.run.commands.fit import long_form, parser_of
 
     out, notes = None, list[str]()
     if "--help-all" in args:
@@ -233,14 +232,14 @@ def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
     mute_known_warnings()
     if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
         # Start-up time: only these commands need the parser's library.
-        from lightning_dpg.running.early_check import refuse_mistakes
+        from lightning_dpg.run.early_check import refuse_mistakes
 
         refuse_mistakes(command, args)
     for line in notes:
         note(line)
     # Start-up time: a bad configuration is refused before PyTorch is imported.
-    from lightning_dpg.cli.private_cli import PrivateCLI
-    from lightning_dpg.cli.run_values import run_values
+    from lightning_dpg.run.private_cli import PrivateCLI
+    from lightning_dpg.run.run_values import run_values
 
     started = time.perf_counter()
     finished = PrivateCLI([command, *args], out)

@@ -73,7 +73,7 @@ class Study(NamedTuple):
     title: str
     question: str
     benchmark: dict[str, Any]
-    """Arguments of :func:`lightning_dpg.benchmark.benchmark`; empty if it was measured otherwise."""
+    """Arguments of :func:`lightning_dpg.apps.bench.benchmark`; empty if it was measured otherwise."""
     commands: list[str]
     notes: str
     tables: dict[str, TableText]

@@ -11,6 +11,14 @@ ROOT = Path(__file__).parent.parent
 LINKED = ("datamodules", "callbacks")
 
 
+def room_of(name):
+    """Room of a module: the first part of its name; commands and applications are rooms of their own."""
+    first, _, rest = name.partition(".")
+    second = rest.partition(".")[0]
+    is_own = (first == "apps" and rest) or (first, second) == ("run", "commands")
+    return f"{first}.{second}" if is_own else first
+
+
 class Import(NamedTuple):
     """One name of ours that a module imports."""
 
@@ -30,7 +38,7 @@ class Import(NamedTuple):
     @property
     def rooms(self):
         """Both rooms, such as ``("methods", "graph")``."""
-        return self.module.partition(".")[0], self.target.partition(".")[0]
+        return room_of(self.module), room_of(self.target)
 
     def __str__(self):
         place = f"{self.path.relative_to(ROOT)}:{self.line}"

@@ -10,9 +10,9 @@ from importlib import import_module
 import torch
 
 from lightning_dpg import methods, papers
-from lightning_dpg.auditing.audited_fit import WhiteBoxAttacker, pooled
-from lightning_dpg.auditing.audits import bounded
-from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
+from lightning_dpg.apps.audit.audited_fit import WhiteBoxAttacker, pooled
+from lightning_dpg.apps.audit.audits import bounded
+from lightning_dpg.apps.audit.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.interfaces import AttributedGraphRecords
 from lightning_dpg.methods.node_classes import NodeClassifier

@@ -16,8 +16,8 @@ LIMIT = 900  # seconds, of a machine under load
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
-        "tests.book.test_book",
-        "lightning_dpg.cli.private_cli",
+        "tests.apps.book.test_book",
+        "lightning_dpg.run.private_cli",
         "lightning_dpg.papers.zheng2021.dp_netgan",
     ]
 )

@@ -1,8 +1,8 @@
 """Canary scores of single releases, as in an audit."""
 
-from lightning_dpg.auditing.scores.attackers import white_box_score
-from lightning_dpg.auditing.scores.counts import degrees_score
-from lightning_dpg.auditing.scores.observation import Observation
+from lightning_dpg.apps.audit.scores.attackers import white_box_score
+from lightning_dpg.apps.audit.scores.counts import degrees_score
+from lightning_dpg.apps.audit.scores.observation import Observation
 
 
 def scored(method, key, noisy, pairs, known, data=None, earlier=None):

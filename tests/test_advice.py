@@ -27,7 +27,6 @@ from lightning_dpg.advice import (
     noise_of_reports,
     recommend,
 )
-from lightning_dpg.cli.private_cli import better_method
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, Nodes
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx
@@ -35,8 +34,9 @@ from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.running.method_list import configuration_of
-from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.run.method_list import configuration_of
+from lightning_dpg.run.private_cli import better_method
+from lightning_dpg.run.settings import shipped_configs
 from tests.small_methods import METHODS, SHORT, made
 
 ROOT = Path(__file__).parent.parent

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg.cli.distinct_keys import refuse_repeated_keys
-from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.errors import REPORT, Refusal, explain
 from lightning_dpg.main import OWN_COMMANDS, main, run
-from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.run.distinct_keys import refuse_repeated_keys
+from lightning_dpg.run.private_cli import PrivateCLI
+from lightning_dpg.run.settings import shipped_configs
 
 CONFIG = {
     "model": {"class_path": "DPNetGAN", "init_args": {"num_samples": 100}},

@@ -16,8 +16,8 @@ from lightning_dpg.main import main
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.verify import faults
+from lightning_dpg.run.settings import shipped_configs
 from lightning_dpg.run_folder import release_in
-from lightning_dpg.running.settings import shipped_configs
 from tests.small_methods import RECOMMENDED
 
 CONFIGS = shipped_configs()

@@ -23,16 +23,11 @@ from lightning_dpg.datamodules import EdgeListDataModule, SubgraphDataModule, TU
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
-from lightning_dpg.running.graph_arguments import name_of_graph
-from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.run.graph_arguments import name_of_graph
+from lightning_dpg.run.settings import shipped_configs
 
 CLASSES = [name for name in dpg.__all__ if isinstance(getattr(dpg, name), type)]
 FUNCTIONS = sorted({*dpg.__all__} - {*CLASSES})
-
-
-def documented(name):
-    """A public object; for the package that can be called, its function."""
-    return dpg.benchmark.benchmark if name == "benchmark" else getattr(dpg, name)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +60,7 @@ def test_a_notebook_without_ipywidgets_gets_no_warning():
 
 @pytest.mark.parametrize("name", dpg.__all__)
 def test_examples_run(name):
-    found = doctest.DocTestFinder().find(documented(name), name, globs={})
+    found = doctest.DocTestFinder().find(getattr(dpg, name), name, globs={})
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     for example in found:
         runner.run(example)
@@ -74,7 +69,7 @@ def test_examples_run(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_document_arguments_result_errors_and_an_example(name):
-    function = documented(name)
+    function = getattr(dpg, name)
     text = inspect.getdoc(function)
     for section in ("Returns:", "Raises:", "Example:"):
         assert section in text, section

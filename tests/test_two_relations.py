@@ -29,8 +29,8 @@ from lightning_dpg.release import verify as verification
 from lightning_dpg.release.card.topics import parameters_of, statement_of
 from lightning_dpg.release.statement import folder_name, privacy_statement, proved_by
 from lightning_dpg.release.writer import RECIPE, with_version, write_card
+from lightning_dpg.run.fit import fit_method
 from lightning_dpg.run_folder import NOT_PRIVATE
-from lightning_dpg.running.fit import fit_method
 from tests.callbacks.test_privacy_accountant import Killed, Killer, make_trainer
 from tests.cards import card_of
 from tests.entries import entry

@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 from unittest import mock
 
 from lightning_dpg import main
-from lightning_dpg.commands.fit import parser_of
+from lightning_dpg.run.commands.fit import parser_of
 
 _INTRODUCTION = """\
 # Command line

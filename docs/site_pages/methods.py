@@ -7,8 +7,8 @@ from pathlib import Path
 import griffe
 import yaml
 
-from lightning_dpg.running.method_list import MethodInfo, list_methods
-from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.run.method_list import MethodInfo, list_methods
+from lightning_dpg.run.settings import shipped_configs
 from site_pages import results, source
 
 TASKS = {

@@ -23,7 +23,7 @@ from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.metrics.queries import Answer
 from lightning_dpg.release.release import Release
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 _METHODS = (ErdosRenyi, ChungLu)
 BASELINES = tuple(method.__name__ for method in _METHODS)

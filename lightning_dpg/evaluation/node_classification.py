@@ -32,7 +32,7 @@ from lightning_dpg.metrics.node_classification import (
 )
 from lightning_dpg.nn.class_student import ClassEvidence, known_classes
 from lightning_dpg.release.release import Release
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 NO_GRAPH, SIMILARITY_GRAPH = "no graph", "similarity graph"
 BOTH, SELF_TRAINING = "ensemble of both", "self-training"

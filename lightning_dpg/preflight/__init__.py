@@ -1,12 +1,12 @@
 """Preflight: every check of a run between the command and the first private read, in order.
 
-1. **Options**, before PyTorch is imported. ``running.settings.find_configs`` reads the files of
-   configurations, ``running.early_check.refuse_mistakes`` checks names, types and missing sections.
+1. **Options**, before PyTorch is imported. ``run.settings.find_configs`` reads the files of
+   configurations, ``run.early_check.refuse_mistakes`` checks names, types and missing sections.
    Lightning's parser then checks them again, with the classes of a user.
 2. **Settings**, before anything is built. ``PrivacyAccountant`` checks its budget, and
-   :func:`check_settings` the settings of the trainer. ``cli.checkpoints.check_resumed`` checks
+   :func:`check_settings` the settings of the trainer. ``run.checkpoints.check_resumed`` checks
    that a checkpoint is of this method and that its journal shows the steps after it.
-   ``cli.loggers.tracker_arguments`` refuses to upload checkpoints.
+   ``run.loggers.tracker_arguments`` refuses to upload checkpoints.
 3. **Data**, when they are read and before the method is built: :func:`check_data`.
 4. **Run**, when trainer and method are built: :func:`preflight` repeats 2 and 3 for the objects. It
    checks delta and the batches against the data, the steps of the trainer, the plan against the

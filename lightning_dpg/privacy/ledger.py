@@ -37,7 +37,7 @@ class PrivacyLedger:
 
     How releases compose is in :mod:`lightning_dpg.privacy.composition`. That holds for costs that are
     fixed before the first release. Costs that follow from released values (noise of later steps, say)
-    need a filter, as in :mod:`lightning_dpg.book.filter`: at (1, 1e-5), one of two plans that fit,
+    need a filter, as in :mod:`lightning_dpg.apps.book.filter`: at (1, 1e-5), one of two plans that fit,
     chosen by a first release of epsilon 0.5, has had a delta of 1.32e-5.
 
     Entries of different relations are never added. A read that costs several relations has an entry

@@ -9,15 +9,15 @@ import torch
 from pytorch_lightning.loggers import CSVLogger
 
 import lightning_dpg as dpg
-from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.apps.audit.canaries import find_sites
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
-from lightning_dpg.running.fit import fit_method
-from tests.book.conftest import server  # noqa: F401  # a fixture
+from lightning_dpg.run.fit import fit_method
+from tests.apps.book.conftest import server  # noqa: F401  # a fixture
 
 pytestmark = pytest.mark.usefixtures("ids_in_order")
 

@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch_geometric.data import Data
 
 import lightning_dpg as dpg
-from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.apps.audit.canaries import find_sites
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.datamodules.node_attributes import LEFT_OUT, NAMED_BY_ATTRIBUTES
 from lightning_dpg.errors import CommandError

@@ -7,7 +7,7 @@ import pytest
 from lightning_dpg.datamodules import Columns, EdgeTableDataModule, server_engines
 from lightning_dpg.datamodules.table_source import open_engine
 from lightning_dpg.graph.node_names import GraphFormatError
-from tests.book.conftest import server  # noqa: F401  # a fixture
+from tests.apps.book.conftest import server  # noqa: F401  # a fixture
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 postgres = pytest.importorskip("adbc_driver_postgresql.dbapi")

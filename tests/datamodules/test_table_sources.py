@@ -30,7 +30,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
-from tests.book.conftest import server  # noqa: F401  # a fixture
+from tests.apps.book.conftest import server  # noqa: F401  # a fixture
 from tests.training import quiet_trainer, release_edges
 
 pytestmark = pytest.mark.usefixtures("ids_in_order")

@@ -17,7 +17,7 @@ from lightning_dpg.methods import BTER, Attributed
 from lightning_dpg.methods.single_graph.protected_unit import TransferFacts, counts_of
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.privacy.noise import NoiseSource
-from tests.book.conftest import server  # noqa: F401  # a fixture
+from tests.apps.book.conftest import server  # noqa: F401  # a fixture
 from tests.datamodules.test_table_sources import SOURCES, spark, stored  # noqa: F401
 from tests.training import quiet_trainer
 

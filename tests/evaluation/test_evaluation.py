@@ -20,8 +20,8 @@ from lightning_dpg.methods import ErdosRenyi, GraphKernel
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import QUERIES
 from lightning_dpg.release.release import Release
+from lightning_dpg.run.fit import fit_method
 from lightning_dpg.run_folder import release_folder
-from lightning_dpg.running.fit import fit_method
 
 KARATE = nx.karate_club_graph()
 GUARANTEE = "edge-level (1, 0)-DP"

@@ -17,7 +17,7 @@ from lightning_dpg.evaluation.purposes import LINK_AUC, PURPOSES, judge
 from lightning_dpg.methods import ChungLu, ErdosRenyi
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.release.release import Release
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 
 COMMUNITIES = ("modularity", "community_nmi", "community_ami", "community_f1")
 

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 import lightning_dpg as dpg
+from lightning_dpg.apps.studio.answers import Answers
+from lightning_dpg.apps.studio.inquiry import read
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.main import main
-from lightning_dpg.studio.answers import Answers
-from lightning_dpg.studio.inquiry import read
 
 SECRET = "SECRET->ann {'weight': 1}\nann->SECRET2 {'weight': 2}\n"
 TRIANGLE = [("SECRET", "ann"), ("ann", "SECRET2"), ("SECRET2", "SECRET")]

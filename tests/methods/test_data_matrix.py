@@ -13,7 +13,6 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg import datamodules, methods
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.cli.private_cli import PrivateCLI
 from lightning_dpg.datamodules import (
     EdgeListDataModule,
     EdgeTableDataModule,
@@ -26,7 +25,8 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.running.settings import shipped_configs
+from lightning_dpg.run.private_cli import PrivateCLI
+from lightning_dpg.run.settings import shipped_configs
 from tests.small_methods import METHODS, RECOMMENDED, SHORT, made, marks_of
 from tests.training import quiet_trainer
 

@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 import lightning_dpg as dpg
 from lightning_dpg import methods
-from lightning_dpg.auditing.canaries import find_sites
+from lightning_dpg.apps.audit.canaries import find_sites
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError

@@ -8,7 +8,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from lightning_dpg.auditing.scores.attackers import black_box_score
+from lightning_dpg.apps.audit.scores.attackers import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import GraphSetDataModule
 from lightning_dpg.formats.io import from_networkx

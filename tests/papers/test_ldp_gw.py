@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-from lightning_dpg.auditing.scores.attackers import black_box_score
+from lightning_dpg.apps.audit.scores.attackers import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import SubgraphDataModule, TUGraphDataModule
 from lightning_dpg.formats.io import from_networkx

@@ -13,8 +13,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 
 from lightning_dpg import methods
-from lightning_dpg.auditing.bounds import many_runs_lower_bound
-from lightning_dpg.auditing.scores.attackers import black_box_score
+from lightning_dpg.apps.audit.bounds import many_runs_lower_bound
+from lightning_dpg.apps.audit.scores.attackers import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
@@ -418,7 +418,9 @@ def test_fit_and_predict_book_the_same_for_the_same_data(tmp_path, kind, setting
 
 def test_no_other_shipped_method_reads_graphs_in_predict():
     shipped = [getattr(methods, name) for name in methods.__all__]
-    reading = {method for method in shipped if getattr(method, "is_inductive", False)}
+    reading = {
+        each for each in shipped if isinstance(each, type) and each.capabilities.is_inductive
+    }
     kernels = {GaussianGraphKernel, PrivateGraphKernel, PrivateGraphKernelAsPublished}
     assert reading == kernels | {GraphFeatureRelease, LocalScalars}
 

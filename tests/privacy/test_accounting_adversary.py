@@ -19,7 +19,7 @@ from lightning_dpg.privacy.mechanisms import integer_rate
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.reports import least_rate, piecewise_law
-from lightning_dpg.running.plan import plan
+from lightning_dpg.run.plan import plan
 from tests.entries import entry
 
 DELTAS = [0.1, 1e-3, 1e-5, 1e-8, 1e-12]

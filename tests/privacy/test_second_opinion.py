@@ -9,7 +9,7 @@ from lightning_dpg.privacy.accounting import ORDERS
 from lightning_dpg.privacy.composition import entry_of, headline
 from lightning_dpg.privacy.events import Approximate, Gaussian, Pure
 from lightning_dpg.privacy.second_opinion import second_opinion
-from lightning_dpg.running.plan import plan
+from lightning_dpg.run.plan import plan
 from tests.closed_forms import gaussian_sigma
 
 

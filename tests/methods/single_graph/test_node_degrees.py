@@ -11,7 +11,7 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import NodeDegrees
 from lightning_dpg.methods.single_graph.node_degrees import counts_at_least, degrees_by_counts
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.running.fit import fit_method
+from lightning_dpg.run.fit import fit_method
 from tests.training import quiet_trainer
 
 

@@ -11,8 +11,8 @@ import networkx as nx
 import pytest
 import torch
 
-from lightning_dpg.auditing.bounds import epsilon_lower_bound
-from lightning_dpg.auditing.canaries import find_sites, spread_non_edges
+from lightning_dpg.apps.audit.bounds import epsilon_lower_bound
+from lightning_dpg.apps.audit.canaries import find_sites, spread_non_edges
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
 from lightning_dpg.graph.graph import adjacency, make_graph

@@ -1,0 +1,1 @@
+"""Applications on the core; each has its commands."""

@@ -1,0 +1,1 @@
+"""Commands that measure how much a release says about the private graph."""

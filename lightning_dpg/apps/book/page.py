@@ -1,0 +1,289 @@
+"""The page of a budget book: totals, releases and what is left, on one page."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lightning_dpg.apps.book.book import Book
+from lightning_dpg.apps.book.further_releases import (
+    PLAN_COLUMNS,
+    planned_rows,
+    used_methods,
+    without_refused,
+)
+from lightning_dpg.apps.book.log import lines
+from lightning_dpg.apps.book.partition import group_facts, group_summary_of, parts_of
+from lightning_dpg.apps.book.report import Content, read, summary_of
+from lightning_dpg.apps.book.rows import counted
+from lightning_dpg.apps.book.terminal import shares
+from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.wording import (
+    GRANT_COLUMNS,
+    MARK,
+    PART_COLUMNS,
+    RUN_COLUMNS,
+    by_edges_text,
+    condition_note,
+    grant_cells,
+    grant_rule,
+    left_text,
+    minute,
+    name_of_total,
+    part_cells,
+    run_cells,
+    same_edges_note,
+    spent_text,
+    together_text,
+    upper_bounds,
+)
+from lightning_dpg.pages.charts import COLORS
+from lightning_dpg.pages.page import Table, plural, render
+from lightning_dpg.privacy.budget import digits_up
+from lightning_dpg.privacy.events import Relation
+from lightning_dpg.release.statement import RELATIONS
+
+MOST_RUNS = 500
+"""Largest number of runs in the table; the newest ones are shown."""
+_PLACES = 1000
+
+
+class Section(NamedTuple):
+    """All about one data set, or about a group of disjoint parts.
+
+    Attributes:
+        name: Its name in the book.
+        words: The owner's words.
+        guarantee: Guarantee of all releases together, in one sentence.
+        facts: Totals by name.
+        bar: Share of the total in percent, text and color of each part of the bar.
+        notes: Sentences below the bar.
+        tables: Tables below the notes.
+    """
+
+    name: str
+    words: str
+    guarantee: str
+    facts: Sequence[tuple[str, str]]
+    bar: Sequence[tuple[float, str, str]]
+    notes: Sequence[str]
+    tables: Sequence[Table]
+
+
+def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
+    """Build the page as HTML.
+
+    Args:
+        book: The book.
+        names: Data sets.
+        method: Method whose further releases are planned; by default those that were used.
+    """
+    with book.database.snapshot():
+        log = lines(book.database)
+        contents = [read(book, name) for name in names]
+        groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
+    sections = [
+        _section(part, method if part is content else None)
+        for content in contents
+        for part in content.each_total
+    ]
+    parts = {
+        "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
+        "url": book.url,
+        "written": minute(datetime.now(UTC).isoformat()),
+        "sections": [*(_group(group_summary_of(parts)) for parts in groups), *sections],
+        "num_lines": plural(len(log), "line"),
+        "last_hash": log[-1].hash if log else "",
+        "faults": faults(book.database),
+    }
+    return render("budget", parts, Path(__file__).parent)
+
+
+def _groups(contents: Sequence[Content]) -> list[list[Content]]:
+    """Parts on the page, by group."""
+    groups: dict[str, list[Content]] = {}
+    for content in contents:
+        if content.dataset.part_of:
+            groups.setdefault(content.dataset.part_of, []).append(content)
+    return [*groups.values()]
+
+
+def _is_whole(book: Book, parts: Sequence[Content]) -> bool:
+    """Return whether all parts of a group are here: a statement on the group needs all of them."""
+    return len(parts) == len(parts_of(book, parts[0].dataset.part_of))
+
+
+def _group(summary: dict[str, Any]) -> Section:
+    caption = "Each part has a total and a filter of its own."
+    parts = Table("Parts", caption, PART_COLUMNS, [*map(part_cells, summary["parts"])])
+    spent = f"{_amounts(summary)} for one {summary['record']}, if the declaration holds."
+    guarantee = f"All releases from all parts together are {spent}"
+    if summary["conditional"]:
+        guarantee += f" The conditions of the runs marked {MARK} have to hold, too."
+    same = [
+        f"{each['dataset']}: {note}" for each in summary["parts"] for note in same_edges_note(each)
+    ]
+    notes = [f"{note}." for note in [*same, *condition_note(summary)]]
+    return Section(summary["group"], "", guarantee, group_facts(summary), [], notes, [parts])
+
+
+def _section(content: Content, method: str | None) -> Section:
+    summary = summary_of(content)
+    facts = [
+        (
+            "total",
+            f"epsilon {digits_up(summary['total'], 6)}, delta {digits_up(summary['delta'], 6)}",
+        ),
+        ("spent", spent_text(summary)),
+        ("reserved", f"epsilon {digits_up(summary['reserved'], 6)}"),
+        ("left", left_text(summary)),
+    ]
+    if "node" in summary:
+        facts.append(("node level", summary["node_text"]))
+    if by_edges := by_edges_text(summary):
+        facts.append(("edges of a node", by_edges))
+    if together := together_text(summary):
+        facts.append(("together", together))
+    if summary["part_of"]:
+        facts.append(
+            ("part of", f"{summary['part_of']}, whose parts the owner declares to be disjoint")
+        )
+    if rule := grant_rule(summary):
+        facts.append(("grants", rule))
+    return Section(
+        name=name_of_total(summary),
+        words=summary["words"],
+        guarantee=_guarantee(summary),
+        facts=facts,
+        bar=_bar(summary),
+        notes=[
+            f"{note[0].upper()}{note[1:]}."
+            for note in [*upper_bounds(summary), *condition_note(summary)]
+        ],
+        tables=[
+            _released_runs(summary),
+            *([_grants(summary)] if summary["grants"] else []),
+            *([_measurements(summary)] if summary["measurements"] else []),
+            *([] if summary["closed"] else _left_over(content, method)),
+        ],
+    )
+
+
+def _guarantee(summary: dict[str, Any]) -> str:
+    same = "".join(f" {note[0].upper()}{note[1:]}." for note in same_edges_note(summary))
+    if not summary["spent"]:
+        return f"Nothing was released on this total yet.{same}"
+    level, neighbors = RELATIONS[Relation(summary["relation"])]
+    marked = summary["conditional"]
+    return (
+        f"All releases on this total together are {level} {_amounts(summary)} ({neighbors}), by the "
+        f"accountant {summary['accountant']}. One record is: {summary['record']}.{same} "
+        "If later releases were chosen after earlier ones were seen, the total is proved."
+        + (f" All of this holds if the conditions of the runs marked {MARK} do." if marked else "")
+    )
+
+
+def _bar(summary: dict[str, Any]) -> list[tuple[float, str, str]]:
+    names = ("spent", "reserved", "not spent")
+    colors = (COLORS[1], COLORS[5], COLORS[2])
+    percents = [100 * count / _PLACES for count in shares(summary, _PLACES)]
+    return [
+        (percent, f"{name} {percent:.3g} %", color)
+        for percent, name, color in zip(percents, names, colors, strict=True)
+    ]
+
+
+def _amounts(summary: dict[str, Any]) -> str:
+    return f"({digits_up(summary['spent'], 6)}, {digits_up(summary['delta'], 6)})-DP"
+
+
+def _released_runs(summary: dict[str, Any]) -> Table:
+    """Runs and their releases, the newest first, at most :data:`MOST_RUNS`."""
+    runs = summary["releases"][::-1]
+    rows = [(*run_cells(run), run["release"] or "-") for run in runs[:MOST_RUNS]]
+    more = len(runs) - len(rows)
+    return Table(
+        "Releases",
+        "Runs and their releases, the newest first. The digest is the SHA-256 of "
+        "the file SHA256SUMS in the folder of the release, which holds those of its other files.",
+        (*RUN_COLUMNS, "digest"),
+        rows,
+        (f"{plural(more, 'earlier run')} not shown: see budget export.",) if more else (),
+    )
+
+
+def _grants(summary: dict[str, Any]) -> Table:
+    """Each user's grant, and the runs that count on it."""
+    return Table(
+        "Grants",
+        "What each user may spend, and what all runs of the user count.",
+        GRANT_COLUMNS,
+        [grant_cells(grant) for grant in summary["grants"]],
+    )
+
+
+def _measurements(summary: dict[str, Any]) -> Table:
+    """Measurements that read the data, the newest first, at most :data:`MOST_RUNS`."""
+    measurements = summary["measurements"][::-1]
+    rows = [
+        (
+            each["command"],
+            ", ".join(each["methods"]) or "-",
+            ", ".join(f"{epsilon:g}" for epsilon in each["epsilons"]) or "-",
+            each["who"].partition(",")[0],
+            minute(each["time"]),
+        )
+        for each in measurements[:MOST_RUNS]
+    ]
+    more = len(measurements) - len(rows)
+    return Table(
+        "Measurements that read the data and are on no total",
+        "Their numbers are not private, and stay with the owner. Times are in UTC.",
+        ("command", "methods", "epsilons", "who", "time"),
+        rows,
+        (f"{plural(more, 'earlier measurement')} not shown: see budget history.",) if more else (),
+    )
+
+
+def _left_over(content: Content, method: str | None) -> list[Table]:
+    """Further releases that fit into the total, and the quality that was measured near their epsilons.
+
+    The methods are those of earlier runs on these data. Without such runs there are two usual kinds,
+    and the second one is left out if no release of it is accepted. The last row of each kind has the
+    smallest number of releases that is not accepted.
+
+    Args:
+        content: Contents of the book on the data set.
+        method: Method to plan instead.
+    """
+    dataset = content.dataset
+    used = [method] if method else used_methods(dataset, content.runs)
+    earlier = counted(content.runs, dataset.relation)
+    rows = without_refused(planned_rows(dataset, earlier, used), is_usual=not used)
+    measured = dict.fromkeys(number for row in rows for number in row.measured)
+    grants = ("Grants can let in less.",) if content.needs_grants else ()
+    hint = "" if method else f" For another method: budget plan {dataset.name} --method METHOD."
+    plan = Table(
+        "What is left buys",
+        "Largest epsilon of each of several equal further releases that the filter of the book lets "
+        "in. The noise is that of most Gaussian steps.",
+        PLAN_COLUMNS,
+        [row.cells for row in rows],
+        (
+            f"A trained method stands with its shipped configuration.{hint}",
+            *grants,
+        ),
+    )
+    quality = [
+        (
+            number.query or "-",
+            f"{number.value} ± {number.deviation}" if number.deviation else number.value,
+            f"{number.epsilon:g}",
+            number.caption,
+            number.study,
+        )
+        for number in measured
+    ]
+    head = ("measured", "value", "epsilon", "table", "study")
+    caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
+    return [plan, *([Table("Measured quality", caption, head, quality)] if quality else [])]

@@ -1,0 +1,296 @@
+"""Requests of runs to a book, and the rule that accepts them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from lightning_dpg.apps.book.filter import (
+    Rule,
+    Spending,
+    Together,
+    costs,
+    has_noise,
+    passes,
+    pure_epsilon_left,
+    subtract,
+    together,
+)
+from lightning_dpg.apps.book.rows import DataSet, Run, spendings
+from lightning_dpg.errors import BookError
+from lightning_dpg.privacy import composition
+from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down
+from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.meaning import MAX_EDGES
+
+_DIRECTED = "directed edge"
+
+
+class Request(NamedTuple):
+    """A run that asks for a reservation.
+
+    Attributes:
+        method: Name of its method.
+        settings: Digest of the method's settings.
+        budget: Budget of its ledger under the relation of the data set.
+        plan: All releases of the run, as a function of this budget.
+        edges: Fingerprint of its edges.
+        folder: Folder of the run, if any.
+        journal: Its journal, if any.
+        before: Entries of a resumed run's ledger at its start.
+        previous: Journal of the run that this one continues, if any.
+        condition: Condition of its guarantee; None if it always holds.
+        unconditional_epsilon: Pure epsilon of all its releases that holds without the condition;
+            None if none is proved.
+        beside: Budgets of its ledger for further relations.
+        contents: Fingerprints of what these relations protect, where they are known.
+    """
+
+    method: str
+    settings: str
+    budget: Budget
+    plan: Callable[[Budget], Sequence[LedgerEntry]]
+    edges: str
+    folder: str = ""
+    journal: Path | None = None
+    before: Sequence[LedgerEntry] = ()
+    previous: Path | None = None
+    condition: str | None = None
+    unconditional_epsilon: float | None = None
+    beside: Mapping[Relation, Budget] = {}
+    contents: Mapping[Relation, str] = {}
+
+
+class Charge(NamedTuple):
+    """Cost of a request against the totals.
+
+    Attributes:
+        entries: Releases to reserve, of all relations.
+        booked: Steps of each release that are booked at once: they were made, and are in no book yet.
+        before: Releases that other runs count: those in the run's ledger, and the lost ones.
+        lost: Releases that an earlier run of the family has booked, and that the ledger does not show.
+        family: Number of the first run of the family that it joins; None for a new family. A family
+            is a run and the runs that continue it with the same budget and plan.
+    """
+
+    entries: Sequence[LedgerEntry]
+    booked: Sequence[int]
+    before: Sequence[LedgerEntry]
+    lost: Sequence[LedgerEntry] = ()
+    family: int | None = None
+
+
+def charge_of(earlier: Sequence[Run], request: Request) -> Charge:
+    """Charge a request against the totals.
+
+    A resumed run shares the budget of the run that it continues if both together release no more than
+    the first one planned: that plan was fixed before the first release. Otherwise it counts as a new
+    run: with another budget or plan, or if two runs go on from one checkpoint.
+
+    Raises:
+        BookError: If its method plans no release.
+        BudgetTooSmall: If its method cannot keep the budget.
+    """
+    plan = request.plan(request.budget)
+    if not plan and not request.before:
+        raise BookError(
+            f"{request.method} plans no release, and a book reserves whole plans: the method has to "
+            "say in plan() what it spends"
+        )
+    last = continued(earlier, request)
+    family = [] if last is None else [run for run in earlier if run.family == last.family]
+    released = [entry for run in family for entry in run.booked]
+    at_start = [LedgerEntry.from_dict(entry) for entry in family[0].before] if family else []
+    new = subtract(request.before, [*at_start, *released])
+    before = subtract(request.before, new)
+    booked = [entry.steps for entry in new]
+    if last is not None and (last.budget, last.beside) == (request.budget, request.beside):
+        closed = [entry for run in family if not run.is_open for entry in run.booked]
+        lost = subtract([*at_start, *closed], request.before)
+        entries = [*new, *subtract(plan, [*request.before, *lost])]
+        both = [*(entry for run in family for entry in run.counted), *entries]
+        if costs(both) <= costs(family[0].plan):
+            places = [*booked, *[0] * (len(entries) - len(new))]
+            counted_by_others = [*before, *lost]  # the journal is to show both
+            return Charge(entries, places, counted_by_others, lost, last.family)
+    entries = [*new, *subtract(plan, request.before)]
+    places = [*booked, *[0] * (len(entries) - len(new))]
+    return Charge(entries, places, before)
+
+
+def spending_of(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> Spending:
+    """Cost of a run against one total.
+
+    Args:
+        dataset: The data set as this total sees it.
+        request: The run.
+        entries: Releases to reserve, of all relations.
+    """
+    relation = dataset.relation
+    budget = request.beside.get(relation, request.budget)
+    return Spending(budget, [entry for entry in entries if entry.relation is relation])
+
+
+def continued(earlier: Sequence[Run], request: Request) -> Run | None:
+    """Find the run that a request continues: the last one on the same data with its journal."""
+    previous = None if request.previous is None else str(request.previous.absolute())
+    return next((run for run in reversed(earlier) if previous and run.journal == previous), None)
+
+
+def largest_epsilon(dataset: DataSet, earlier: Sequence[Run], request: Request) -> float:
+    """Largest epsilon, of four digits, at which a run is accepted; 0 if there is none.
+
+    That of a further relation is what is left: its budgets are sums of pure epsilons, and a sum passes
+    where one release of its epsilon does.
+
+    Args:
+        dataset: The data set, as one total sees it.
+        earlier: Its runs.
+        request: The run that is refused at its own epsilon.
+    """
+    parts = cache(lambda family: _parts(dataset, earlier, family))
+    others = parts(None)[1]
+    pure = pure_left(dataset, others)
+    if dataset.relation in request.beside:
+        return float(digits_down(pure, 4))
+    low, high, largest = 0.0, request.budget.epsilon, 0.0
+    middle = _four_digits(pure * (1 - 1e-3))  # near to the answer where the run is of pure epsilon
+    for _ in range(24):
+        if low < middle < high:
+            tried = request._replace(budget=Budget(middle, request.budget.delta))
+            try:
+                charge = charge_of(earlier, tried)
+                spending = spending_of(dataset, tried, charge.entries)
+                is_accepted = rule_beside(dataset, *parts(charge.family), spending) is not None
+            except BudgetTooSmall:
+                low = middle
+            else:
+                low, high = (middle, high) if is_accepted else (low, middle)
+                largest = middle if is_accepted else largest
+        middle = _four_digits(math.sqrt(low * high) if low else high / 2)
+        if not low < middle < high:
+            break
+    return largest
+
+
+def pure_left(dataset: DataSet, counted: Together) -> float:
+    """Largest epsilon at which one more pure release is accepted.
+
+    Args:
+        dataset: The data set.
+        counted: Cost of its runs.
+    """
+    return pure_epsilon_left(dataset.total, dataset.rule if counted.epsilons else "sum", counted)
+
+
+def _four_digits(value: float) -> float:
+    """Round to four significant digits, as they are printed."""
+    return float(f"{value:.4g}")
+
+
+def check(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> None:
+    """Refuse a run of another relation or record, without protection, or beyond its own budgets."""
+    if Relation.ATTRIBUTES in request.beside and Relation.ATTRIBUTES not in dataset.relations:
+        raise BookError(
+            f"{dataset.name} has no total for private columns of nodes, which {request.method} reads\n"
+            f"an owner sets it: python -m lightning_dpg budget rows {dataset.name} --epsilon E"
+        )
+    for entry in entries:
+        _check_relation(dataset, request.method, entry)
+        is_of_edges = dataset.relation is Relation.EDGE
+        if is_of_edges and entry.record == _DIRECTED != dataset.record:
+            raise BookError(
+                f"{dataset.name} is registered with the record {dataset.record!r}, and {request.method} "
+                f"protects one {_DIRECTED} only, of which an undirected one can be two\n"
+                "register the data as directed, or drop the directions: undirected: true"
+            )
+        if not entry.event.protects:
+            raise BookError(
+                f"{dataset.name}: {request.method} reads the data without protection, which no total "
+                f"affords: {entry.why_void}"
+            )
+    budgets = {dataset.relation: request.budget, **request.beside}
+    for relation in {entry.relation for entry in entries}:
+        reads, budget = (
+            [each for each in entries if each.relation is relation],
+            budgets.get(relation),
+        )
+        # The delta of much Gaussian noise is smaller than any number of the machine, and is not 0.
+        if (
+            budget is None
+            or (budget.delta == 0 and has_noise(reads))
+            or not composition.fits(reads, budget)
+        ):
+            raise BookError(f"{request.method} plans more than its own budget")
+
+
+def _check_relation(dataset: DataSet, method: str, entry: LedgerEntry) -> None:
+    """Refuse a read under a relation without a total, or with another bound on the edges of a node."""
+    most = entry.public.get(MAX_EDGES)
+    if entry.relation not in dataset.relations:
+        bound = "" if most is None else f" --max-edges {most}"
+        raise BookError(
+            f"{dataset.name} is registered with the relation {dataset.relation}, and "
+            f"{method} protects the relation {entry.relation}\n"
+            "epsilons of two relations are never added: register the data under another name "
+            f"with --relation {entry.relation}{bound}"
+        )
+    if entry.relation is Relation.EDGES_OF_NODE and most != dataset.max_edges:
+        hides = "does not say how many" if most is None else f"hides at most {most}"
+        raise BookError(
+            f"{dataset.name} is registered for at most {dataset.max_edges} edges of one node, and "
+            f"{method} {hides}\n"
+            "epsilons of different numbers are no guarantee for either: set model.init_args.max_edges "
+            f"to {dataset.max_edges}"
+        )
+
+
+def rule_of(
+    dataset: DataSet, earlier: Sequence[Run], family: int | None, spending: Spending
+) -> Rule | None:
+    """Rule that accepts a run; None if no rule does.
+
+    Args:
+        dataset: The data set, as one total sees it.
+        earlier: Its runs.
+        family: Family that the run joins, if any.
+        spending: Cost of the run against this total.
+    """
+    return rule_beside(dataset, *_parts(dataset, earlier, family), spending)
+
+
+def rule_beside(
+    dataset: DataSet, own: Spending | None, others: Together, spending: Spending, times: int = 1
+) -> Rule | None:
+    """Rule that accepts one or several equal runs; None if no rule does.
+
+    Costs only grow. The rule of the first run is the rule of all, and if it accepts the last run, it
+    accepts all runs between them.
+
+    Args:
+        dataset: The data set.
+        own: Cost of the family that the run joins, if any.
+        others: Cost of all other families.
+        spending: Cost of each run.
+        times: Number of runs.
+    """
+    whole = spending if own is None else own._replace(entries=[*own.entries, *spending.entries])
+    if own is not None or others.epsilons:
+        rules: tuple[Rule, ...] = (dataset.rule,)
+    else:
+        rules = ("split", "sum")
+    one = others.plus(whole)
+    rule = next((rule for rule in rules if passes(dataset.total, rule, one)), None)
+    if rule is None or times == 1:
+        return rule
+    return rule if passes(dataset.total, rule, one.plus(spending, times - 1)) else None
+
+
+def _parts(
+    dataset: DataSet, earlier: Sequence[Run], family: int | None
+) -> tuple[Spending | None, Together]:
+    """Cost of a family, and cost of all other families together."""
+    counted = spendings(earlier, dataset.relation)
+    own = None if family is None else counted.pop(family, None)
+    return own, together(counted.values())

@@ -1,0 +1,262 @@
+"""The pages of results: one release, all runs, and the budget book."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from flask import Blueprint, Response, abort, redirect, request, send_file
+from werkzeug.wrappers import Response as AnyResponse
+
+from lightning_dpg.apps.studio import totals
+from lightning_dpg.apps.studio.answers import CARD
+from lightning_dpg.apps.studio.folder import archive, is_inside, run_folders
+from lightning_dpg.apps.studio.inquiry import one_at_a_time
+from lightning_dpg.apps.studio.job import STATES, Job, jobs, new_job
+from lightning_dpg.apps.studio.view import book, download, message, show, written_page
+from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import Outcome
+from lightning_dpg.release.statement import full_sentence
+from lightning_dpg.run.commands.card import card as card_of
+from lightning_dpg.run.commands.generate import generate
+from lightning_dpg.run.commands.verify import verify as verify_release
+from lightning_dpg.run_folder import CONFIGURATION, RELEASE, STATEMENT, release_in
+
+pages = Blueprint("results", __name__)
+
+_QUALITY, _GENERATED, _CARD_PAGE = "quality.html", "generated", "MODEL_CARD.html"
+_MOST_GRAPHS = 100
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pages.get("/")
+def index() -> Response:
+    """List runs and data sets."""
+    return _index()
+
+
+@pages.post("/book")
+def make_book() -> AnyResponse:
+    """Make a budget book in the folder."""
+    try:
+        totals.make_book()
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        return _index(message(error))
+    return redirect("/", 303)
+
+
+@pages.post("/book/verify")
+def verify_book() -> Response:
+    """Check the budget book."""
+    return _index(checked=totals.faults(totals.book_url(book())))
+
+
+@pages.get("/book/page")
+def page_of_book() -> Response:
+    """Show the page of the book for an officer."""
+    return written_page(totals.page(totals.book_url(book())))
+
+
+@pages.get("/result/<path:name>/release.zip")
+def release(name: str) -> Response:
+    """Send the folder of the release, and nothing beside it."""
+    return _packed(name, RELEASE)
+
+
+@pages.get("/result/<path:name>/generated.zip")
+def generated(name: str) -> Response:
+    """Send the further graphs, which were drawn from the release alone."""
+    return _packed(name, _GENERATED)
+
+
+def _packed(name: str, part: str) -> Response:
+    """Send a folder of a run as an archive."""
+    folder = _run(name) / part
+    if not folder.is_dir():
+        abort(404)
+    return download(archive(folder), f"{Path(name).name}-{part}.zip")
+
+
+@pages.get("/result/<path:name>/card")
+def card_page(name: str) -> Response:
+    """Show the model card."""
+    return written_page(_text(release_in(_run(name)) / _CARD_PAGE))
+
+
+@pages.get("/result/<path:name>/quality")
+def quality_page(name: str) -> Response:
+    """Show the quality page, whose figures of the real graph nobody has paid for."""
+    return written_page(_text(_run(name) / _QUALITY))
+
+
+@pages.get("/result/<path:name>/figures/<figure>")
+def picture(name: str, figure: str) -> Response:
+    """Send a picture of the real graph beside the synthetic one, for the owner alone."""
+    folder = _run(name) / "figures"
+    if figure not in _figures(folder.parent):
+        abort(404)
+    return send_file(_file(folder / figure).absolute(), "image/png")
+
+
+@pages.post("/result/<path:name>/verify")
+def verify(name: str) -> Response:
+    """Check the release."""
+    with one_at_a_time():
+        outcome = verify_release(_run(name))
+    return _result(name, checked=outcome)
+
+
+@pages.post("/result/<path:name>/card")
+def card(name: str) -> AnyResponse:
+    """Write the model card again."""
+    texts = {key: request.form.get(f"card.{key}", "").strip() or None for key in CARD}
+    try:
+        with one_at_a_time():
+            card_of(_run(name), **texts)
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        return _result(name, message(error))
+    return redirect(f"/result/{name}", 303)
+
+
+@pages.post("/result/<path:name>/draw")
+def draw(name: str) -> AnyResponse:
+    """Draw further graphs from the release."""
+    text = request.form.get("num_graphs", "")
+    try:
+        if not text.isdecimal() or not 0 < int(text) <= _MOST_GRAPHS:
+            raise CommandError(f"a number of graphs from 1 to {_MOST_GRAPHS}, got {text[:20]!r}")
+        with one_at_a_time():
+            generate(_run(name), num_graphs=int(text))
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        return _result(name, message(error))
+    return redirect(f"/result/{name}", 303)
+
+
+@pages.post("/result/<path:name>/evaluate")
+def evaluate(name: str) -> AnyResponse:
+    """Start the comparison with the real graph."""
+    folder = _run(name)
+    try:
+        started = new_job(folder=folder.as_posix())
+        words = ["evaluate", name, f"--html={folder / _QUALITY}"]
+        started.start(words, [], totals.book_url(book()))
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        return _result(name, message(error))
+    return redirect(f"/result/{name}", 303)
+
+
+@pages.get("/result/<path:name>")
+def result(name: str) -> Response:
+    """Show a release, what is private beside it, and what else the budget buys."""
+    return _result(name)
+
+
+def _run(name: str) -> Path:
+    """Return the folder of a run; other folders are not found."""
+    if name not in run_folders():
+        abort(404)
+    return Path(name)
+
+
+def _file(path: Path) -> Path:
+    if not path.is_file() or not is_inside(path):
+        abort(404)
+    return path
+
+
+def _text(path: Path) -> str:
+    return _file(path).read_text(encoding="utf-8")
+
+
+def _figures(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "figures").glob("nonprivate-*.png"))
+
+
+def _statement(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        (release_in(folder) / STATEMENT).read_text(encoding="utf-8")
+    )
+    return content
+
+
+def _guarantee(statement: dict[str, Any]) -> str:
+    is_void = statement.get("epsilon") == "inf"
+    return str(statement["guarantee"]) if is_void else full_sentence(statement)
+
+
+def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Response:
+    folder = _run(name)
+    statement = _statement(folder)
+    evaluations = [each for each in jobs() if each.folder == name]
+    source = next((each for each in jobs() if each.out == folder and not each.folder), None)
+    drawn = folder / _GENERATED
+    return show(
+        "result",
+        name=name,
+        statement=statement,
+        guarantee=_guarantee(statement),
+        may_leave=(folder / RELEASE).is_dir(),
+        files=[(path.name, path.stat().st_size) for path in sorted(release_in(folder).iterdir())],
+        card=CARD,
+        has_card=(release_in(folder) / _CARD_PAGE).is_file(),
+        checked=_lines(checked),
+        figures=_figures(folder),
+        has_quality=(folder / _QUALITY).is_file(),
+        can_evaluate=(folder / CONFIGURATION).is_file(),
+        evaluation=evaluations[0] if evaluations else None,
+        states=STATES,
+        source=source,
+        drawn=sorted(path.name for path in drawn.iterdir()) if drawn.is_dir() else [],
+        problem=problem,
+        **_further(source),
+    )
+
+
+def _further(source: Job | None) -> dict[str, Any]:
+    """What else the budget buys, if the data have a total in the book."""
+    url = totals.book_url(book())
+    if not url:
+        return {"book": "", "further": [], "data_set": None}
+    named = totals.data_sets(url)
+    names = [each["dataset"] for each in named]
+    own = source.answers.dataset if source is not None else ""
+    folder = str(source.out.absolute()) if source is not None else ""
+    found = next(
+        (
+            each
+            for each in named
+            if each["dataset"] == own or folder in [run["folder"] for run in each["releases"]]
+        ),
+        None,
+    )
+    if found is None or found["closed"] or not names:
+        return {"book": url, "further": [], "data_set": found}
+    return {"book": url, "further": totals.further(url, found["dataset"]), "data_set": found}
+
+
+def _index(problem: str = "", checked: Outcome | None = None) -> Response:
+    url = totals.book_url(book())
+    data_sets: list[dict[str, Any]] = []
+    try:
+        data_sets = totals.data_sets(url)
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        problem = problem or message(error)
+    folders = run_folders()
+    releases = [(name, _statement(Path(name)), (Path(name) / RELEASE).is_dir()) for name in folders]
+    return show(
+        "index",
+        runs=[each for each in jobs() if not each.folder],
+        states=STATES,
+        releases=releases,
+        book=url,
+        data_sets=data_sets,
+        checked=_lines(checked),
+        problem=problem,
+    )
+
+
+def _lines(outcome: Outcome | None) -> dict[str, Any] | None:
+    """Return what a check has found, without the colors of a terminal."""
+    if outcome is None:
+        return None
+    return {"lines": [_ANSI.sub("", line) for line in outcome.lines], "code": outcome.code}

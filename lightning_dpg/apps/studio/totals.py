@@ -1,0 +1,96 @@
+"""The budget book of the studio: what the command ``budget`` says, as values for pages."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from lightning_dpg.apps.studio.answers import Answers
+from lightning_dpg.apps.studio.folder import STUDIO, own_folder
+from lightning_dpg.apps.studio.inquiry import one_at_a_time
+from lightning_dpg.budget_book import BOOK_VARIABLE, run_command
+from lightning_dpg.outcome import Outcome
+
+_FILE = Path("budget-book.db")
+_COLUMN = "--data.nodes.column="
+_PAGE = STUDIO / "budget.html"
+
+
+def book_url(given: str | None) -> str:
+    """Return the URL of the book; empty without one.
+
+    Args:
+        given: Option of the command; by default that of the environment, or the book in the folder.
+    """
+    url = given or os.environ.get(BOOK_VARIABLE) or ""
+    return url or (f"sqlite:///{_FILE}" if _FILE.is_file() else "")
+
+
+def make_book() -> None:
+    """Make a book in the folder."""
+    _budget("init", f"sqlite:///{_FILE}")
+
+
+def data_sets(book: str) -> list[dict[str, Any]]:
+    """Return the summary of each data set of a book; none without a book.
+
+    Args:
+        book: Its URL.
+    """
+    found: list[dict[str, Any]] = list(_budget("show", book)["datasets"]) if book else []
+    return found
+
+
+def register(
+    answers: Answers, book: str, name: str, epsilon: str, delta: str, row_epsilon: str
+) -> None:
+    """Register data with a total of all their releases.
+
+    Args:
+        answers: Data, and what is protected.
+        book: URL of the book.
+        name: Name of the data in the book.
+        epsilon: Total.
+        delta: Total.
+        row_epsilon: Total of the private columns; empty without any.
+
+    Raises:
+        CommandError: If the book refuses it.
+    """
+    # A registration knows data by edges and ids alone.
+    data, *words = answers.words_of_data()
+    options = [w for w in words if not w.startswith("--data.") or w.startswith(_COLUMN)]
+    relation = "node" if answers.secret == "person" else "edge"
+    rows = [f"--row-epsilon={row_epsilon}"] * (answers.has_private_columns and bool(row_epsilon))
+    total = [f"--relation={relation}", f"--epsilon={epsilon}", f"--delta={delta or 0}"]
+    _budget("register", book, name, data, *options, *total, *rows)
+
+
+def further(book: str, name: str) -> list[dict[str, Any]]:
+    """Return what is left of a total, in equal further releases.
+
+    Args:
+        book: URL of the book.
+        name: Data set.
+    """
+    plans: list[dict[str, Any]] = list(_budget("plan", book, name)["plans"])
+    return plans
+
+
+def faults(book: str) -> Outcome:
+    """Return what the check of a book finds."""
+    with one_at_a_time():
+        return run_command(["verify", f"--book={book}"])
+
+
+def page(book: str) -> str:
+    """Return the page of a book for an officer."""
+    own_folder()
+    _budget("html", book, f"--out={_PAGE}", "--overwrite")
+    _PAGE.chmod(0o600)
+    return _PAGE.read_text(encoding="utf-8")
+
+
+def _budget(command: str, book: str, *words: str) -> dict[str, Any]:
+    with one_at_a_time():
+        values = run_command([command, *words, f"--book={book}"]).values
+    return dict(values or {})

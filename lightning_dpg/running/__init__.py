@@ -1,1 +1,0 @@
-"""Fits and releases inside this process, without the command line."""

@@ -1,0 +1,219 @@
+"""``compare`` on sets of graphs has correct rows and numbers, and refuses bad input."""
+
+import csv
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from lightning_dpg.apps.bench import engine
+from lightning_dpg.apps.bench.grid import Grid, read_methods
+from lightning_dpg.apps.bench.jobs import fit_and_evaluate
+from lightning_dpg.apps.bench.tasks import GRAPH_SETS
+from lightning_dpg.formats.io import from_networkx, read_graph
+from lightning_dpg.main import main
+from lightning_dpg.metrics import set_queries
+from lightning_dpg.metrics.graph_sets import SET_STATISTICS
+from lightning_dpg.pages.charts import IMAGE_SIZE
+from lightning_dpg.pages.pictures import some_matrices
+
+TINY = {
+    "data": {"class_path": "GraphSetDataModule", "init_args": {"steps_per_epoch": 2}},
+    "trainer": {"max_epochs": 1},
+}
+OPEN = TINY | {"model": {"class_path": "GVAE"}, "privacy": {"epsilon": float("inf")}}
+PRIVATE = TINY | {"model": {"class_path": "DPGVAE"}, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
+BASELINE = "erdos_renyi_set (baseline)"
+EXACT = "erdos_renyi_set (baseline, exact number of edges)"
+GRAPHS = [nx.gnm_random_graph(5 + k, 4 + 2 * k, seed=k) for k in range(6)]
+
+
+def write_tu_folder(folder):
+    folder.mkdir()
+    union = nx.disjoint_union_all(GRAPHS)
+    links = [f"{u + 1}, {v + 1}" for a, b in union.edges for u, v in ((a, b), (b, a))]
+    owners = [str(k + 1) for k, graph in enumerate(GRAPHS) for _ in graph]
+    labels = [str(k % 2) for k in range(len(GRAPHS))]
+    for name, lines in (("A", links), ("graph_indicator", owners), ("graph_labels", labels)):
+        (folder / f"tiny_{name}.txt").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Results of a method without privacy, a private one and the baselines, two runs each."""
+    folder = tmp_path_factory.mktemp("sets")
+    write_tu_folder(folder / "tiny")
+    (folder / "open.yaml").write_text(yaml.safe_dump(OPEN))
+    (folder / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
+
+    def in_this_process(missing, processes, place):
+        return ((job, fit_and_evaluate(job, place)) for job in missing)
+
+    def without_training(real, synthetic):
+        names = ("gin", "size", "gin_real", "size_real", "majority")
+        return {name: 0.1 * k + 0.25 for k, name in enumerate(names)}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "run_jobs", lambda *args: (x for x in in_this_process(*args)))
+        patch.setattr(set_queries, "classification_accuracies", without_training)
+        methods = ["--methods", str(folder / "open.yaml"), str(folder / "private.yaml")]
+        rest = ["--epsilons", "1", "--runs", "2", "--classify", "--out", str(folder / "out")]
+        rest += ["--queries", "all"]
+        assert main(["compare", *methods, "--graphs", str(folder / "tiny"), *rest]) == 0
+    return folder
+
+
+def read_csv(folder):
+    with (folder / "out" / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def drawn_by(folder, row):
+    """The graphs that a row drew in run 0, by networkx."""
+    (path,) = (
+        path
+        for path in (folder / "out" / "runs").rglob("*.npz")
+        if path.parent.name.startswith(row)
+    )
+    union = nx.Graph(read_graph(path).edge_index.T.tolist())
+    ends = np.cumsum([len(graph) for graph in GRAPHS]).tolist()
+    union.add_nodes_from(range(ends[-1]))
+    return [union.subgraph(range(*span)) for span in itertools.pairwise([0, *ends])]
+
+
+def statistics_by_networkx(graph):
+    components = map(len, nx.connected_components(graph))
+    lengths = [
+        length
+        for source, found in nx.shortest_path_length(graph)
+        for target, length in found.items()
+        if target != source
+    ]
+    return {
+        "LCC": max(components),
+        "TC": sum(nx.triangles(graph).values()) / 3,
+        "CPL": np.mean(lengths) if lengths else np.nan,
+    }
+
+
+def test_rows_are_methods_untrained_and_baselines(folder):
+    rows = {(r["method"], r["role"], r["epsilon"], r["private"]) for r in read_csv(folder)}
+    assert rows == {
+        ("open", "method", "inf", "False"),
+        ("open (untrained)", "untrained", "inf", "False"),
+        ("private", "method", "1.0", "True"),
+        ("private (untrained)", "untrained", "1.0", "True"),
+        (BASELINE, "baseline", "1.0", "True"),
+        (EXACT, "baseline", "inf", "False"),
+    }
+
+
+@pytest.mark.parametrize("row", ["private", "erdos_renyi_set_baseline-", "open_untrained"])
+def test_errors_are_those_of_networkx_on_the_kept_graphs(folder, row):
+    drawn = drawn_by(folder, f"{row}-" if row == "private" else row)
+    ours, theirs = (list(map(statistics_by_networkx, graphs)) for graphs in (GRAPHS, drawn))
+    method = {"erdos_renyi_set_baseline-": BASELINE, "open_untrained": "open (untrained)"}.get(
+        row, row
+    )
+    for query in ("LCC", "TC", "CPL"):
+        (answer,) = (
+            r
+            for r in read_csv(folder)
+            if (r["method"], r["run"], r["query"]) == (method, "0", query)
+        )
+        errors = [abs(a[query] - b[query]) for a, b in zip(ours, theirs, strict=True)]
+        assert float(answer["error"]) == pytest.approx(np.nanmean(errors))
+        assert float(answer["real"]) == pytest.approx(np.mean([a[query] for a in ours]))
+        assert float(answer["synthetic"]) == pytest.approx(np.nanmean([b[query] for b in theirs]))
+
+
+@pytest.mark.parametrize("row", ["erdos_renyi_set_baseline_exact", "open_untrained"])
+def test_rows_without_privacy_draw_the_exact_numbers_of_edges(folder, row):
+    drawn = [graph.size() for graph in drawn_by(folder, row)]
+    assert drawn == [graph.size() for graph in GRAPHS]
+
+
+def test_classifiers_are_asked_once_and_only_if_wanted(folder):
+    rows = [row for row in read_csv(folder) if row["query"] == "gin_accuracy"]
+    assert {row["run"] for row in rows} == {"0"}
+    assert {(float(row["real"]), float(row["error"])) for row in rows} == {(0.45, 0.25)}
+    table = (folder / "out" / "results.md").read_text()
+    assert "0.25 (1 of 2)" not in table
+    methods = read_methods(["gvae"])
+    real = GRAPH_SETS.load(str(folder / "tiny"), False)
+    jobs = {
+        wanted: Grid(methods, {"tiny": real}, [1.0], range(5), 1e-6, GRAPH_SETS, wanted).jobs()
+        for wanted in (False, True)
+    }
+    assert not any(job.classify for job in jobs[False])
+    assert [job.classify for job in jobs[True]] == [True, True, *[False] * 8]
+    others = [a.digest != b.digest for a, b in zip(*jobs.values(), strict=True)]
+    assert others == [True, True, *[False] * 8]
+
+
+def test_table_begins_with_the_originals_and_counts_wins(folder):
+    lines = (folder / "out" / "results.md").read_text().splitlines()
+    heads, _, *rows = (
+        [job.strip(" *") for job in line.split("|")[1:-1]] for line in lines if line[:1] == "|"
+    )
+    assert [row[0] for row in rows][:2] == ["original", "open (not private)"]
+    originals = [from_networkx(graph) for graph in GRAPHS]
+    for name, statistic in SET_STATISTICS.items():
+        mean = np.mean([statistic(graph) for graph in originals])
+        assert float(rows[0][heads.index(name)]) == pytest.approx(mean, rel=5e-3)
+    errors = {}
+    for row in read_csv(folder):
+        if row["query"] in set_queries.TABLE_1:
+            errors.setdefault((row["method"], row["query"]), []).append(float(row["error"]))
+    for row in rows[1:]:
+        method = row[0].removesuffix(" (not private)")
+        won = sum(
+            np.mean(errors[method, query]) < np.mean(errors[BASELINE, query])
+            for query in set_queries.TABLE_1
+        )
+        expected = "-" if method == BASELINE else f"{won} of 5"
+        assert row[heads.index("beats erdos_renyi_set")] == expected
+
+
+def test_report_shows_the_sets(folder):
+    page = (folder / "out" / "report.html").read_text()
+    body = page[: page.index('<script type="application/json"')]
+    assert body.count('<tr data-query="LCC">') == 1
+    assert body.count("data:image/png;base64,") == 1 + 6
+    assert "1 set, 6 rows, 1 budget, 2 runs" in body
+
+
+def test_picture_shows_graphs_side_by_side():
+    graphs = [nx.complete_graph(3), nx.empty_graph(4), nx.complete_graph(2), nx.empty_graph(1)]
+    union = from_networkx(nx.disjoint_union_all(graphs))
+    picture = some_matrices(torch.tensor([len(graph) for graph in graphs]))(union)
+    assert picture.shape == (IMAGE_SIZE, IMAGE_SIZE, 4)
+    half = IMAGE_SIZE // 2
+    dark = picture[..., 3] > 60
+    shares = [
+        dark[rows, columns].mean()
+        for rows in (slice(half), slice(half, None))
+        for columns in (slice(half), slice(half, None))
+    ]
+    # Off the diagonal all is dark: two thirds of the first tile, a half of the third one.
+    assert shares == [pytest.approx(2 / 3, abs=0.05), 0, pytest.approx(1 / 2, abs=0.05), 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"methods": ["gvae", "netgan"]}, "gvae learns a single set, netgan a single graph"),
+        ({"methods": ["gvae"], "graphs": ["karate"]}, "karate: a single graph"),
+        ({"methods": ["netgan"]}, "planted_sets: a set of graphs"),
+        ({"graphs": ["planted_set"]}, "unknown graph set"),
+        ({"graphs": ["graph_atlas"], "classify": []}, "none of the graphs"),
+        ({"methods": ["netgan"], "graphs": ["karate"], "classify": []}, "none of the graphs"),
+    ],
+)
+def test_mistakes_are_told_before_anything_starts(fails, options, said):
+    given = {"methods": ["gvae"], "graphs": ["planted_sets"], "epsilons": ["1"], "out": ["o"]}
+    args = [word for name, words in (given | options).items() for word in (f"--{name}", *words)]
+    assert said in fails("compare", *args)

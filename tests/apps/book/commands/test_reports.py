@@ -1,0 +1,139 @@
+"""``budget plan``, ``export`` and ``html`` from the command line."""
+
+import json
+
+import pytest
+
+from lightning_dpg.main import main
+from lightning_dpg.run import quality
+from tests.apps.book.small_book import full_book, small_book
+
+URL = "sqlite:///book.db"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small_book(URL).close()
+    return tmp_path
+
+
+def budget(*args):
+    return main(["budget", *args, "--book", URL])
+
+
+def test_a_plan_names_noise_and_measured_quality(place, capsys):
+    # The open run of the small book ended without a word, and keeps its whole plan.
+    assert budget("plan", "crm", "--method", "chung_lu", "--releases", "2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == [
+        "method",
+        "releases",
+        *["epsilon", "each", "delta", "each", "noise", "steps"],
+    ]
+    assert lines[1].split() == ["ChungLu", "2", "0.125", "0", "-", "-"]
+    numbers = quality.nearest("ChungLu", 0.125)
+    assert numbers and set(map(str, numbers)) == {line[2:] for line in lines if line[:2] == "  "}
+
+
+def test_without_a_method_a_plan_is_for_those_that_were_used(place, capsys):
+    assert budget("plan", "crm") == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[:3] for row in rows[1:5]] == [
+        ["PrivGraph", str(number), epsilon]
+        for number, epsilon in ((1, "0.25"), (2, "0.125"), (4, "0.0625"), (12, "0.02083"))
+    ]
+    assert not any("measured" in row for row in rows[1:-1])  # with --method only
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["plan", "crm", "--method", "none_such"], "none_such"),
+        (["plan", "crm", "--method", "NodeDegrees"], "protects the relation node"),
+        (["plan", "crm", "--method", "NetGAN"], "protects the relation of none"),
+        (["plan", "crm", "--releases", "0"], "--releases must be 1 or more"),
+        (["plan", "crm", "--delta", "2"], "--delta must lie in (0, 1)"),
+        (["plan", "crn"], "no data set 'crn'"),
+        (["export", "crn", "--format", "csv"], "no data set 'crn'"),
+        (["export", "--format", "csv", "--out", "none/a.csv"], "no such folder"),
+        (["html", "--out", "."], "a folder; name a file"),
+        (["html", "--method", "none_such"], "none_such"),
+    ],
+)
+def test_wrong_commands_leave_no_file(place, args, message, capsys):
+    before = sorted(place.iterdir())
+    assert budget(*args) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) <= 5
+    assert sorted(place.iterdir()) == before
+
+
+def test_no_file_is_replaced_without_a_word(place, capsys):
+    for args in (
+        ["export", "--format", "json", "--out", "out"],
+        ["html", "--method", "chung_lu", "--out", "out"],
+    ):
+        (place / "out").write_text("mine")
+        assert budget(*args) == 2
+        assert "the file exists; replace it with --overwrite" in capsys.readouterr().err
+        assert (place / "out").read_text() == "mine"
+        assert budget(*args, "--overwrite") == 0
+        assert (place / "out").read_text() != "mine"
+    assert not [*place.glob("*.part")]
+
+
+def test_exports_in_the_terminal_are_whole(place, capsys):
+    capsys.readouterr()
+    assert budget("export", "crm", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["datasets"][0]["spent"] == 1.75
+
+
+@pytest.fixture
+def full(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    full_book(URL).close()
+    return tmp_path
+
+
+def test_no_plan_is_made_of_what_no_run_may_spend(full, capsys):
+    assert budget("plan", "february", "--method", "chung_lu") == 2
+    assert "february: closed at 20" in capsys.readouterr().err
+    assert budget("plan", "year") == 2
+    assert "year: a group of parts with totals of their own: january, february" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_group_is_shown_by_all_commands(full, capsys):
+    assert budget("show", "year") == 0
+    assert capsys.readouterr().out.startswith("year: 2 parts")
+    assert budget("history", "year") == 0
+    history = capsys.readouterr().out
+    assert "registered january" in history and "closed february" in history
+    assert "crm" not in history
+    assert budget("export", "year", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)["datasets"]
+    assert [each["dataset"] for each in found] == ["january", "february"]
+    assert found[1]["closed_by"] == "ann"
+    assert budget("html", "year", "--method", "chung_lu") == 0
+    page = (full / "budget.html").read_text()
+    assert "declared by the owner" in page and "crm" not in page
+
+
+def test_the_history_of_a_data_set_has_its_grants_approvals_and_measurements(full, capsys):
+    assert budget("history", "crm") == 0
+    history = capsys.readouterr().out
+    assert history.count("approved by bob") == 2
+    assert "compare of BTER, HRG read crm, not private and on no total" in history
+    assert budget("export", "crm", "--format", "json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["datasets"]
+    assert [grant["state"] for grant in found["grants"]] == [
+        "replaced",
+        "in force",
+        "waits for approval",
+    ]
+    # Runs 1, 2 and 3: 0.5 ended, 0.25 killed, and 0.25 that ended with its process.
+    assert found["grants"][1]["spent_epsilon"] == 1.0
+    assert found["measurements"][0]["command"] == "compare"

@@ -153,21 +153,6 @@ def test_choices_redraw(folder, probed):
     assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
-def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, probed):
-    seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
-    kept = list(METHODS)[1:]
-    assert seen["heads"] == ["query", "real", *kept]
-    head, *rows = seen["rows"]
-    assert head == ["graph", "epsilon", "method", "query", "mean", "standard deviation"]
-    assert len(rows) == len(kept) * len(QUERIES)
-    assert {(graph, epsilon) for graph, epsilon, *_ in rows} == {
-        ("karate", 0.5),
-        ("karate", "not private"),
-    }
-    assert seen["up"] == sorted(METHODS)
-    assert seen["down"] == seen["up"][::-1]
-
-
 def test_queries_open_their_meaning(folder, probed):
     for page in ("probe.html", "narrow.html"):
         seen = probe(folder, probed, page)

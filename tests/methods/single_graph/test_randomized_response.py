@@ -117,23 +117,6 @@ def entries(method):
     ]
 
 
-def test_ledger_by_hand():
-    edges, n = planted()
-    method = released(edges, n, 2.0)
-    assert entries(method) == [
-        ("number of edges", "pure", 1, "edge_count_sensitivity", 0.1),
-        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.9)),
-    ]
-    method = released(edges, n, 2.0, denoise="spectral", degree_share=0.4)
-    assert entries(method) == [
-        ("number of edges", "pure", 1, "edge_count_sensitivity", pytest.approx(0.1)),
-        ("ordered degrees", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.2)),
-        ("degree of each node", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.6)),
-        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.1)),
-    ]
-    assert method.ledger.headline(0.0) == (pytest.approx(2.0), "sum of pure epsilons")
-
-
 @pytest.mark.parametrize("epsilon", [0.7, 6.0])
 def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon(epsilon):
     """Exact joint law of number and reports, for all graphs of 4 nodes and all single flips."""

@@ -18,7 +18,7 @@ from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.events import Pure
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from tests.entries import entry
 from tests.scoring import scored
 from tests.training import quiet_trainer
 
@@ -39,20 +39,19 @@ def test_one_step_spends_the_budget_on_the_numbers_of_edges(tmp_path):
     method = ErdosRenyiSet()
     trainer = fit(tmp_path, method, GraphSetDataModule(GRAPHS), 2.0)
     assert trainer.global_step == 1
-    entry = LedgerEntry(
+    read = entry(
+        "pure",
         key="num_edges_per_graph",
         name="number of edges of each graph",
-        relation=Relation.EDGE,
-        sensitivity=1,
         proof="edges_per_graph_sensitivity",
-        event=Pure(2.0),
+        epsilon=2.0,
     )
-    assert method.ledger.entries == [entry]
+    assert method.ledger.entries == [read]
     # A resumed run has released already, and its budget has nothing left.
     resumed = ErdosRenyiSet()
     checkpoint = trainer.checkpoint_callback.best_model_path
     fit(tmp_path, resumed, GraphSetDataModule(GRAPHS), 2.0, ckpt_path=checkpoint)
-    assert resumed.ledger.entries == [entry]
+    assert resumed.ledger.entries == [read]
     assert torch.equal(resumed.num_edges, method.num_edges)
 
 
@@ -143,10 +142,10 @@ def test_numbers_of_edges_are_booked_and_possible(seed, epsilon, occurrences):
     method = paths()
     method.max_occurrences = occurrences
     method.release_num_edges_per_graph(edges, method.num_edges_entry(epsilon))
-    (entry,) = method.ledger.entries
-    assert entry.name == "number of edges of each graph"
-    assert entry.event == Pure(epsilon)
-    assert entry.sensitivity == occurrences
+    (read,) = method.ledger.entries
+    assert read.name == "number of edges of each graph"
+    assert read.event == Pure(epsilon)
+    assert read.sensitivity == occurrences
     assert all(0 <= m <= n * (n - 1) // 2 for m, n in zip(method.num_edges, SIZES, strict=True))
     if math.isinf(epsilon):
         assert method.num_edges.tolist() == [graph.number_of_edges() for graph in graphs]

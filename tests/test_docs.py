@@ -63,7 +63,6 @@ def test_every_formula_of_the_package_is_understood():
     assert not [formula for formula in formulas if "\\" in html(formula)]
 
 
-@pytest.mark.slow
 def test_every_method_has_a_page_in_the_navigation():
     found = {path.removeprefix("methods/").removesuffix(".md") for path in methods.pages()}
     assert found - {"index"} == set(METHODS)
@@ -232,7 +231,6 @@ def test_the_overview_loads_nothing_from_the_network():
     assert all(word not in rest for word in ("href", "<script", "@import", "<image"))
 
 
-@pytest.mark.slow
 def test_the_site_builds_strictly_and_loads_nothing_from_the_network(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path)))

@@ -245,7 +245,6 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "out" / "privacy.json").is_file()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["quickstart", "data", "auditing", "benchmark", "CONTRIBUTING"])
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     assert run_blocks([page], tmp_path, monkeypatch, capsys)

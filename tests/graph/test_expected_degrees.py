@@ -40,7 +40,6 @@ def law_of_three():
 
 
 # With ten times the expected pairs the horizon is too short, and windows are added to it.
-@pytest.mark.slow
 @pytest.mark.parametrize(("piece", "expected"), [(1, 3.0), (2**21, 3.0), (1, 30.0)])
 def test_sets_of_pairs_have_the_law_of_single_draws(piece, expected):
     law, runs = law_of_three(), 800
@@ -163,7 +162,6 @@ def test_weights_are_recovered_from_the_degrees_that_they_give(weights):
     assert again.sum(axis=1) - again.diagonal() == pytest.approx(degrees, rel=0.02)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("few_pairs", [0, 2**20])
 def test_pairs_are_drawn_in_proportion_to_weights_without_replacement(few_pairs, monkeypatch):
     monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)

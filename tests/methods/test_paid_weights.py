@@ -293,7 +293,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_ledgers_come_back_from_child_processes(start, graph, tmp_path):
     """The weights came back without them, and a second fit was let in."""

@@ -286,7 +286,6 @@ def check(row):
 AUDITS = 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
     """One of up to three audits with fresh noise refutes the claim.
@@ -299,7 +298,6 @@ def test_a_planted_bug_is_caught(name):
     assert any(check(ROWS[name]).refuting for _ in range(AUDITS))
 
 
-@pytest.mark.slow
 def test_correct_noise_is_refuted_rarely():
     """Of randomized response, whose canaries show all that it loses, 5 % of audits are wrong at most.
 

@@ -91,14 +91,12 @@ def _one_confidence(monkeypatch):
     monkeypatch.setattr(neighbor_votes, "confidence", lambda rows, evidence: 4.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
     """One of up to three audits refutes the claim, see the test of the other methods."""
     assert any(check(ROWS[name]).refuting for _ in range(AUDITS))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "read", "canaries"),
     [(VOTES, TWINS, PAIRS), (SUMS, TWINS, PAIRS), (NODES, strangers, stars)],

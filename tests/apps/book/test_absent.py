@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import networkx as nx
-import pytest
 
 from lightning_dpg.budget_book import BOOK_VARIABLE
 
@@ -44,7 +43,6 @@ for name, args in commands.items():
 ABSENT = "error: the budget book (lightning_dpg.apps.book) is not installed:"
 
 
-@pytest.mark.slow  # a process without the room
 def test_without_the_book_all_else_runs(tmp_path):
     shutil.copytree(
         ROOT / "lightning_dpg",

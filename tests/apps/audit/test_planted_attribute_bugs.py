@@ -10,6 +10,10 @@ import pytest
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments, NodeAttributeMoments
 from tests.apps.audit.test_planted_bugs import AUDITS, Row, check, half, off
 from tests.attributed import twins
+<<<<<<< HEAD:tests/auditing/test_planted_attribute_bugs.py
+from tests.auditing.test_planted_bugs import Row, half, is_caught, off
+=======
+>>>>>>> main:tests/apps/audit/test_planted_attribute_bugs.py
 from tests.planting import plant, plant_in_steps, plant_no_clipping
 
 # Canaries between nodes of equal attributes move the moment, and the first gradient, by all that an
@@ -61,5 +65,4 @@ ROWS = {
 
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
-    """One of up to three audits refutes the claim, see the test of the other methods."""
-    assert any(check(ROWS[name]).refuting for _ in range(AUDITS))
+    assert is_caught(ROWS[name])

@@ -22,7 +22,8 @@ def helps() -> str:
     """All helps in Markdown."""
     with mock.patch.dict(os.environ, {"COLUMNS": "82"}):
         short = parser_of("fit").format_help()
-    own = [f"### {name}\n\n{_block(help_of(name))}" for name in main.OWN_COMMANDS]
+    names = [name for name in main.command_names() if name not in main.LIGHTNING_COMMANDS]
+    own = [f"### {name}\n\n{_block(help_of(name))}" for name in names]
     return "\n\n".join([_block(main.HELP), _LIGHTNING, _block(short), *own])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightning_dpg.main import OWN_COMMANDS, main
+from lightning_dpg.main import LIGHTNING_COMMANDS, command_names, main
 from lightning_dpg.metrics.node_classification import NETWORKS
 from lightning_dpg.outcome import EXIT_CODES
 from tests.documented_objects import FIT, PAGE, keys_of, nested_keys
@@ -175,7 +175,10 @@ def test_the_table_of_exit_codes_is_that_of_the_program():
 
 @pytest.mark.parametrize(
     "words",
-    [*([name] for name in OWN_COMMANDS), *(["budget", name] for name in BUDGET)],
+    [
+        *([name] for name in command_names() if name not in LIGHTNING_COMMANDS),
+        *(["budget", name] for name in BUDGET),
+    ],
     ids=" ".join,
 )
 def test_help_is_one_screen(words, monkeypatch, capsys):

@@ -30,7 +30,8 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     with tempfile.TemporaryDirectory() as folder:
         book = Book(options.book or f"sqlite:///{folder}/book.db", is_new=True)
-        owner.register(book, 
+        owner.register(
+            book,
             "data",
             Fingerprint("edges", "nodes"),
             relation=Relation.EDGE,

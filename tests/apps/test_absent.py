@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import networkx as nx
+import pytest
 
 from lightning_dpg.budget_book import BOOK_VARIABLE
 

@@ -272,7 +272,9 @@ def fit_twice_in_children(graph):
     before = [parameter.clone() for parameter in method.parameters()]
     fit_in_children()
     said = {"entries": entries(method)}
-    said["changed"] = sum(int((p != q).sum()) for p, q in zip(before, method.parameters()))
+    said["changed"] = sum(
+        int((p != q).sum()) for p, q in zip(before, method.parameters(), strict=True)
+    )
     with pytest.raises(MisconfigurationException) as error:
         fit_in_children()
     said |= {"error": str(error.value), "statement": accountant.statement(method)}

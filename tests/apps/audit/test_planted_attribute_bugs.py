@@ -8,12 +8,8 @@ from functools import partial
 import pytest
 
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments, NodeAttributeMoments
-from tests.apps.audit.test_planted_bugs import AUDITS, Row, check, half, off
+from tests.apps.audit.test_planted_bugs import Row, half, is_caught, off
 from tests.attributed import twins
-<<<<<<< HEAD:tests/auditing/test_planted_attribute_bugs.py
-from tests.auditing.test_planted_bugs import Row, half, is_caught, off
-=======
->>>>>>> main:tests/apps/audit/test_planted_attribute_bugs.py
 from tests.planting import plant, plant_in_steps, plant_no_clipping
 
 # Canaries between nodes of equal attributes move the moment, and the first gradient, by all that an

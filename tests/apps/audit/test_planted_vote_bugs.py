@@ -19,9 +19,8 @@ from lightning_dpg.methods import (
     neighbor_votes,
 )
 from lightning_dpg.privacy import aggregation_perturbation
-from tests.apps.audit.test_planted_bugs import AUDITS, Row, check, half, off
-from tests.attributed import classified, classified_twins, twins
 from tests.apps.audit.test_planted_bugs import Row, half, is_caught, off
+from tests.attributed import classified, classified_twins, twins
 from tests.planting import audited
 
 COUNT, MOST = 32, 6

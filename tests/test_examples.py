@@ -90,8 +90,6 @@ def compares(notebook, folder):
         (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1)
     }
     assert "privgraph" in text_of(notebook, "numbers = ")
-    (shown,) = (cell for cell in notebook.cells if cell.source == "results.plot()")
-    assert "image/png" in shown.outputs[0]["data"]
 
 
 def labels(notebook, folder):
@@ -121,7 +119,6 @@ def children():
     return {number for path in files for number in path.read_text().split()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", stored())
 def test_a_notebook_runs(path, tmp_path):
     before = children()
@@ -136,21 +133,16 @@ def test_there_is_a_check_of_each_notebook():
 
 
 OVER_FLOWER = """
-import math, multiprocessing, sys, torch
-from examples import federated_with_flower as example
+import math, sys, torch
+from examples.federated_with_flower import train
 from lightning_dpg.privacy.budget import Budget
 
-# Clients are forked from one process, instead of three that import all.
-context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload([example.__name__])
-multiprocessing.get_context = lambda name: context
-encoder, ledger = example.train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
+encoder, ledger = train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
 steps = sum(entry.steps for entry in ledger.entries)
 torch.save({"steps": steps, "encoder": encoder.state_dict()}, sys.argv[2])
 """
 
 
-@pytest.mark.slow
 def test_clients_over_flower_train_the_weights_of_one_process(tmp_path):
     pytest.importorskip("flwr")
     from examples import federated_with_flower as example
@@ -176,7 +168,6 @@ def test_clients_over_flower_train_the_weights_of_one_process(tmp_path):
     torch.testing.assert_close(apart, alone, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_the_server_over_flower_adds_noise_and_pays():
     pytest.importorskip("flwr")
     from flwr.common import Code, FitRes, Status, ndarrays_to_parameters

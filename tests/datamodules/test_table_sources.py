@@ -17,8 +17,7 @@ from lightning_dpg.datamodules import (
     EdgeTableDataModule,
     Nodes,
 )
-from lightning_dpg.datamodules.records import OneGraph
-from lightning_dpg.graph.edge_statistics import EdgeStatistics, exact_mixing
+from lightning_dpg.graph.edge_statistics import EdgeStatistics, HoldsStatistics, exact_mixing
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import (
     BTER,
@@ -160,9 +159,9 @@ def assert_equal_to_memory(data, expected):
         one = released(kind, data.num_nodes, there)
         other = released(kind, data.num_nodes, expected.edges)
         assert all(torch.equal(value, other[name]) for name, value in one.items())
-    assert not isinstance(data.records, OneGraph)
+    assert isinstance(data.records, HoldsStatistics)
     assert torch.equal(records.edges, expected.edges)
-    assert isinstance(data.records, OneGraph)
+    assert not isinstance(data.records, HoldsStatistics)
     assert data.assumptions == expected.assumptions
     assert data.identity() == expected.identity()
 
@@ -211,7 +210,7 @@ def test_classes_are_learned_from_a_table_whose_edges_stay_there(kind, tmp_path,
     for method in (NeighborVotes, NodeNeighborVotes, few_steps):
         tensors = [classified(method, data) for data in (there, here)]
         assert all(torch.equal(value, tensors[1][name]) for name, value in tensors[0].items())
-    assert not isinstance(there.records, OneGraph)
+    assert isinstance(there.records, HoldsStatistics)
     assert there.assumptions == here.assumptions
     assert torch.equal(there.records.edges, here.edges)
 
@@ -256,7 +255,7 @@ def test_private_columns_and_edges_in_one_database_are_those_of_files(kind, tmp_
     here = EdgeListDataModule([(str(i), str(j)) for i, j in pairs], nodes=nodes)
     one, other = (with_rows(data) for data in (there, here))
     assert all(torch.equal(value, other[name]) for name, value in one.items())
-    assert isinstance(there.records, OneGraph) == (kind == "duckdb")
+    assert isinstance(there.records, HoldsStatistics) == (kind != "duckdb")
     assert there.identity() == here.identity()
 
 
@@ -364,7 +363,7 @@ def test_tables_of_the_server_may_have_any_name_and_temporary_ones_may_be_denied
             nodes="nodes(payer)",
         )
         data.setup("fit")
-        assert isinstance(data.records, OneGraph) != is_counted
+        assert isinstance(data.records, HoldsStatistics) == is_counted
         assert data.space.degrees(data.records.edges).tolist() == [1, 1, 2]
         assert data.records.edges.tolist() == [[0, 2], [1, 2]]
 

@@ -281,7 +281,6 @@ def fit_twice_in_children(graph):
     Path("said.json").write_text(json.dumps(said))
 
 
-@pytest.mark.slow
 def test_ledgers_come_back_from_child_processes(graph, tmp_path):
     """The weights came back without them, and a second fit was let in."""
     (code,), (output,) = ends([start(tmp_path, fit_twice_in_children, graph)])

@@ -45,7 +45,6 @@ def fit_unasked():
     assert "wandb" not in sys.modules
 
 
-@pytest.mark.slow
 def test_nothing_is_tracked_or_imported_for_it_unasked(tmp_path):
     """The shipped configuration tracked, which took two seconds and left a list of packages."""
     (code,), (said,) = ends([start(tmp_path, fit_unasked)])

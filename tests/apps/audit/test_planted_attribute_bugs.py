@@ -59,7 +59,6 @@ ROWS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
     assert is_caught(ROWS[name])

@@ -297,13 +297,11 @@ def is_caught(row):
     return any(check(row, is_for_a_bug=True).refuting for _ in range(3))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
     assert is_caught(ROWS[name])
 
 
-@pytest.mark.slow
 def test_correct_noise_is_refuted_rarely():
     """Of randomized response, whose canaries show all that it loses, 5 % of audits are wrong at most.
 

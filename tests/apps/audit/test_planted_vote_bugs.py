@@ -91,13 +91,11 @@ def _one_confidence(monkeypatch):
     monkeypatch.setattr(neighbor_votes, "confidence", lambda rows, evidence: 4.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
     assert is_caught(ROWS[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "read", "canaries"),
     [(VOTES, TWINS, PAIRS), (SUMS, TWINS, PAIRS), (NODES, strangers, stars)],

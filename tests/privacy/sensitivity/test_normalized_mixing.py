@@ -60,7 +60,7 @@ def distance(one, other):
         (4, (2,), 1),
         (4, (3,), 2),
         (3, (2, 2), 1),
-        pytest.param(5, (2,), 2, marks=pytest.mark.slow),
+        (5, (2,), 2),
     ],
 )
 def test_all_graphs_and_rows_move_within_the_bounds(num_nodes, sizes, max_weight):

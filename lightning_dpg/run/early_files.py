@@ -6,8 +6,9 @@ from typing import Any
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.edge_columns import check_header
 from lightning_dpg.formats.graph_places import graph_file
+from lightning_dpg.formats.node_lists import check_node_file, given_names
 from lightning_dpg.formats.text_rows import is_edge_list
-from lightning_dpg.graph.node_names import check_node_file, given_names, user_path
+from lightning_dpg.graph.node_names import user_path
 from lightning_dpg.run.checkpoint_files import check_checkpoint_file
 from lightning_dpg.run.run_config import check_run
 from lightning_dpg.run.shipped_data import built_in_graphs

@@ -394,7 +394,7 @@ class Released(RequestsBatches, HasCapabilities, Protocol):
         """Return the sentence at the end of the guarantee on how to read the release, if any."""
 
     @property
-    def pays_rows(self) -> bool:
+    def reads_private_columns(self) -> bool:
         """Whether it reads private columns of nodes, and so needs a row budget."""
 
     def accept_budget(

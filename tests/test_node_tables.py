@@ -223,7 +223,6 @@ class Probe(Callback):
 """
 
 
-@pytest.mark.slow
 def test_two_processes_share_one_numbering(tmp_path):
     (tmp_path / "probe.py").write_text(PROBE)
     write_table(tmp_path / "t.csv", EDGES)

@@ -26,7 +26,7 @@ _DOUBLINGS = 12
 
 
 class Counted(NamedTuple):
-    """The transfers that count (private), those of a pair behind each other in their public order.
+    """The transfers that count (private). Transfers of one pair follow each other, in their public order.
 
     Attributes:
         pairs: Payer and payee, shape ``(T, 2)``; of a bipartite graph the left and the right node.
@@ -58,8 +58,8 @@ def counted_transfers(
     """Choose the transfers that count, for each pair by its own transfers alone.
 
     A pair is an edge of the graph: without directions, unless the graph is directed. The transfers of
-    a pair are in the order of time, payer and amount. Equal ones cannot be told apart, so that the
-    order does not depend on that of the rows.
+    a pair are ordered by time, payer and amount. Equal ones cannot be told apart, so the order of the
+    rows does not matter.
 
     Args:
         pairs: Payer and payee of all transfers, shape ``(T, 2)`` (private).
@@ -307,8 +307,8 @@ class EndClasses(NamedTuple):
     """Classes of payers and payees: public, or functions of earlier releases.
 
     Attributes:
-        of_end: Class of each end, shape ``(num_ends,)``; those of payers and payees are numbered apart
-            where the graph has two sides.
+        of_end: Class of each end, shape ``(num_ends,)``. Where the graph has two sides, payers and
+            payees have classes of their own.
         sizes: Number of classes of payers and of payees.
     """
 
@@ -363,8 +363,8 @@ class TransferStatistics:
 
     def strengths(self, nodes: slice) -> Integers:
         """Count nodes by the class of their degree and the bin of their sum of amounts."""
-        (amounts, weight_max), found = self._amounts, self.counted
-        strengths = strengths_of(found.pairs, found.is_first, amounts, self.space.num_nodes)
+        (amounts, weight_max), transfers = self._amounts, self.counted
+        strengths = strengths_of(transfers.pairs, transfers.is_first, amounts, self.space.num_nodes)
         return count_strengths(strengths, nodes, weight_max)
 
     def days(self) -> Integers:

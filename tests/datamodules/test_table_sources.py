@@ -54,12 +54,12 @@ def power_law_pairs():
     return [*edges, ("n3", "n3"), edges[0], edges[7][::-1]]
 
 
-SPARK = "spark://local-cluster[2,1,1024]"
+SPARK = "spark://local[2]"
 
 
 @pytest.fixture(scope="session")
 def spark():
-    """A cluster of two worker processes, each with one core, in small JVMs that start fast."""
+    """A session of two threads in one small JVM that starts fast."""
     sql = pytest.importorskip("pyspark.sql", reason="no pyspark: install the extra 'spark'")
     if shutil.which("java") is None:
         pytest.skip("no Java, which Spark needs: apt-get install openjdk-17-jre-headless")
@@ -68,7 +68,6 @@ def spark():
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": small,
-        "spark.executor.extraJavaOptions": small,
         "spark.sql.shuffle.partitions": 2,
         "spark.ui.enabled": False,
     }
@@ -193,7 +192,7 @@ def test_sums_over_neighbors_are_added_up_by_the_server(tmp_path, request, monke
     assert there.neighbor_sums(values.double()).tolist() == expected
 
 
-@pytest.mark.parametrize("kind", SOURCES[:-1])  # sums of an expression of Spark are compared above
+@pytest.mark.parametrize("kind", SOURCES[:2])  # sums of Spark are compared above
 def test_classes_are_learned_from_a_table_whose_edges_stay_there(kind, tmp_path, request):
     graph = nx.planted_partition_graph(3, 40, 0.2, 0.02, seed=0)
     pairs = [*graph.edges, (4, 4), next(iter(graph.edges))]
@@ -269,13 +268,12 @@ def with_rows(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["postgresql", "spark"])
-def test_facebook_through_every_source(kind, tmp_path, request, data_root):
+def test_facebook_through_a_server(tmp_path, request, data_root):
     expected = EdgeListDataModule("Facebook", nodes="from_edges")
     expected.setup("fit")
     ids = np.array([int(name) for name in expected.graph.node_names])[expected.edges.numpy()]
     rows = pa.table({"source": ids[:, 0], "target": ids[:, 1]})
-    source, settings = stored(kind, rows, tmp_path, request)
+    source, settings = stored("postgresql", rows, tmp_path, request)
     data = EdgeTableDataModule(source, **settings)
     data.setup("fit")
     assert data.num_edges == 88_234

@@ -165,7 +165,7 @@ def public_ends(classes: Tensor, space: PairSpace) -> EndClasses:
     """Return public classes of nodes, of shape ``(N,)`` and -1 for none, as classes of ends."""
     own = classes.cpu().numpy().astype(np.int64)
     of_end, sizes = np.zeros(space.num_ends, dtype=np.int64), list[int]()
-    for part in space.parts:  # that of the in-degrees has the numbers of nodes once more
+    for part in space.parts:  # the part of the in-degrees has the numbers of nodes once more
         nodes = np.arange(part.start, part.stop) % len(own)
         known, of_end[part.start : part.stop] = np.unique(own[nodes], return_inverse=True)
         sizes.append(len(known))

@@ -135,11 +135,15 @@ def test_there_is_a_check_of_each_notebook():
 
 
 OVER_FLOWER = """
-import math, sys, torch
-from examples.federated_with_flower import train
+import math, multiprocessing, sys, torch
+from examples import federated_with_flower as example
 from lightning_dpg.privacy.budget import Budget
 
-encoder, ledger = train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
+# Clients are forked from one process, instead of three that import all.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload([example.__name__])
+multiprocessing.get_context = lambda name: context
+encoder, ledger = example.train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
 steps = sum(entry.steps for entry in ledger.entries)
 torch.save({"steps": steps, "encoder": encoder.state_dict()}, sys.argv[2])
 """

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lightning_dpg.errors import REPORT, Refusal, explain
-from lightning_dpg.main import OWN_COMMANDS, main, run
+from lightning_dpg.main import CORE_COMMANDS, main, run
 from lightning_dpg.run.distinct_keys import refuse_repeated_keys
 from lightning_dpg.run.private_cli import PrivateCLI
 from lightning_dpg.run.settings import shipped_configs
@@ -389,7 +389,7 @@ def test_a_constructor_refuses_its_settings_in_a_line(own, fails, options, said)
 
 def test_a_fault_has_an_exit_code_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["lightning_dpg", "list"])
-    monkeypatch.setitem(OWN_COMMANDS, "list", lambda _: [].pop())
+    monkeypatch.setitem(CORE_COMMANDS, "list", lambda _: [].pop())
     with pytest.raises(SystemExit) as stop:
         run()
     said = capsys.readouterr().err.splitlines()

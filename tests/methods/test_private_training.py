@@ -2,10 +2,7 @@
 
 import inspect
 import math
-import re
-import runpy
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 from torch.optim import Adam, Optimizer
 
+from examples import edge_lstm
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
@@ -173,15 +171,10 @@ def test_ledger_is_the_list_written_by_hand():
     assert not method.ledger.affords(*method.step_entries())
 
 
-def test_the_method_of_the_documentation_books_what_is_written_by_hand(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2] / "docs" / "benchmark.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    (block,) = [text for text in blocks if "backward_network" in text]
+def test_the_example_books_what_is_written_by_hand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "edge_lstm.py").write_text(block, encoding="utf-8")
-    names = runpy.run_path("edge_lstm.py")
-    assert "edge-level (3.99" in str(names["release"])
-    method = fit(names["EdgeLSTM"](24, 132), max_epochs=1)
+    assert "edge-level (3.99" in str(edge_lstm.release())
+    method = fit(edge_lstm.EdgeLSTM(24, 132), max_epochs=1)
     (read,) = method.ledger.entries
     assert (read.key, read.proof) == ("edge_gradient", "edge_gradient_sensitivity")
     assert (read.event.mechanism, read.sensitivity, read.record) == (

@@ -119,7 +119,7 @@ def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
     assert process.returncode == 130
     assert len(err.splitlines()) <= 5, err
     assert "fits are kept" in err
-    assert "go on with: python -m lightning_dpg compare" in err
+    assert "go on with the same command line again" in err
     assert all_end(process.pid)
     assert not [path for path in out.rglob("*") if path.name.endswith(".part")]
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from lightning_dpg.apps.book import owner
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.errors import BookError
@@ -33,7 +34,8 @@ def race(url, rounds, start, results):
 def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
     book = Book(url, is_new=True)
     for number in range(rounds):
-        book.register(
+        owner.register(
+            book,
             f"set {number}",
             Fingerprint(f"{number}", ""),
             relation=Relation.EDGE,

@@ -5,7 +5,7 @@ import json
 import math
 from typing import Any, NamedTuple
 
-from lightning_dpg.run.graph_arguments import GraphName
+from lightning_dpg.run.data import GraphName
 
 
 class AllGuesses(NamedTuple):

@@ -16,7 +16,7 @@ from lightning_dpg.main import main
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.verify import faults
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run_folder import release_in
 from tests.small_methods import RECOMMENDED
 from tests.training import gan_config
@@ -161,9 +161,9 @@ def test_generate_needs_the_release_only(run, tmp_path, capsys):
     (release / "generator.safetensors").write_bytes(
         (run / "release" / "generator.safetensors").read_bytes()
     )
-    assert main(["generate", "--run", str(tmp_path), "--num-graphs", "3"]) == 0
+    assert main(["generate", str(tmp_path), "--num-graphs", "3"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 9
-    again = ["generate", "--run", str(release), "--seed", "1", "--out", str(tmp_path / "again")]
+    again = ["generate", str(release), "--seed", "1", "--out", str(tmp_path / "again")]
     assert main(again) == 0
     drawn = [(tmp_path / "generated" / f"synthetic-{i}.edges").read_bytes() for i in range(3)]
     assert len(set(drawn)) == 3

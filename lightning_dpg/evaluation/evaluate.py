@@ -56,9 +56,8 @@ from lightning_dpg.metrics.communities import return_freed_memory
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
-from lightning_dpg.run.graph_arguments import load
-from lightning_dpg.run.python_errors import readable_errors
-from lightning_dpg.run.run_data import NO_KEY, data_of_rows, data_of_run
+from lightning_dpg.run.data import NO_KEY, data_of_rows, data_of_run, load
+from lightning_dpg.run.messages import readable_errors
 
 _PREDICTS = (
     "its method predicts classes of nodes, and draws no graph\n"

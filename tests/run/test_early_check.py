@@ -13,14 +13,14 @@ from lightning_dpg.classes import is_abstract as is_abstract_class
 from lightning_dpg.errors import Refusal, shorten
 from lightning_dpg.main import LIGHTNING_COMMANDS
 from lightning_dpg.methods import PrivateModule
-from lightning_dpg.run import early_check, source_options
+from lightning_dpg.run import early_check, words
+from lightning_dpg.run.configurations import find_configs, shipped_configs
 from lightning_dpg.run.early_check import refuse_mistakes
-from lightning_dpg.run.method_list import is_abstract
+from lightning_dpg.run.lightning_cli import PrivateCLI
+from lightning_dpg.run.messages import GROUPS, options_of
 from lightning_dpg.run.parser import PrivateParser
-from lightning_dpg.run.parser_messages import GROUPS, options_of
-from lightning_dpg.run.private_cli import PrivateCLI
-from lightning_dpg.run.settings import find_configs, shipped_configs
-from lightning_dpg.run.source_options import (
+from lightning_dpg.run.shipped import is_abstract
+from lightning_dpg.run.words import (
     class_options,
     exported_classes,
     group_options,
@@ -85,7 +85,7 @@ def parser_of(command):
             raise Parsed(self)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed) as parsed:
-        patch.setattr("lightning_dpg.run.private_cli.PrivateParser", Parser)
+        patch.setattr("lightning_dpg.run.lightning_cli.PrivateParser", Parser)
         PrivateCLI([command])
     return parsed.value.args[0]._subcommands_action._name_parser_map[command]
 
@@ -95,7 +95,7 @@ def read_once():
     """Read each source file once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("classes_of", "_imported_names"):
-            patch.setattr(source_options, name, functools.cache(getattr(source_options, name)))
+            patch.setattr(words, name, functools.cache(getattr(words, name)))
         yield
 
 

@@ -44,13 +44,18 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import add_nodes, align
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
-from lightning_dpg.run.complete import method_settings, on_data
-from lightning_dpg.run.fit import fit_settings
-from lightning_dpg.run.graph_arguments import load, load_set, name_of_graph
-from lightning_dpg.run.python_errors import readable_errors
-from lightning_dpg.run.run_config import config_beside
-from lightning_dpg.run.run_data import data_of_rows, data_of_run, of_known_nodes
-from lightning_dpg.run.settings import find_config, refuse_foreign_code
+from lightning_dpg.run.configurations import find_config, refuse_foreign_code
+from lightning_dpg.run.data import (
+    data_of_rows,
+    data_of_run,
+    load,
+    load_set,
+    name_of_graph,
+    of_known_nodes,
+)
+from lightning_dpg.run.fit import fit_settings, method_settings, on_data
+from lightning_dpg.run.messages import readable_errors
+from lightning_dpg.run.source import config_beside
 
 
 def kind_of(opened: Release | list[Any], kind: Kind | None) -> Kind:

@@ -14,7 +14,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
 from lightning_dpg.run.quiet import at_terminal
-from lightning_dpg.run.run_config import method_and_epsilon
+from lightning_dpg.run.source import method_and_epsilon
 
 if TYPE_CHECKING:
     from lightning_dpg.apps.bench.results import Table

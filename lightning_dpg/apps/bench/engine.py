@@ -35,8 +35,8 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.run.contents import contents_of_graph, contents_of_set
-from lightning_dpg.run.python_errors import readable_errors
+from lightning_dpg.run.data import contents_of_graph, contents_of_set
+from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run_folder import owner_only
 
 

@@ -30,9 +30,9 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import belief_bound, group_budget
 from lightning_dpg.release.card.reads import expected_error
 from lightning_dpg.run import quality
+from lightning_dpg.run.data import set_up
 from lightning_dpg.run.method_choice import MethodChoice, choose_method
-from lightning_dpg.run.method_list import MethodInfo, configuration_of, list_methods
-from lightning_dpg.run.read import set_up
+from lightning_dpg.run.shipped import MethodInfo, configuration_of, list_methods
 
 _LOCK = threading.RLock()
 _last: dict[str, "Read"] = {}

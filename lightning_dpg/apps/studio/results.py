@@ -16,10 +16,11 @@ from lightning_dpg.apps.studio.job import STATES, Job, jobs, new_job
 from lightning_dpg.apps.studio.view import book, download, message, show, written_page
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.statement import full_sentence
-from lightning_dpg.run.commands.card import card as card_of
-from lightning_dpg.run.commands.generate import generate
-from lightning_dpg.run.commands.verify import verify as verify_release
+from lightning_dpg.run.commands.release import card as card_of
+from lightning_dpg.run.commands.release import generate
+from lightning_dpg.run.commands.release import verify as verify_release
 from lightning_dpg.run_folder import CONFIGURATION, RELEASE, STATEMENT, release_in
 
 pages = Blueprint("results", __name__)
@@ -112,7 +113,7 @@ def card(name: str) -> AnyResponse:
     texts = {key: request.form.get(f"card.{key}", "").strip() or None for key in CARD}
     try:
         with one_at_a_time():
-            card_of(_run(name), **texts)
+            card_of(_run(name), texts=Card(**texts))
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
         return _result(name, message(error))
     return redirect(f"/result/{name}", 303)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,17 +10,24 @@ from typing import Literal, NamedTuple
 
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
 from lightning_dpg.errors import CommandError, nearest
+from lightning_dpg.outcome import note
 from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
-from lightning_dpg.run.method_list import (
+from lightning_dpg.run.configurations import find_config, find_configs, refuse_foreign_code
+from lightning_dpg.run.shipped import (
     configuration_of,
     configured_classes,
     list_methods,
 )
-from lightning_dpg.run.run_config import config_beside, is_run
-from lightning_dpg.run.settings import find_config, find_configs, refuse_foreign_code
-from lightning_dpg.run.source import Form, Reading, data_settings, form_of, long_options
-from lightning_dpg.run.source_options import group_options
-from lightning_dpg.run.written_settings import Setting, named_settings
+from lightning_dpg.run.source import (
+    Form,
+    Reading,
+    config_beside,
+    data_settings,
+    form_of,
+    is_run,
+    long_options,
+)
+from lightning_dpg.run.words import Setting, group_options, named_settings
 
 _SAME = {
     "epsilon": "privacy.epsilon",
@@ -54,6 +62,20 @@ class LongForm(NamedTuple):
     """Folder of the run, if the user has chosen one."""
     notes: list[str]
     """Lines for the user, on the choice of the method."""
+
+    def check(self, command: str) -> None:
+        """Refuse mistakes before PyTorch is imported, and print the notes.
+
+        Args:
+            command: Command of Lightning that takes the options.
+        """
+        if "torch" not in sys.modules:  # a process that has it may know more classes
+            # Start-up time: only these commands need the parser's library.
+            from lightning_dpg.run.early_check import refuse_mistakes
+
+            refuse_mistakes(command, self.words)
+        for line in self.notes:
+            note(line)
 
 
 def long_form(args: Sequence[str], command: str = "fit", meant: Iterable[str] = ()) -> LongForm:
@@ -297,7 +319,7 @@ def _facts(
     if file is None or cases(facts) == cases(large):
         return facts
     # Start-up time: the graph is read before the choice of a method in this case only.
-    from lightning_dpg.run.read import data_of
+    from lightning_dpg.run.data import data_of
 
     return replace(facts, num_nodes=data_of(file, reading.given(), form).num_nodes)
 

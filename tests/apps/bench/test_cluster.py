@@ -20,8 +20,8 @@ from lightning_dpg.apps.bench.jobs import Job, run_jobs
 from lightning_dpg.apps.bench.result_folder import DRAWN, BrokenOffError
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy import noise
-from lightning_dpg.run.complete import method_settings, on_data
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.fit import method_settings, on_data
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 300  # seconds, of a machine under load

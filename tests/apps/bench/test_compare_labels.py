@@ -124,5 +124,5 @@ def test_nothing_is_generated_of_features(folder, tmp_path, monkeypatch, capsys)
     ]
     assert main([*fit, "--data.init_args.name", str(folder / "tiny")]) == 0
     (run,) = (tmp_path / "runs").glob("*/*")
-    assert main(["generate", "--run", str(run)]) == 2
+    assert main(["generate", str(run)]) == 2
     assert "draws no graph" in capsys.readouterr().err

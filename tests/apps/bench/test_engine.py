@@ -25,7 +25,7 @@ from lightning_dpg.formats.conversion import read_networkx
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.formats.kinds import in_kind
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.run.graph_arguments import load
+from lightning_dpg.run.data import load
 
 
 @pytest.fixture

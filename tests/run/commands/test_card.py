@@ -14,7 +14,7 @@ from lightning_dpg.callbacks import Card, PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.run.commands import card as command
+from lightning_dpg.run.commands import release as command
 from tests.training import quiet_trainer
 
 AUDIT = {

@@ -81,7 +81,9 @@ def test_grants_killed_runs_and_measurements_are_named(tmp_path, capsys):
     book = full_book(f"sqlite:///{tmp_path}/book.db")
     print("\n".join(terminal.lines(found := summary(book, "crm"))))
     lines = capsys.readouterr().out.splitlines()
-    assert found["node_text"].startswith("epsilon 2.25, delta 1e-06: all edges of a node, 3 at most")
+    assert found["node_text"].startswith(
+        "epsilon 2.25, delta 1e-06: all edges of a node, 3 at most"
+    )
     assert lines[2:5] == [
         "spent     epsilon 0.75 (sum of pure epsilons)",
         "reserved  epsilon 0.25",

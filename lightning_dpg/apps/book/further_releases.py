@@ -314,7 +314,9 @@ def _method(name: str, dataset: DataSet) -> _Planned:
     if dataset.max_edges is not None:
         settings["max_edges"] = dataset.max_edges
     method = kind(**settings)
-    if method.pays_rows:  # planned beside any row budget, from which the edges have none
+    if (
+        method.reads_private_columns
+    ):  # planned beside any row budget, from which the edges have none
         method.ledger.beside[Relation.ATTRIBUTES] = Budget(1.0, 0.0)
     epochs = int((section.get("trainer") or {}).get("max_epochs", 1))
     steps = epochs * number_of_steps(method.batch_request(), None)

@@ -1,7 +1,7 @@
 """Measurements that read private graphs: a book logs them, and counts them on no total."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lightning_dpg.apps.book.book import Book
@@ -26,17 +26,26 @@ class Measurement(NamedTuple):
     epsilons: list[float]
 
 
-def log_reading(url: str, measurement: Measurement, contents: Iterable[Identity]) -> None:
+def log_reading(
+    url: str,
+    command: str,
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    contents: Iterable[Identity],
+) -> None:
     """Log a measurement in a book, if it knows the data, and warn.
 
     Args:
         url: The book.
-        measurement: What is measured.
+        command: Name of the measurement.
+        methods: Names of its methods.
+        epsilons: Budgets of its fits or of the release.
         contents: Canonical contents of the data (private).
 
     Raises:
         BookError: If the book cannot be read or written. Nothing was measured then.
     """
+    measurement = Measurement(command, list(methods), list(epsilons))
     try:
         book = Book(url)
         try:

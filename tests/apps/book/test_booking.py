@@ -31,7 +31,8 @@ from lightning_dpg.methods import ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import PROVED_FOR, Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.events import PROVED_FOR, Relation
+from tests.entries import entry
 from tests.training import quiet_trainer
 
 KARATE = nx.karate_club_graph()
@@ -195,16 +196,8 @@ class Steps(PrivateModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
     def entries(self, steps):
-        entry = LedgerEntry(
-            key="steps",
-            name="steps",
-            relation=self.relation,
-            sensitivity=1.0,
-            proof="test",
-            steps=steps,
-            event=Gaussian(4.0),
-        )
-        return [entry]
+        read = entry(name="steps", steps=steps, noise_multiplier=4.0)
+        return [read]
 
     def plan(self, budget, steps):
         return self.entries(steps)

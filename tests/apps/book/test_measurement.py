@@ -42,7 +42,6 @@ COMPARE = ["compare", "--methods", "chung_lu", "--epsilons", "1", "--runs", "1",
 AUDIT = ["audit", "--config", "chung_lu.yaml", "--data.init_args.name", "graph.txt"]
 
 
-@pytest.mark.slow
 def test_commands_are_logged_once_and_spend_nothing(place, capsys):
     with pytest.warns(UserWarning, match=WARNING):
         assert main([*COMPARE, "--graphs", "graph.txt", "karate", "--out", "out"]) == 0

@@ -139,15 +139,6 @@ def test_all_numbers_of_a_page_are_of_one_moment(tmp_path, monkeypatch):
     assert "4 lines" in text  # registered, reserved, booked, closed
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
-def test_a_full_page_in_a_browser(full, tmp_path, probed, name):
-    seen = probed(tmp_path, CSP.sub("", full), PROBE, name)
-    assert seen["content"] <= seen["width"]
-    assert seen["captions"] == seen["tables"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
 def test_in_a_browser(html, tmp_path, probed, name):
     seen = probed(tmp_path, CSP.sub("", html), PROBE, name)

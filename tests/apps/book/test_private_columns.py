@@ -226,7 +226,6 @@ def test_all_pages_show_both_totals_and_never_their_sum(tmp_path, monkeypatch):
     assert group_summary(book, "year")["spent"] == 0.5
 
 
-@pytest.mark.slow
 def test_a_plan_has_releases_for_each_total(tmp_path):
     values = {"relation": Relation.NODE, "record_unit": "every undirected edge of a node"}
     book = with_rows(f"sqlite:///{tmp_path}/book.db", **values)

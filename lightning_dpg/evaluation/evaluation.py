@@ -36,7 +36,7 @@ class Evaluation(Report):
         """Answer to each query, by the name of the synthetic graph and by the query."""
         return {each.name: each.answers for each in self.measured}
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """Return the tables of each synthetic graph, and behind all the purposes that each serves."""
         found = [
             table

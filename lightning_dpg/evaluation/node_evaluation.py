@@ -192,7 +192,7 @@ class NodeEvaluation(Report):
         """
         return paired_difference(row.values(query), self.best_control.values(query))
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """Return the scores and their conclusion as one table."""
         labels = (glossary()[query].label for query in NODE_QUERIES)
         guarantees = dict.fromkeys(

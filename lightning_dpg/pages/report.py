@@ -27,12 +27,12 @@ class Report(ABC):
         """All numbers as plain values, by name."""
 
     @abstractmethod
-    def tables(self) -> Sequence[Table]:
+    def sections(self) -> Sequence[Table]:
         """Return tables for people, in their order."""
 
     def text(self) -> str:
         """Return all tables as text for a terminal, and a reminder that they are not private."""
-        lines = [line for table in self.tables() for line in (*table.lines(), "")]
+        lines = [line for table in self.sections() for line in (*table.lines(), "")]
         return "\n".join([*lines, self.not_private])
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Report(ABC):
 
     def _parts(self) -> dict[str, Any]:
         """Return what the templates show."""
-        parts = {"title": self.title, "warning": self.not_private, "tables": self.tables()}
+        parts = {"title": self.title, "warning": self.not_private, "tables": self.sections()}
         return parts | {"csv": self._csv(), "json": self.to_json()}
 
     def _csv(self) -> str:

@@ -20,14 +20,11 @@ from lightning_dpg.metrics import communities, functional
 from lightning_dpg.metrics.functional import estimate_local_clustering, estimate_triangles
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import QUERIES, Answer, profile
-from lightning_dpg.pages.charts import Axis, Series, line_chart, node_link
+from lightning_dpg.pages.charts import Axis, Series, line_chart
 from lightning_dpg.pages.pictures import (
-    by_community,
     clustering_curve,
     community_curve,
-    community_matrix,
     distance_curve,
-    ranked,
 )
 
 EVIL = "</script><script>console.error('evil')</script><img src=x>{{LEAD}}"
@@ -106,7 +103,6 @@ def test_guarantee_is_said_or_its_absence(page):
 def test_hostile_names_are_text_and_nothing_is_loaded(page):
     assert EVIL not in page
     assert str(escape(EVIL)) in page
-    assert "<title>&lt;/script&gt;&lt;script&gt;" in page  # of a node
     markup = re.sub(r"&\w+;", "", page)
     assert not re.search(
         r'\b(src|href)="(?!data:|#m)|url\(|@import|fetch\(|XMLHttp|WebSocket', markup
@@ -126,13 +122,12 @@ def test_in_a_browser(page, tmp_path, probed, name):
     assert seen["regions"]
 
 
-def test_large_graphs_are_matrices_and_few_of_many_are_drawn():
+def test_few_of_many_graphs_are_drawn():
     graph = from_networkx(nx.barabasi_albert_graph(320, 2, seed=0))
     found = evaluate(graph, graph)
     many = Evaluation("real", found.real, found.measured * (MAX_SHOWN + 3))
     content = many.to_html_text()
     assert content.count("<img ") == MAX_SHOWN + 1
-    assert "<circle" not in content
     assert content.count('<details class="block"') == MAX_SHOWN + 3
 
 
@@ -191,17 +186,6 @@ def test_distributions_against_networkx():
     sizes = [size for _, size in community_curve(measured)]
     assert sum(sizes) == 80
     assert sizes == sorted(sizes, reverse=True)
-    order = by_community(measured)
-    assert sorted(order) == list(range(80))
-    assert (np.diff(ranked(measured.communities)[order]) >= 0).all()
-
-
-def test_equal_communities_are_a_diagonal():
-    measured = profile(from_networkx(nx.planted_partition_graph(4, 20, 0.8, 0.01, seed=0)))
-    shuffled = measured._replace(communities=np.array([2, 0, 3, 1])[measured.communities])
-    picture = community_matrix(measured, shuffled)
-    places = re.findall(r'd="M (\d+) (\d+) [^"]*" style="fill: var\(--s0\)"', picture)
-    assert [(int(x), int(y)) for x, y in places] == [(24 * k, 24 * k) for k in range(4)]
 
 
 @pytest.mark.parametrize(
@@ -230,16 +214,3 @@ def test_charts_are_the_same_in_any_style_of_a_user_and_have_text_and_colors_of_
     assert ">y by x</text>" in first and ">3</text>" in first
     assert not re.search("#[0-9a-f]{3}|font|<style|<!--|date", first.replace('href="#m', ""))
     assert {"var(--real)", "var(--s1)", "var(--faint)"} <= {*re.findall(r"var\([^)]*\)", first)}
-
-
-def test_names_under_the_pointer_are_texts_that_no_number_or_color_changes():
-    names = ["<b>#1d5fae 0.123456", "bell \x07 & $x$"]
-    places, edges = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0, 1]])
-    picture = node_link(places, edges, np.array([0, 9]), names, "t")
-    assert re.findall("<title>(.*?)</title>", picture) == [
-        "&lt;b&gt;#1d5fae 0.123456",
-        "bell \x07 &amp; $x$",
-    ]
-    assert re.findall(r"fill: (var\(--s\d\))", picture) == ["var(--s0)", "var(--s1)"]
-    links = set(re.findall('href="#([^"]*)"', picture))
-    assert links == set(re.findall(r'\sid="([^"]*)"', picture))

@@ -36,6 +36,7 @@ from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.attributes import NodeAttributes, attach, encode
+from lightning_dpg.graph.graph import places_of
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes import NodeClassifier
@@ -120,9 +121,8 @@ def public_attributes(
     """
     attributes = None if release is None else getattr(release.method, "node_attributes", None)
     if release is not None and attributes is not None:
-        number = {name: place for place, name in enumerate(release.method.node_names)}
-        if set(number) == set(graph.node_names):
-            order = torch.tensor([number[name] for name in graph.node_names])
+        order = places_of(graph.node_names, release.method.node_names)
+        if order is not None:
             rows: NodeAttributes = attributes.of_nodes(order)
             return rows
     nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
@@ -448,11 +448,9 @@ def _score_on_nodes(
     published: Published, method: Synthesizer, real: Data
 ) -> Callable[[Tensor], Tensor] | None:
     """Score pairs of nodes of the real graph; None if the release has other nodes."""
-    score = published.score
-    number = {name: place for place, name in enumerate(method.node_names or ())}
-    if score is None or number.keys() != set(real.node_names):
+    score, order = published.score, places_of(real.node_names, method.node_names)
+    if score is None or order is None:
         return None
-    order = torch.tensor([number[name] for name in real.node_names])
     is_undirected = method.kind == "undirected"
 
     def on_nodes(pairs: Tensor) -> Tensor:
@@ -465,13 +463,13 @@ def _score_on_nodes(
 def _on_nodes(published: Published, method: NodeClassifier, real: Data) -> Predictions:
     """Put predictions on the node numbers of the real graph."""
     assert published.predictions is not None
-    number = {name: place for place, name in enumerate(method.node_names or ())}
-    if number.keys() != set(real.node_names):
+    order = places_of(real.node_names, method.node_names)
+    if order is None:
+        count = len(published.predictions.posteriors)
         raise CommandError(
-            f"the real graph has {real.num_nodes} nodes, what was published {len(number)}, and their "
+            f"the real graph has {real.num_nodes} nodes, what was published {count}, and their "
             "names are not the same\ngive the graph that the method was fitted on"
         )
-    order = torch.tensor([number[name] for name in real.node_names])
     return published.predictions._replace(posteriors=published.predictions.posteriors[order])
 
 

@@ -38,6 +38,7 @@ from lightning_dpg.run.data_argument import ReadData, reader
 from lightning_dpg.run.graph_arguments import name_of_graph
 from lightning_dpg.run.method_choice import Method, choose_method
 from lightning_dpg.run.python_errors import readable_errors
+from lightning_dpg.run.read import set_up
 
 
 def audit(
@@ -164,13 +165,7 @@ def audit_settings(
 
 def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Identity]:
     """Yield the contents of the audited data, by which a budget book recognizes them."""
-    if read is not None:
-        yield from contents_of(read())
-        return
-    section = settings["data"]
-    module = find_class(section["class_path"])(**section["init_args"])
-    module.setup("fit")
-    yield from contents_of(module)
+    yield from contents_of(set_up(settings["data"]) if read is None else read())
 
 
 def _audit_one_canary(

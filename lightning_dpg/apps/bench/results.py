@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
@@ -320,15 +319,14 @@ def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write a row per run and query; a failed run has a single row, whose note has the reason."""
-    rows = ([row.get(column) for column in COLUMNS] for row in csv_rows(results))
-    path.write_text(as_csv(COLUMNS, rows), encoding="utf-8", newline="")
+def csv_text(results: Sequence[dict[str, Any]]) -> str:
+    """Return a row per run and query; a failed run has a single row, whose note has the reason."""
+    return as_csv(COLUMNS, csv_rows(results))
 
 
-def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file."""
-    rows = []
+def csv_rows(results: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """Return the rows of the CSV file, in the order of its columns."""
+    rows: list[dict[str, Any]] = []
     for result in results:
         row = {key: result[key] for key in ("method", "role", "graph", "epsilon", "run")}
         if result["failure"] is not None:
@@ -345,7 +343,7 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "draw_seconds": round(result["seconds"]["draw"], 6),
         }
         rows += [row | {"query": query} | answer for query, answer in result["answers"].items()]
-    return rows
+    return [[row.get(column) for column in COLUMNS] for row in rows]
 
 
 def footnotes(table: Table) -> list[str]:

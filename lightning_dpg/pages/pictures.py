@@ -76,11 +76,8 @@ def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
         Function from a graph to red, green, blue and opacity, shape ``(S, S, 4)``.
     """
     sizes = real.get("sizes")
-    return one_matrix(real) if sizes is None else some_matrices(sizes)
-
-
-def one_matrix(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
-    """Return a function that renders graphs in the order of the communities of ``real``."""
+    if sizes is not None:
+        return some_matrices(sizes)
     order = community_order(real, LOUVAIN_SEED)
     return lambda graph: adjacency_pixels(graph, order, IMAGE_SIZE)
 

@@ -37,7 +37,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.attributes import NodeAttributes, attach, encode
 from lightning_dpg.graph.graph import places_of
-from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.single_graph.attributed import Attributed
@@ -69,14 +69,6 @@ def kind_of(opened: Release | list[Any], kind: Kind | None) -> Kind:
             f"leave it out, or set it to {held} (--kind {held})"
         )
     return held
-
-
-def in_space(graph: Data, space: PairSpace) -> Data:
-    """Convert an aligned graph to the kind of the real graph."""
-    try:
-        return space.graph(space_of(graph).edges(graph))
-    except ValueError as error:
-        raise CommandError(f"what was published does not fit the real graph: {error}") from error
 
 
 def on_released_nodes(graph: Data, release: Release | None) -> Data:
@@ -209,7 +201,7 @@ def attack_published(
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
-    data_class: type[pl.LightningDataModule]
+    data_class: type[pl.LightningDataModule] = EdgeListDataModule
     if settings is not None and issubclass(
         find_class(settings["model"]["class_path"]), GraphSetSynthesizer
     ):
@@ -218,7 +210,6 @@ def attack_published(
         union = load_set(real, undirected)
         values, data_class = attack_set(union, settings), TUGraphDataModule
     else:
-        data_class = EdgeListDataModule
         opened = _opened(published)
         kind = kind_of(opened, kind)
         release = opened if isinstance(opened, Release) else None
@@ -431,7 +422,7 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
     Raises:
         CommandError: If they have another number of nodes.
     """
-    aligned = []
+    aligned, space = [], space_of(real)
     for graph in graphs:
         alignment = align(graph, real)
         if alignment is None or alignment.reference.num_nodes > real.num_nodes:
@@ -440,7 +431,12 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
                 f"{', and no name is in both' if alignment is None else ''}\n"
                 "give the graph that the method was fitted on, such as the largest component"
             )
-        aligned.append(in_space(alignment.graph, space_of(real)))
+        try:
+            aligned.append(space.graph(space_of(alignment.graph).edges(alignment.graph)))
+        except ValueError as error:
+            raise CommandError(
+                f"what was published does not fit the real graph: {error}"
+            ) from error
     return Published(aligned)
 
 

@@ -1,5 +1,6 @@
 """The object that a benchmark returns: tables for Python and notebooks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,17 +12,14 @@ from lightning_dpg.apps.bench.results import (
     COLUMNS,
     ONE_RUN,
     Table,
-    best,
+    cells,
     csv_rows,
-    csv_text,
     measured,
     tables,
-    text,
 )
 from lightning_dpg.apps.bench.tasks import Task
 from lightning_dpg.pages import page as pages
 from lightning_dpg.pages.report import Report
-from lightning_dpg.tables import as_data_frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +54,7 @@ class Benchmark(Report):
 
     title: ClassVar[str] = "Synthetic graphs compared"
     not_private: ClassVar[str] = "not private: the numbers were computed from the real graphs"
+    columns: ClassVar[Sequence[str]] = COLUMNS
 
     runs: list[dict[str, Any]]
     data: dict[str, Data]
@@ -83,7 +82,7 @@ class Benchmark(Report):
         Raises:
             CommandError: If pandas is not installed.
         """
-        frame = as_data_frame(COLUMNS, csv_rows(self.runs))
+        frame = super().to_dataframe()
         # Text in JSON: infinity, of methods without privacy
         return frame.astype({"epsilon": float, "spent_epsilon": float, "spent_delta": float})
 
@@ -113,13 +112,17 @@ class Benchmark(Report):
             for row in table.rows
         ]
 
-    def _csv(self) -> str:
-        return csv_text(self.runs)
+    def records(self) -> list[list[Any]]:
+        """Return the rows of ``results.csv``."""
+        return csv_rows(self.runs)
 
     def sections(self) -> list[pages.Table]:
-        """Return a table of queries by methods for each graph and budget, with the best ones in bold."""
+        """Return the tables of ``results.md``."""
         names = measured(self.runs, self.queries)
-        return [_compact(table, names, self.task, self._notes()) for table in self.tables]
+        return [
+            pages.Table(table.title, "", *cells(table, names, self.task, _marked), self._notes())
+            for table in self.tables
+        ]
 
     def _notes(self) -> list[str]:
         failed = f"{self.failed} of {len(self.runs)} fits failed." if self.failed else ""
@@ -134,17 +137,6 @@ class Benchmark(Report):
         return "\n".join([fits, *self._notes(), "to_dataframe()", self.not_private])
 
 
-def _compact(table: Table, names: list[str], task: Task, notes: list[str]) -> pages.Table:
-    rows: list[list[str]] = []
-    for query in names:
-        winners = best(table.rows, query, task)
-        cells = [
-            Markup("<b>{}</b>" if row.method in winners else "{}").format(
-                text(row.score(query), row.runs_with(query))
-            )
-            for row in table.rows
-        ]
-        rows.append([f"{query} ↑" if query in task.higher_is_better else query, *cells])
-    rows.append(["epsilon proved", *(text(row.spent(), len(row.done)) for row in table.rows)])
-    head = ("error, or agreement ↑", *(row.title for row in table.rows))
-    return pages.Table(f"{table.graph}, epsilon {table.epsilon:g}", "", head, rows, notes)
+def _marked(content: str, mark: str) -> str:
+    """Write what is bold or in italics in Markdown as HTML."""
+    return Markup({"**": "<b>{}</b>", "*": "<i>{}</i>", "": "{}"}[mark]).format(content)

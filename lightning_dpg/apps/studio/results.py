@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, abort, redirect, request, send_file
+from flask import Blueprint, Response, abort, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from lightning_dpg.apps.studio import totals
@@ -87,15 +87,6 @@ def quality_page(name: str) -> Response:
     return written_page(_text(_run(name) / _QUALITY))
 
 
-@pages.get("/result/<path:name>/figures/<figure>")
-def picture(name: str, figure: str) -> Response:
-    """Send a picture of the real graph beside the synthetic one, for the owner alone."""
-    folder = _run(name) / "figures"
-    if figure not in _figures(folder.parent):
-        abort(404)
-    return send_file(_file(folder / figure).absolute(), "image/png")
-
-
 @pages.post("/result/<path:name>/verify")
 def verify(name: str) -> Response:
     """Check the release."""
@@ -162,10 +153,6 @@ def _text(path: Path) -> str:
     return _file(path).read_text(encoding="utf-8")
 
 
-def _figures(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "figures").glob("nonprivate-*.png"))
-
-
 def _statement(folder: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
         (release_in(folder) / STATEMENT).read_text(encoding="utf-8")
@@ -194,7 +181,6 @@ def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Res
         card=CARD,
         has_card=(release_in(folder) / _CARD_PAGE).is_file(),
         checked=_lines(checked),
-        figures=_figures(folder),
         has_quality=(folder / _QUALITY).is_file(),
         can_evaluate=(folder / CONFIGURATION).is_file(),
         evaluation=evaluations[0] if evaluations else None,

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.drawn_tables import CENTS
-from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.transfer_counts import (
     Counted,
     Window,

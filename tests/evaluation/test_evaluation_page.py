@@ -6,7 +6,6 @@ import json
 import re
 from functools import cache, partial
 
-import matplotlib.style
 import networkx as nx
 import numpy as np
 import pytest
@@ -111,7 +110,6 @@ def test_hostile_names_are_text_and_nothing_is_loaded(page):
     assert page.count("<script") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
 def test_in_a_browser(page, tmp_path, probed, name):
     seen = probed(tmp_path, page, PROBE, name)
@@ -203,14 +201,3 @@ def test_charts_stay_in_their_frame(points, is_log):
     places += [(float(x), float(y)) for x, y in re.findall(dots, picture)]
     assert len(places) == (2 if len(points) == 1 else len(points))  # a point alone is a dot as well
     assert all(46 <= x <= 343 and 10 <= y <= 190 for x, y in places)
-
-
-def test_charts_are_the_same_in_any_style_of_a_user_and_have_text_and_colors_of_the_page():
-    series = [Series("real", [(1, 2), (3, 4)]), Series("a", [(1, 1)], "s1")]
-    first = line_chart(series, "<t>", Axis("x"), Axis("y"))
-    with matplotlib.style.context(["dark_background", {"savefig.bbox": "tight"}]):
-        assert line_chart(series, "<t>", Axis("x"), Axis("y")) == first
-    assert 'aria-label="&lt;t&gt;: real, a; y by x"' in first
-    assert ">y by x</text>" in first and ">3</text>" in first
-    assert not re.search("#[0-9a-f]{3}|font|<style|<!--|date", first.replace('href="#m', ""))
-    assert {"var(--real)", "var(--s1)", "var(--faint)"} <= {*re.findall(r"var\([^)]*\)", first)}

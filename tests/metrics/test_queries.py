@@ -504,7 +504,6 @@ def test_exact_motifs_say_so():
     assert answers["motif_cosine"].note == "all motifs counted"
 
 
-@pytest.mark.slow
 def test_known_numbers_of_facebook(data_root):
     measured = profile(read_graph(data_root / "graphs" / "Facebook.edges.gz"))
     assert measured.values["triangles"] == 1_612_010

@@ -69,7 +69,6 @@ def compare(out, executor, **changes):
     return benchmark(**given | changes, out=out, executor=executor, say=str)
 
 
-@pytest.mark.slow
 def test_a_fit_that_the_executor_loses_twice_is_marked_and_the_others_leave_their_files(tmp_path):
     killed = RuntimeError("\n".join(f"line {number}" for number in range(9)))
     results = compare(tmp_path, AtOnce([killed, None, killed]))
@@ -132,7 +131,6 @@ def scheduler(tmp_path):
                 process.wait(timeout=LIMIT)
 
 
-@pytest.mark.slow
 def test_a_dask_cluster_that_loses_a_worker_gives_the_results_of_this_process(
     tmp_path, scheduler, monkeypatch
 ):

@@ -125,7 +125,6 @@ def probe(folder, probed, page, fragment=""):
     return probed(folder, (folder / "report.html").read_text(), PROBE, page, fragment)
 
 
-@pytest.mark.slow
 def test_page_draws_without_complaint(folder, browser):
     dom, said = browser(f"{(folder / 'report.html').as_uri()}#query=modularity&epsilon=2")
     assert not said
@@ -137,7 +136,6 @@ def test_page_draws_without_complaint(folder, browser):
     assert EVIL not in dom
 
 
-@pytest.mark.slow
 def test_choices_redraw(folder, probed):
     seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
     assert (seen["first"], seen["second"]) == ("modularity", "triangles")
@@ -151,23 +149,6 @@ def test_choices_redraw(folder, probed):
     assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
-@pytest.mark.slow
-def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, probed):
-    seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
-    kept = list(METHODS)[1:]
-    assert seen["heads"] == ["query", "real", *kept]
-    head, *rows = seen["rows"]
-    assert head == ["graph", "epsilon", "method", "query", "mean", "standard deviation"]
-    assert len(rows) == len(kept) * len(QUERIES)
-    assert {(graph, epsilon) for graph, epsilon, *_ in rows} == {
-        ("karate", 0.5),
-        ("karate", "not private"),
-    }
-    assert seen["up"] == sorted(METHODS)
-    assert seen["down"] == seen["up"][::-1]
-
-
-@pytest.mark.slow
 def test_queries_open_their_meaning(folder, probed):
     for page in ("probe.html", "narrow.html"):
         seen = probe(folder, probed, page)
@@ -179,7 +160,6 @@ def test_queries_open_their_meaning(folder, probed):
     assert all(str(escape(glossary()[query].text)) in content for query in QUERIES)
 
 
-@pytest.mark.slow
 def test_narrow_page_does_not_scroll_sideways(folder, probed):
     seen = probe(folder, probed, "narrow.html")
     assert seen["width"][1] == 360

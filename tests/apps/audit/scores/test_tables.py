@@ -17,9 +17,10 @@ from lightning_dpg.apps.audit.scores.gradients import updates_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.privacy.events import Gaussian, Pure
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
+from tests.entries import entry
 from tests.scoring import observed
 
 EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (5, 6)]
@@ -41,8 +42,8 @@ def over_all_coins(table, noisy, pairs, rate):
 
 def released(noisy, pairs):
     """Noisy values with discrete Laplace noise of epsilon per unit."""
-    entry = LedgerEntry.proved("num_edges", "a count", Pure(EPSILON), edge_count_sensitivity)
-    return observed(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, entry)
+    read = LedgerEntry.proved("num_edges", "a count", Pure(EPSILON), edge_count_sensitivity)
+    return observed(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, read)
 
 
 def ordered(edges):
@@ -125,13 +126,11 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         total = torch.zeros(3, 40)
         return total.index_add(0, graph_of[edges[:, 0]], effects[edges[:, 0], edges[:, 1]])
 
-    entry = LedgerEntry(
+    read = entry(
         key="client_updates",
         name="sum of client updates",
         relation=Relation.LOCAL_GRAPH,
-        sensitivity=1.0,
-        proof="test",
-        event=Gaussian(0.1),
+        noise_multiplier=0.1,
     )
     client_of = graph_of[pairs[:, 0]].clone()
     client_of[3:] = -1  # the last client does not train
@@ -139,6 +138,6 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         inside = pairs[:3][torch.tensor(coins)]
         noisy = updates(torch.cat([torch.tensor([[0, 1], [4, 5], [8, 9]]), inside])).sum(0)
         noisy += 0.1 * torch.randn(40)
-        found = updates_score(observed(noisy, pairs, known, entry), updates, client_of)
+        found = updates_score(observed(noisy, pairs, known, read), updates, client_of)
         assert (found[:3] > 0).tolist() == list(coins)
         assert found[3:].tolist() == [0, 0]

@@ -1,19 +1,17 @@
-"""The only module of the core that imports the budget book.
+"""The core's door to the budget book, an application that need not be installed.
 
-The package runs without the folder ``book/``. Then this module refuses settings that name a book, and
-the command ``budget``.
+Without it this module refuses settings that name a book.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lightning_dpg.entry_points import BOOK, find_entry
 from lightning_dpg.errors import BookError
-from lightning_dpg.outcome import Outcome
 
 if TYPE_CHECKING:
     from pytorch_lightning import Trainer
@@ -63,10 +61,12 @@ def reserve(
     Raises:
         BookError: If the book refuses it. Nothing but the lost steps is booked then.
     """
-    with _needed_by(f"leave out privacy.book, privacy.dataset and {BOOK_VARIABLE}"):
-        # Start-up time: most runs have no book.
-        from lightning_dpg.apps.book import booking
-    return booking.reserve(book, dataset, trainer, method, steps, lost_steps, previous, folder)
+    remedy = f"leave out privacy.book, privacy.dataset and {BOOK_VARIABLE}"
+    reserve_in_book = _of_book("reserve", remedy)
+    account: Account = reserve_in_book(
+        book, dataset, trainer, method, steps, lost_steps, previous, folder
+    )
+    return account
 
 
 def log_reading(
@@ -90,36 +90,15 @@ def log_reading(
     """
     if not names_book(book):
         return
-    with _needed_by(f"leave out --book and {BOOK_VARIABLE}"):
-        # Start-up time: most measurements have no book.
-        from lightning_dpg.apps.book import measurement
-    measurement.log_reading(
-        book or os.environ[BOOK_VARIABLE],
-        measurement.Measurement(command, list(methods), list(epsilons)),
-        contents,
-    )
+    log = _of_book("log_reading", f"leave out --book and {BOOK_VARIABLE}")
+    log(book or os.environ[BOOK_VARIABLE], command, methods, epsilons, contents)
 
 
-def run_command(args: list[str]) -> Outcome:
-    """Run the command ``budget``.
-
-    Args:
-        args: Command line after ``budget``.
-    """
-    with _needed_by("the command budget needs it"):
-        # Start-up time: the other commands do not need it.
-        from lightning_dpg.apps.book.commands import budget
-    return budget.run(args)
-
-
-@contextlib.contextmanager
-def _needed_by(remedy: str) -> Iterator[None]:
-    """Say that the book is not installed, where an import does not find it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("lightning_dpg.apps.book"):
-            raise
+def _of_book(name: str, remedy: str) -> Any:
+    """Return a function of the budget book."""
+    function = find_entry(BOOK, name)
+    if function is None:
         raise BookError(
-            f"the budget book (lightning_dpg.apps.book) is not installed: {remedy}"
-        ) from error
+            f"the budget book is not installed: {remedy}, or install lightning_dpg anew"
+        )
+    return function

@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
-from lightning_dpg import __version__, budget_book
-from lightning_dpg.apps.audit.commands import attack, audit
-from lightning_dpg.apps.bench import compare
-from lightning_dpg.apps.studio import command as studio
+from lightning_dpg import __version__
+from lightning_dpg.entry_points import COMMANDS, entry_names, find_entry
 from lightning_dpg.errors import (
     REPORT,
     CommandError,
@@ -39,18 +37,13 @@ from lightning_dpg.tables import as_json, strict
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-OWN_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
+CORE_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
     "generate": generate.run,
     "verify": partial(call, verify.verify),
     "card": partial(call, card.card),
     "evaluate": evaluate.run,
-    "compare": compare.run,
-    "audit": partial(call, audit.audit),
-    "attack": partial(call, attack.attack),
     "plan": partial(call, plan.plan),
     "describe-domain": partial(call, describe_domain.describe_domain),
-    "budget": budget_book.run_command,
-    "studio": partial(call, studio.studio),
     "list": partial(call, list_.list_),
 }
 
@@ -207,16 +200,31 @@ def _end_at_once(codes: list[int]) -> None:
 
 def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
     if command in ("--help", "-h", "help"):
-        return Outcome([HELP.rstrip()])
+        others = [name for name in entry_names(COMMANDS) if f"\n  {name} " not in HELP]
+        return Outcome(
+            [HELP.rstrip(), *(["of other packages: " + ", ".join(others)] * bool(others))]
+        )
     if command == "--version":
         return Outcome([f"lightning_dpg {__version__}"], {"version": __version__})
     if command in LIGHTNING_COMMANDS:
         return _run_lightning(command, args, is_json=is_json)
-    if command in OWN_COMMANDS:
-        mute_known_warnings()
-        return OWN_COMMANDS[command](args)
-    near = nearest(command, (*LIGHTNING_COMMANDS, *OWN_COMMANDS))
+    mute_known_warnings()
+    if command in CORE_COMMANDS:
+        return CORE_COMMANDS[command](args)
+    found = find_entry(COMMANDS, command)
+    if found is not None:
+        return call(found, args)
+    is_ours = f"\n  {command} " in HELP
+    if is_ours or command in entry_names(COMMANDS):
+        package = "lightning_dpg" if is_ours else "its package"
+        raise CommandError(f"the command {command} is not installed: install {package} anew")
+    near = nearest(command, command_names())
     raise CommandError(f"unknown command {command!r}{near}\ntry: python -m lightning_dpg --help")
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands, with those of other installed packages."""
+    return list(dict.fromkeys([*LIGHTNING_COMMANDS, *CORE_COMMANDS, *entry_names(COMMANDS)]))
 
 
 def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:

@@ -10,7 +10,6 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from setuptools import find_namespace_packages
@@ -26,7 +25,7 @@ LINKED = {"datamodules", "callbacks", "conf"}
 # Allowed imports; a room may also import everything below its allowed imports.
 ARROWS = {
     "__main__": {"main"},
-    "main": {"run.commands", "apps.audit", "apps.bench", "apps.studio"},
+    "main": {"run.commands"},
     "apps": set(),
     "apps.book": {"run.commands"},
     "apps.studio": {"run.commands", "budget_book"},
@@ -54,6 +53,7 @@ ARROWS = {
     "__version__": set(),
     "advice": {"errors"},
     "classes": set(),
+    "entry_points": set(),
     "errors": set(),
     "lazy_exports": set(),
     "outcome": set(),
@@ -65,6 +65,7 @@ FOR_ALL = {
         "__version__",
         "advice",
         "classes",
+        "entry_points",
         "errors",
         "lazy_exports",
         "outcome",
@@ -72,9 +73,6 @@ FOR_ALL = {
         "tables",
     )
 }
-# Rooms that the package runs without, each with the one module that imports it: in functions, so that
-# no circle stands between them. `tests/apps/book/test_absent.py` deletes the book.
-TENANTS = {"apps.book": "budget_book"}
 
 
 def allowed(room):
@@ -91,10 +89,8 @@ def own_imports():
 def test_imports_follow_the_design():
     wrong = []
     for found in own_imports():
-        room, other = found.rooms
+        room = found.rooms[0]
         names = allowed(room) | {room}
-        if found.is_inside and TENANTS.get(other) == room:
-            continue
         if not any(found.target == name or found.target.startswith(f"{name}.") for name in names):
             wrong.append(f"{found}, but {room} may import {', '.join(sorted(names))} only")
     assert not wrong, "\n" + "\n".join(wrong)
@@ -105,16 +101,11 @@ def test_imports_inside_functions_are_for_start_up_time_and_say_so():
     for found in imports():
         if not found.is_inside:
             continue
-        room = found.rooms[0]
+        is_of_command = "command" in found.module or found.module == "main"
+        is_of_extra = found.target.startswith("datamodules.table_")
         if "# Start-up time: " not in found.comment:
             wrong.append(f"{found} without a comment '# Start-up time: ...'")
-        elif (
-            room not in ("run.commands", "main", *TENANTS.values())
-            and "imports datamodules.table_" not in f"{found}"  # which need an extra
-            and found.path.name != "__init__.py"
-            and "command" not in f"{found.path.relative_to(ROOT)}"
-            and found.path.name != "compare.py"
-        ):
+        elif not is_of_command and not is_of_extra:
             wrong.append(f"{found} inside a function")
     assert not wrong, "\n" + "\n".join(wrong)
 
@@ -126,6 +117,18 @@ def circle(graph):
     except CycleError as error:
         return " -> ".join(reversed(error.args[1]))
     return ""
+
+
+def test_nobody_but_lazy_names_imports_an_application():
+    """What they offer is found by entry points, so that the package runs without them."""
+    wrong = [
+        f"{found}"
+        for found in imports()
+        if found.target.startswith("apps")
+        and found.module != "__init__"
+        and found.rooms[0] != found.rooms[1]
+    ]
+    assert not wrong, wrong
 
 
 def test_no_circle_of_rooms_and_none_of_modules():
@@ -145,7 +148,7 @@ def rooms():
     graph = {room: set() for room in ARROWS}
     for found in own_imports():
         room, other = found.rooms
-        if room != other and TENANTS.get(other) != room:
+        if room != other:
             graph[room].add(other)
     return graph
 
@@ -252,7 +255,6 @@ def test_files_say_what_they_hold():
     assert not [path for path in files if path.stem in vague or path.parent.name in vague]
 
 
-@pytest.mark.slow
 def test_wheel_holds_one_name_and_runs(tmp_path):
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     sources = tmp_path / "sources"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lightning_dpg.errors import REPORT, Refusal, explain
-from lightning_dpg.main import OWN_COMMANDS, main, run
+from lightning_dpg.main import CORE_COMMANDS, main, run
 from lightning_dpg.run.distinct_keys import refuse_repeated_keys
 from lightning_dpg.run.private_cli import PrivateCLI
 from lightning_dpg.run.settings import shipped_configs
@@ -76,7 +76,6 @@ def test_bad_setting(fails, config, option, value, said):
     assert not [piece for piece in said if piece not in message], message
 
 
-@pytest.mark.slow
 def test_no_configuration_takes_another_precision(fails):
     """Five methods failed at their release, when the budget was spent."""
     for name, path in shipped_configs().items():
@@ -295,7 +294,6 @@ def test_class_that_cannot_be_imported(
     assert said in fails("fit", "--config", str(config), option, class_path).splitlines()[0]
 
 
-@pytest.mark.slow
 def test_script_finds_classes_in_the_current_folder(tmp_path):
     (tmp_path / "mine.py").write_text(OWN["mine.py"])
     (tmp_path / "yaml.py").write_text("raise ImportError('shadowed')")
@@ -391,7 +389,7 @@ def test_a_constructor_refuses_its_settings_in_a_line(own, fails, options, said)
 
 def test_a_fault_has_an_exit_code_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["lightning_dpg", "list"])
-    monkeypatch.setitem(OWN_COMMANDS, "list", lambda _: [].pop())
+    monkeypatch.setitem(CORE_COMMANDS, "list", lambda _: [].pop())
     with pytest.raises(SystemExit) as stop:
         run()
     said = capsys.readouterr().err.splitlines()
@@ -482,7 +480,6 @@ class ParserMadeError(Exception):
     """The parser is made; nothing is run."""
 
 
-@pytest.mark.slow
 def test_no_value_of_an_option_gives_a_traceback(tmp_path, monkeypatch):
     """All options with some values, and options of each sort with all of them; one parser serves."""
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,7 @@ import lightning_dpg as dpg
 from lightning_dpg import advice, callbacks, datamodules, interfaces, methods
 from lightning_dpg.classes import find_class
 from lightning_dpg.graph import edge_sampling
-from lightning_dpg.main import LIGHTNING_COMMANDS, OWN_COMMANDS, main
+from lightning_dpg.main import LIGHTNING_COMMANDS, command_names, main
 from lightning_dpg.methods import private_training
 from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics import kernel_svm, motifs, paths, set_queries
@@ -32,7 +32,7 @@ from lightning_dpg.run.settings import find_config, shipped_configs
 ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
-README, CHOOSING, SCALING = TEXTS["README"], TEXTS["choosing"], TEXTS["scaling"]
+README, CHOOSING, BENCHMARK = TEXTS["README"], TEXTS["choosing"], TEXTS["benchmark"]
 SECTIONS = {"model": methods, "data": datamodules}
 OWNERS = {"privacy": callbacks.PrivacyAccountant, "card": callbacks.Card, "trainer": pl.Trainer}
 # Classes and options of other libraries, and options of benchmarks/ and results/.
@@ -48,6 +48,9 @@ FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
 FOREIGN_OPTIONS |= {"--folder"}  # of benchmarks
 # Files of the reader, in examples.
 EXAMPLES = {"my_density.yaml"}
+
+# Commands of ours that people call by themselves; of Lightning's only this one.
+OWN = {"fit", *command_names()} - {*LIGHTNING_COMMANDS[1:]}
 
 
 def code(text):
@@ -86,7 +89,7 @@ def names_and_configurations():
 
 def options():
     """Every option of a command line, with its command, configuration and data class (or none)."""
-    commands = {*LIGHTNING_COMMANDS, *OWN_COMMANDS}
+    commands = set(command_names())
     for _, line in command_lines():
         words = re.sub(r"^.*-m lightning_dpg ", "", line).split()
         command = words[0] if words and words[0] in commands else None
@@ -149,8 +152,8 @@ def test_files_exist(text):
 def test_commands_exist():
     named = [re.search(r"-m lightning_dpg ([\w-]+)", line) for _, line in command_lines()]
     used = {match[1] for match in named if match}
-    assert used <= {*LIGHTNING_COMMANDS, *OWN_COMMANDS}
-    assert {"fit", *OWN_COMMANDS} <= used
+    assert used <= set(command_names())
+    assert OWN <= used
 
 
 @pytest.mark.parametrize(("command", "config", "data", "option"), sorted(set(options()), key=str))
@@ -164,7 +167,7 @@ def test_options_exist(command, config, data, option):
         chosen = data if section == "data" and data else settings[section]["class_path"]
         owner = getattr(SECTIONS[section], chosen)
     else:
-        helps = [help_of(each) for each in ("fit", *OWN_COMMANDS) if command in (each, None)]
+        helps = [help_of(each) for each in sorted(OWN) if command in (each, None)]
         assert option in set().union(*helps)
         return
     argument = setting.partition(".")[0]  # of a dictionary, a key may follow
@@ -245,7 +248,6 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "out" / "privacy.json").is_file()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["quickstart", "data", "auditing", "benchmark", "CONTRIBUTING"])
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     assert run_blocks([page], tmp_path, monkeypatch, capsys)
@@ -288,6 +290,6 @@ def rounded_up(value, digits):
     ],
 )
 def test_limits_are_those_of_the_code(shown, limit):
-    assert shown in SCALING
+    assert shown in BENCHMARK
     number = shown.partition(" ")[0].replace(",", "")
     assert limit // 10**6 in (1, 67) if "million" in shown else limit == int(number)

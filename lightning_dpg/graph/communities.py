@@ -198,12 +198,13 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
     r"""Estimate how much of the links beyond chance noisy labels of communities leave.
 
     Say that both ends of a link have the right labels with a probability :math:`r`, independently of
-    all else, and labels by chance otherwise. Links beyond chance are then :math:`r` times those of the
-    right labels. So are the pairs of ends of a wedge, which are two links apart. The right labels make
-    these follow from the links: by the matrix P of the shares of the links of each community that go
-    to each, of which released links have :math:`r P` beyond chance, :math:`P^2`. With :math:`q` for the
-    share of equal labels beyond chance by the square of the released shares, and :math:`x` for that of
-    the wedges, :math:`r = q / x`: nothing needs to be known of the labels.
+    all else, and labels by chance otherwise. Noisy labels then show :math:`r` times the
+    links beyond chance of the right labels, and :math:`r` times their pairs of ends of a wedge, which
+    are two links apart. Let P be the matrix of shares: of the links of each community, those that go to
+    each. Right labels make pairs of ends follow from links: they are :math:`P^2`, while released links
+    have :math:`r P` beyond chance. With :math:`q` for the share of equal labels beyond chance by the
+    square of the released shares, and :math:`x` for the same share by the wedges, :math:`r = q / x`:
+    nothing needs to be known of the labels.
 
     Against noise, x is shrunk after James and Stein, :math:`(1 - (2 \sigma / x)^2)_+` for a standard
     deviation :math:`\sigma`. Then r is larger, up to 1, which changes nothing.
@@ -368,19 +369,19 @@ def cell_mixing(
     totals, sizes = np.bincount(cells, degrees), np.bincount(cells)
     room = np.outer(sizes, sizes) - np.diag(sizes)
     chance, expected = _by_chance(degrees, classes, communities, mixing)
-    found = chance[np.ix_(used, used)]
+    links_of_cells = chance[np.ix_(used, used)]
     pairs = of_community[:, None] * count + of_community
     is_within = (of_community[:, None] == of_community).astype(np.int64)
     margins = (is_within * size + of_class[:, None]) * size + of_class
     targets = [(margins, (expected * ratios).ravel()), (pairs, mixing.ravel())]
     for turn in range(_SCALINGS):
         for places, wanted in targets[turn >= _SCALINGS // 2 :]:
-            sums = np.bincount(places.ravel(), found.ravel(), len(wanted))
-            found = found * (wanted / np.maximum(sums, _LEAST))[places]
-        found = np.minimum(found, room)
-        scale = np.sqrt(totals / np.maximum(found.sum(axis=1), _LEAST))
-        found *= np.outer(scale, scale)
-    return cells, found
+            sums = np.bincount(places.ravel(), links_of_cells.ravel(), len(wanted))
+            links_of_cells = links_of_cells * (wanted / np.maximum(sums, _LEAST))[places]
+        links_of_cells = np.minimum(links_of_cells, room)
+        scale = np.sqrt(totals / np.maximum(links_of_cells.sum(axis=1), _LEAST))
+        links_of_cells *= np.outer(scale, scale)
+    return cells, links_of_cells
 
 
 def _by_chance(

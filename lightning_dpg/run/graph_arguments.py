@@ -9,7 +9,6 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules import (
     EdgeListDataModule,
     GraphSetDataModule,
-    RandomWalkDataModule,
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.loading import BUILT_IN, load_reading
@@ -26,7 +25,6 @@ from lightning_dpg.run.loggers import public_name
 _PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}
 _PUBLIC: dict[type, set[str]] = {
     EdgeListDataModule: {*BUILT_IN},
-    RandomWalkDataModule: {*BUILT_IN},
     GraphSetDataModule: _PUBLIC_SETS,
     TUGraphDataModule: _PUBLIC_SETS,
 }

@@ -1,11 +1,11 @@
 """Measurements that read private graphs: a book logs them, and counts them on no total."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.projection import record
+from lightning_dpg.apps.book.store import append
 from lightning_dpg.apps.book.writers import described
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.errors import BookError
@@ -26,17 +26,26 @@ class Measurement(NamedTuple):
     epsilons: list[float]
 
 
-def log_reading(url: str, measurement: Measurement, contents: Iterable[Identity]) -> None:
+def log_reading(
+    url: str,
+    command: str,
+    methods: Sequence[str],
+    epsilons: Sequence[float],
+    contents: Iterable[Identity],
+) -> None:
     """Log a measurement in a book, if it knows the data, and warn.
 
     Args:
         url: The book.
-        measurement: What is measured.
+        command: Name of the measurement.
+        methods: Names of its methods.
+        epsilons: Budgets of its fits or of the release.
         contents: Canonical contents of the data (private).
 
     Raises:
         BookError: If the book cannot be read or written. Nothing was measured then.
     """
+    measurement = Measurement(command, list(methods), list(epsilons))
     try:
         book = Book(url)
         try:
@@ -86,5 +95,5 @@ def log_measurement(
         user = book.database.user()
         facts = {"who": described(user), "user": user, **measurement._asdict()}
         for name in names:
-            record(book.database, "measure", dataset=name, **facts)
+            append(book.database, "measure", dataset=name, **facts)
     return names

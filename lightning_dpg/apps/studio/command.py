@@ -24,7 +24,8 @@ def studio(
         folder: Folder with the data; runs are written into it.
         port: Number of the port; 0 takes a free one.
         no_browser: Print the address, and open no browser.
-        book: See :func:`lightning_dpg.apps.book.commands.open_book.open_book`.
+        book: URL of the budget book, sqlite:///book.db or postgresql://user@host/database; by default
+            ``$LIGHTNING_DPG_BOOK``.
 
     Example:
         python -m lightning_dpg studio my-data

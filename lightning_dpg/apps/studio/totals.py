@@ -7,8 +7,11 @@ from typing import Any
 from lightning_dpg.apps.studio.answers import Answers
 from lightning_dpg.apps.studio.folder import STUDIO, own_folder
 from lightning_dpg.apps.studio.inquiry import one_at_a_time
-from lightning_dpg.budget_book import BOOK_VARIABLE, run_command
+from lightning_dpg.budget_book import BOOK_VARIABLE
+from lightning_dpg.entry_points import COMMANDS, find_entry
+from lightning_dpg.errors import BookError
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.run.commands.arguments import call
 
 _FILE = Path("budget-book.db")
 _COLUMN = "--data.nodes.column="
@@ -78,8 +81,7 @@ def further(book: str, name: str) -> list[dict[str, Any]]:
 
 def faults(book: str) -> Outcome:
     """Return what the check of a book finds."""
-    with one_at_a_time():
-        return run_command(["verify", f"--book={book}"])
+    return _outcome("verify", book)
 
 
 def page(book: str) -> str:
@@ -91,6 +93,14 @@ def page(book: str) -> str:
 
 
 def _budget(command: str, book: str, *words: str) -> dict[str, Any]:
+    return dict(_outcome(command, book, *words).values or {})
+
+
+def _outcome(command: str, book: str, *words: str) -> Outcome:
+    budget = find_entry(COMMANDS, "budget")
+    if budget is None:
+        raise BookError(
+            "the budget book is not installed: leave out --book, or install lightning_dpg anew"
+        )
     with one_at_a_time():
-        values = run_command([command, *words, f"--book={book}"]).values
-    return dict(values or {})
+        return call(budget, [command, *words, f"--book={book}"])

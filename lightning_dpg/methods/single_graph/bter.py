@@ -249,7 +249,7 @@ class BTER(OneShotSynthesizer):
         """Draw the edges of :meth:`sample_edges`, in lexicographic order and in blocks.
 
         Memory is O(M), since loops and repeated pairs are found among all pairs of stubs; it is
-        several times less than that of a graph object.
+        several times less than a graph object takes.
         """
         yield from sorted_blocks(self._numbers(generator), len(self.degrees))
 

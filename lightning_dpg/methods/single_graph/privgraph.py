@@ -293,7 +293,7 @@ class PrivGraph(OneShotSynthesizer):
 
     @property
     def _classes(self) -> Tensor:
-        """Community of each degree; of the second ends of pairs behind that of the first ends."""
+        """Community of each degree: first of the first ends of pairs, then of the second ends."""
         return end_classes(self.space, self.communities, self._num_blocks)
 
     def score(self, pairs: Tensor) -> Tensor:

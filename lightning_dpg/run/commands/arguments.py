@@ -96,16 +96,52 @@ class Parser(argparse.ArgumentParser):
                     yield from parser._names(start) if start else [name]
 
 
-def call(function: Callable[..., Outcome], args: Sequence[str], epilog: str = "") -> Outcome:
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """A command with subcommands.
+
+    Attributes:
+        name: Name of the command.
+        functions: Functions of the subcommands, see :func:`add_arguments`.
+        description: First lines of its help.
+        example: Example in its help.
+        present_name: Replaces a word of the command line, such as an option that has another name today.
+    """
+
+    name: str
+    functions: Sequence[Callable[..., Outcome]]
+    description: str
+    example: str
+    present_name: Callable[[str], str] = str
+
+
+def call(command: Callable[..., Outcome] | Group, args: Sequence[str], epilog: str = "") -> Outcome:
     """Run a command.
 
     Args:
-        function: Its function, see :func:`add_arguments`.
+        command: Its function, see :func:`add_arguments`, or those of its subcommands.
         args: Its command line.
         epilog: Last paragraphs of its help.
+
+    Raises:
+        CommandError: If a word is no option, or if a value has another type.
     """
-    words, options = parse(function, args, epilog)
-    return function(*words, **options)
+    if not isinstance(command, Group):
+        words, options = parse(command, args, epilog)
+        return command(*words, **options)
+    functions = {_name(function): function for function in command.functions}
+    parser = Parser(prog=f"lightning_dpg {command.name}", description=command.description)
+    parser.example = command.example
+    below = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, function in functions.items():
+        does = (inspect.getdoc(function) or "").partition("\n")[0]
+        add_arguments(below.add_parser(name, help=does), function)
+    if not args or args[0] not in functions:
+        parser.parse_args(args[:1])  # prints the help, or refuses the word
+    words = [command.present_name(word) for word in args[1:]]
+    options = vars(below.choices[args[0]].parse_intermixed_args(words))
+    function = functions[args[0]]
+    return function(**in_groups(function, options))
 
 
 def parse(

@@ -1,6 +1,5 @@
 """``evaluate``: similarity of synthetic graphs to the real graph."""
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Annotated, Literal
@@ -103,7 +102,6 @@ def evaluate(
     refuse_missing_inputs(real, synthetic, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_releases
-    from lightning_dpg.evaluation.purposes import NOT_PRIVATE
     from lightning_dpg.run.read import real_graph
     from lightning_dpg.run.run_data import data_of_run
 
@@ -128,8 +126,8 @@ def evaluate(
         problem = explain(error)
     files = [path for path in outputs.values() if path is not None and path.is_file()]
     return Outcome(
-        [*evaluation.table(), NOT_PRIVATE, *map(str, files)],
-        json.loads(evaluation.to_json()) | {"files": files},
+        [evaluation.text(), *map(str, files)],
+        evaluation.values | {"files": files},
         FINE if problem is None else REFUSED,
         problem or "",
     )

@@ -12,7 +12,8 @@ import networkx as nx
 import pytest
 import yaml
 
-from lightning_dpg.apps.bench import compare, engine
+from lightning_dpg.apps.bench import engine
+from lightning_dpg.apps.bench.command import compare
 from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx, read_graph
@@ -20,6 +21,7 @@ from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import KIND_QUERIES
 from lightning_dpg.outcome import REFUSED
+from lightning_dpg.run.commands.arguments import call
 from tests.recorded import result
 
 BROKEN = {  # a private run with a least number of steps is refused when its fit starts
@@ -64,7 +66,7 @@ def test_a_study_is_measured_and_options_beside_it_win(tmp_path, asked):
     study = {"methods": ["erdos_renyi"], "graphs": ["karate"], "epsilons": [1, 2], "seeds": [4, 5]}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump({"benchmark": study}))
     options = ["--study", str(tmp_path / "study.yaml"), "--epsilons", "3"]
-    outcome = compare.run([*options, "--out", str(tmp_path / "out")])
+    outcome = call(compare, [*options, "--out", str(tmp_path / "out")])
     assert outcome.code == REFUSED  # the pretended jobs have failed
     assert {(job.graph, job.epsilon, job.run) for job in asked} == {
         ("karate", 3, 4),
@@ -76,7 +78,7 @@ def test_without_a_study_three_options_are_required(tmp_path):
     with pytest.raises(
         CommandError, match=r"required: --methods, --epsilons \(or --study, or --like\)"
     ):
-        compare.run(["--graphs", "karate", "--out", str(tmp_path / "out")])
+        call(compare, ["--graphs", "karate", "--out", str(tmp_path / "out")])
     assert not (tmp_path / "out").exists()
 
 
@@ -85,7 +87,6 @@ def read_csv(folder):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
 def test_results_are_those_of_the_kept_graphs(folder):
     rows = read_csv(folder)
     real = queries.profile(from_networkx(nx.karate_club_graph()))
@@ -101,7 +102,6 @@ def test_results_are_those_of_the_kept_graphs(folder):
             assert float(row["fit_seconds"]) > float(row["draw_seconds"]) > 0
 
 
-@pytest.mark.slow
 def test_only_what_is_needed_stays(folder):
     out = folder / "out"
     assert {path.name for path in out.iterdir()} == {
@@ -113,7 +113,6 @@ def test_only_what_is_needed_stays(folder):
     assert len(list((out / "runs").iterdir())) == 4  # what failed has left nothing
 
 
-@pytest.mark.slow
 def test_failures_say_why(folder):
     failed = [row for row in read_csv(folder) if row["note"].startswith("failed")]
     assert {(row["method"], row["run"]) for row in failed} == {("broken", "0"), ("broken", "1")}
@@ -125,7 +124,6 @@ def test_failures_say_why(folder):
     assert "broken, run 1 failed:" in (folder / "out" / "results.md").read_text()
 
 
-@pytest.mark.slow
 def test_a_second_call_does_what_failed(folder, asked, tmp_path):
     again = tmp_path / "again"  # tests of the same results may come after this one
     shutil.copytree(folder, again)
@@ -147,7 +145,7 @@ def test_interrupted(monkeypatch, tmp_path, capsys):
     assert [path.suffix for path in (tmp_path / "new").rglob("?*.*")] == [".json"]
     err = capsys.readouterr().err
     assert "the results of 1 fits are kept" in err
-    assert f"go on with: python -m lightning_dpg compare --methods erdos_renyi {args[0]}" in err
+    assert "go on with the same command line again" in err
 
 
 @pytest.mark.parametrize(
@@ -189,11 +187,11 @@ def test_a_second_compare_in_one_folder_is_refused_at_once(tmp_path, asked):
     with subprocess.Popen([sys.executable, "-c", script], **pipes) as other:
         other.stdout.readline()
         with pytest.raises(CommandError, match="another benchmark is at work in it"):
-            compare.run(quick(tmp_path / "out")[1:])
+            call(compare, quick(tmp_path / "out")[1:])
         assert not asked
         other.kill()
     # A process that has died holds nothing.
-    compare.run(quick(tmp_path / "out")[1:])
+    call(compare, quick(tmp_path / "out")[1:])
     assert asked
 
 
@@ -217,7 +215,7 @@ def test_a_full_disk_leaves_no_broken_file_and_says_how_to_go_on(tmp_path, asked
     err = capsys.readouterr().err
     assert len(err.splitlines()) <= 5
     assert "results of 2 fits are kept" in err
-    assert "go on with: python -m lightning_dpg compare --methods erdos_renyi" in err
+    assert "go on with the same command line again" in err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names <= {"cells", "results.csv", "results.md", ".lock"}
 
@@ -232,7 +230,6 @@ def in_this_process(monkeypatch):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_graphs_of_other_kinds_are_compared_as_such(kind, tmp_path, monkeypatch, capsys):

@@ -82,4 +82,4 @@ def attack(
         undirected=reading.undirected,
         kind=reading.kind,
     )
-    return Outcome([str(report)], report.values)
+    return Outcome([report.text()], report.values)

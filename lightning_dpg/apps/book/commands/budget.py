@@ -1,9 +1,6 @@
 """``budget``: the book of what data sets have spent over all their releases."""
 
-import inspect
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,35 +9,10 @@ from lightning_dpg.apps.book.commands.open_book import open_book
 from lightning_dpg.apps.book.commands.owner import close, grant, init, register, rows
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import REFUTED, Outcome
-from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
+from lightning_dpg.run.commands.arguments import Group
 
 if TYPE_CHECKING:
     from lightning_dpg.apps.book.further_releases import Row
-
-
-DESCRIPTION = """\
-The budget book: what a data set has spent over all its releases.
-
-The book holds a key and fingerprints of the data: it is as private as they are,
-and no part of a release. Keep a backup; a run on data whose book is lost cannot
-be added to earlier ones."""
-
-
-def run(args: list[str]) -> Outcome:
-    """Run one of the subcommands."""
-    parser = Parser(prog="lightning_dpg budget", description=DESCRIPTION)
-    parser.example = "python -m lightning_dpg budget show crm --book sqlite:///book.db"
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, function in _COMMANDS.items():
-        does = (inspect.getdoc(function) or "").partition("\n")[0]
-        add_arguments(commands.add_parser(name, help=does), function)
-    if not args or args[0] not in _COMMANDS:
-        parser.parse_args(args[:1])  # prints the help, or refuses the word
-    name, words = args[0], [_present_name(word) for word in args[1:]]
-    options = vars(commands.choices[name].parse_intermixed_args(words))
-    function = _COMMANDS[name]
-    outcome = function(**in_groups(function, options))
-    return replace(outcome, values={"command": f"budget {name}"} | dict(outcome.values or {}))
 
 
 def _present_name(word: str) -> str:
@@ -153,19 +125,19 @@ def verify(*, token: Path | None = None, book: str | None = None) -> Outcome:
     """
     with open_book(book, token) as place:
         # Start-up time: the import brings PyTorch.
-        from lightning_dpg.apps.book.log import lines
-        from lightning_dpg.apps.book.verification import faults
+        from lightning_dpg.apps.book.owner_token import owner_faults
+        from lightning_dpg.apps.book.store import faults, state_of
 
         changes = faults(place.database)
         if token and not changes:
-            changes = place.owner_faults()
+            changes = owner_faults(place.database, token)
         if changes:
             return Outcome(changes, {"book": place.url, "faults": changes}, REFUTED)
-        log = lines(place.database)
-        last = log[-1].hash if log else None
+        last = state_of(place.database).last
+        count, digest = (last.line, last.hash) if last else (0, None)
         return Outcome(
-            [f"{place.url}: {len(log)} lines, no fault; last hash {last or 'none'}"],
-            {"book": place.url, "faults": [], "lines": len(log), "last_hash": last},
+            [f"{place.url}: {count} lines, no fault; last hash {digest or 'none'}"],
+            {"book": place.url, "faults": [], "lines": count, "last_hash": digest},
         )
 
 
@@ -260,7 +232,15 @@ def _values(row: "Row") -> dict[str, Any]:
     }
 
 
-_COMMANDS: dict[str, Callable[..., Outcome]] = {
-    function.__name__: function
-    for function in (init, register, rows, grant, close, show, history, plan, export, html, verify)
-}
+BUDGET = Group(
+    "budget",
+    (init, register, rows, grant, close, show, history, plan, export, html, verify),
+    """\
+The budget book: what a data set has spent over all its releases.
+
+The book holds a key and fingerprints of the data: it is as private as they are,
+and no part of a release. Keep a backup; a run on data whose book is lost cannot
+be added to earlier ones.""",
+    "python -m lightning_dpg budget show crm --book sqlite:///book.db",
+    _present_name,
+)

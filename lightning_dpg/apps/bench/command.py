@@ -1,7 +1,6 @@
 """``compare``: methods side by side on the same graphs, budgets and queries."""
 
 import contextlib
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,38 +13,12 @@ from lightning_dpg.apps.bench.study import complete
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
-from lightning_dpg.run.commands.arguments import parse
 from lightning_dpg.run.quiet import at_terminal
 from lightning_dpg.run.run_config import method_and_epsilon
 
 if TYPE_CHECKING:
     from lightning_dpg.apps.bench.results import Table
     from lightning_dpg.apps.bench.views import Benchmark
-
-
-def run(args: list[str]) -> Outcome:
-    """Run the command; after an early end, name the command that continues.
-
-    Raises:
-        SystemExit: If the user interrupted.
-    """
-    _, options = parse(compare, args)
-    # Start-up time: other commands need no locks of folders.
-    from lightning_dpg.apps.bench.result_folder import BrokenOffError, count_records
-
-    def way_on() -> str:
-        """Name the kept results, and the command that continues."""
-        out, command = options["out"], ["python", "-m", "lightning_dpg", "compare", *args]
-        state = f"the results of {count_records(out)} fits are kept in {out}"
-        return f"{state}\ngo on with: {shlex.join(command)}"
-
-    try:
-        return compare(**options)
-    except KeyboardInterrupt:
-        print(f"interrupted: {way_on()}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
-    except BrokenOffError as error:
-        raise CommandError(f"{error}\n{way_on()}") from error
 
 
 def compare(
@@ -144,7 +117,7 @@ def compare(
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.apps.bench.engine import measure
 
-    with _end_as_by_ctrl_c(), _executor(scheduler) as executor:
+    with _naming_the_way_on(out), _end_as_by_ctrl_c(), _executor(scheduler) as executor:
         results = measure(
             study,
             arguments,
@@ -198,6 +171,31 @@ def _progress(line: str) -> None:
     """Print a line of progress at a terminal."""
     if at_terminal():
         note(line)
+
+
+@contextlib.contextmanager
+def _naming_the_way_on(out: Path) -> Iterator[None]:
+    """Say after an early end what is kept, and how to go on.
+
+    Raises:
+        SystemExit: If the user interrupted.
+    """
+    # Start-up time: a wrong option needs no locks of folders.
+    from lightning_dpg.apps.bench.result_folder import BrokenOffError, count_records
+
+    def way_on() -> str:
+        return (
+            f"the results of {count_records(out)} fits are kept in {out}\n"
+            "go on with the same command line again"
+        )
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"interrupted: {way_on()}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenOffError as error:
+        raise CommandError(f"{error}\n{way_on()}") from error
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ ends of pairs and class K + c of the second ends.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts, rounded
 from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.stubs import NO_PAIRS, Level, count_links, stub_mixing
+from lightning_dpg.graph.stubs import NO_PAIRS, Level, count_links, ends_of_links, stub_mixing
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
 _STANDARD_DEVIATIONS = 2
@@ -217,7 +216,7 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
     Returns:
         The share r, from above 0 to 1.
     """
-    ends = _ends(links).astype(np.float64)
+    ends = ends_of_links(links).astype(np.float64)
     totals, total = ends.sum(axis=1), float(np.maximum(wedges, 0).sum())
     if not totals.any() or not total:
         return 1.0
@@ -250,7 +249,7 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     """
     if share >= 1:
         return links
-    totals = _ends(links).astype(np.float64).sum(axis=1)
+    totals = ends_of_links(links).astype(np.float64).sum(axis=1)
     chance = np.tril(np.outer(totals, totals) / max(totals.sum(), 1), -1)
     between = np.tril(links, -1).astype(np.float64)
     right = chance + (between - chance) / share
@@ -280,7 +279,7 @@ def block_mixing(
     if two_sided:
         return stub_mixing(links, totals, two_sided=True)
     between = np.tril(links, -1)
-    within = np.maximum(totals - _ends(between).sum(axis=1), 0) / 2
+    within = np.maximum(totals - ends_of_links(between).sum(axis=1), 0) / 2
     return stub_mixing(between + np.diag(within), totals)
 
 
@@ -327,9 +326,9 @@ def class_ratios(
     Returns:
         Ratios between communities and within them, symmetric matrices, shape ``(2, C, C)``.
     """
-    mixing = _ends(links.astype(np.float64))
+    mixing = ends_of_links(links.astype(np.float64))
     expected = _by_chance(degrees, classes, communities, mixing)[1]
-    difference = _ends(counts.astype(np.float64)) - expected
+    difference = ends_of_links(counts.astype(np.float64)) - expected
     # Ends within a class are twice as many as links, and so is their noise.
     scale = noise_scale * (1 + np.eye(counts.shape[-1]))
     threshold = _STANDING_OUT * scale / np.maximum(np.abs(difference), _LEAST)
@@ -398,9 +397,3 @@ def _by_chance(
     within = np.einsum("acad->cd", cells)
     between = cells.sum(axis=(0, 2)) - within
     return cells.reshape(count * size, count * size), np.stack([between, within])
-
-
-def _ends(links: NDArray[Any]) -> NDArray[Any]:
-    """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
-    lower = np.tril(links)
-    return np.asarray(lower + np.swapaxes(lower, -1, -2))

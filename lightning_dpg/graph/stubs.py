@@ -47,6 +47,17 @@ def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray
     return counts.reshape(size, size)
 
 
+def ends_of_links(links: NDArray[Any]) -> NDArray[Any]:
+    """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
+    lower = np.tril(links)
+    return np.asarray(lower + np.swapaxes(lower, -1, -2))
+
+
+def links_of_ends(ends: NDArray[Any]) -> NDArray[np.float64]:
+    """Invert :func:`ends_of_links` for one matrix ``(K, K)``."""
+    return np.asarray(np.tril(ends, -1) + np.diag(np.diag(ends)) / 2)
+
+
 def pair_stubs(
     lacking: NDArray[np.int64],
     levels: Sequence[Level],
@@ -71,7 +82,7 @@ def pair_stubs(
     """
     parts: list[NDArray[Any]] = []
     for classes, mixing in levels:
-        wanted = np.tril(mixing, -1) + np.diag(np.diag(mixing) / 2)
+        wanted = links_of_ends(mixing)
         for pairs in parts:
             wanted = np.maximum(wanted - count_links(classes, pairs), 0)
         links = rounded(wanted.ravel(), rng.random()).reshape(wanted.shape)

@@ -33,25 +33,24 @@ from lightning_dpg.run.words import (
     exported_classes,
     group_options,
     is_uncertain,
-    named_settings,
     shipped_classes,
 )
 
 _FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
 
 
-def refuse_mistakes(command: str, args: Sequence[str]) -> None:
+def refuse_mistakes(command: str, args: Sequence[str], settings: Sequence[Setting]) -> None:
     """Refuse unknown options and classes, values of wrong types, missing sections and missing files.
 
     Args:
         command: ``fit``, ``validate``, ``test`` or ``predict``.
         args: Its options. Each configuration is the path of a file that holds YAML sections.
+        settings: Settings of these, see :func:`lightning_dpg.run.words.named_settings`.
 
     Raises:
         Refusal: If the command would refuse them too; the message is the same.
     """
     load_distinct_keys()  # values are read as the parser of the command reads them
-    settings = list(named_settings(args))
     if is_uncertain(args, settings):
         return
     sections = {setting.section for setting in settings}

@@ -58,6 +58,8 @@ class LongForm(NamedTuple):
 
     words: list[str]
     """Its options; configurations are paths."""
+    settings: list[Setting]
+    """Settings of these options and of the configurations."""
     out: Path | None
     """Folder of the run, if the user has chosen one."""
     notes: list[str]
@@ -73,7 +75,7 @@ class LongForm(NamedTuple):
             # Start-up time: only these commands need the parser's library.
             from lightning_dpg.run.early_check import refuse_mistakes
 
-            refuse_mistakes(command, self.words)
+            refuse_mistakes(command, self.words, self.settings)
         for line in self.notes:
             note(line)
 
@@ -215,7 +217,7 @@ def fit(
         notes = [reason, "another one: --method NAME, or --goal GOAL"]
     chosen = [] if method is None else _method_words(method)
     if file is not None:
-        chosen += _without_columns(chosen, given)
+        chosen += _without_columns(named_settings(chosen), given)
     options = {
         "epsilon": epsilon,
         "delta": delta,
@@ -225,15 +227,17 @@ def fit(
         "dataset": dataset,
     }
     added = [f"--{_SAME[name]}={value}" for name, value in options.items() if value is not None]
-    settings = reading.given() | ({} if names is None else {"names": names})
-    if file is not None or settings:
-        section = data_settings(file, settings, form)
+    of_data = reading.given() | ({} if names is None else {"names": names})
+    if file is not None or of_data:
+        section = data_settings(file, of_data, form)
         is_configured = form == "graph" and any("--config" in word for word in (*chosen, *words))
         has_class = bool(data_class) or is_configured
         added += [] if has_class else [f"--data={section['class_path']}"]
         added += long_options(section)
-    _refuse_repeated(given, list(named_settings(added)))
-    return LongForm([*chosen, *words, *added], out, notes * is_first_process)
+    of_short = list(named_settings(added))
+    _refuse_repeated(given, of_short)
+    settings = [*named_settings(chosen), *given, *of_short]
+    return LongForm([*chosen, *words, *added], settings, out, notes * is_first_process)
 
 
 def _check_new(out: Path | None) -> None:
@@ -354,15 +358,15 @@ def _method_words(method: str) -> list[str]:
         raise CommandError(str(error).replace("--config", "--method")) from error
 
 
-def _without_columns(chosen: Sequence[str], given: Iterable[Setting]) -> list[str]:
+def _without_columns(of_method: Iterable[Setting], given: Iterable[Setting]) -> list[str]:
     """Unset the columns that a configuration names for its own data, where other data take their place.
 
     Args:
-        chosen: Words that name the configuration.
+        of_method: Settings of the configuration.
         given: Settings of the user, which stay.
     """
     asked = {f"{each.section}.{each.name}" for each in given}
-    named = [f"{each.section}.{each.name}" for each in named_settings(chosen)]
+    named = [f"{each.section}.{each.name}" for each in of_method]
     columns = [name for name in named if name.startswith(_OF_COLUMNS)]
     if _PRIVATE in columns and _PRIVATE not in asked:
         columns += ["data.nodes.attributes", "privacy.row_epsilon"]  # which are of these columns

@@ -6,15 +6,14 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 
-from lightning_dpg.apps.book import checkpoint
+from lightning_dpg.apps.book import checkpoint, owner
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.checkpoint import new_faults
 from lightning_dpg.apps.book.identity import Fingerprint
-from lightning_dpg.apps.book.projection import record
 from lightning_dpg.apps.book.report import summary
 from lightning_dpg.apps.book.request import Request
 from lightning_dpg.apps.book.sqlite_file import SQLite
-from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.store import append, faults
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 
@@ -31,7 +30,8 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     with tempfile.TemporaryDirectory() as folder:
         book = Book(options.book or f"sqlite:///{folder}/book.db", is_new=True)
-        book.register(
+        owner.register(
+            book,
             "data",
             Fingerprint("edges", "nodes"),
             relation=Relation.EDGE,
@@ -68,8 +68,8 @@ def _long(book: Book, lines: int, rounds: int) -> None:
         facts = {"outcome": "ended", "booked": [1000], "release": None}
         with book.database.write():
             for _ in range(1000):
-                record(book.database, "book", run=run.run, place=0, steps=1)
-            record(book.database, "close", run=run.run, **facts)
+                append(book.database, "book", run=run.run, place=0, steps=1)
+            append(book.database, "close", run=run.run, **facts)
         book.database.drop(run.run)
     _in_blocks(book, 1)  # its reservation writes the checkpoint
     found = book.database.rows("SELECT COUNT(*) FROM book_log")[0][0]
@@ -91,7 +91,7 @@ def _one_by_one(book: Book, steps: int) -> None:
     run = book.reserve("data", _request(steps))
     for _ in range(steps):
         with book.database.write():
-            record(book.database, "book", run=run.run, place=0, steps=1)
+            append(book.database, "book", run=run.run, place=0, steps=1)
     run.close("ended")
 
 
@@ -105,7 +105,7 @@ def _at_once(book: Book, steps: int) -> None:
     run = book.reserve("data", _request(steps))
     with book.database.write():
         for _ in range(steps):
-            record(book.database, "book", run=run.run, place=0, steps=1)
+            append(book.database, "book", run=run.run, place=0, steps=1)
     run.close("ended")
 
 

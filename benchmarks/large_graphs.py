@@ -80,7 +80,7 @@ def draw_power_law(edges: int, path: Path) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    from lightning_dpg.graph.expected_degrees import edge_pieces
+    from lightning_dpg.graph.expected_degrees import weighted_pairs
 
     nodes, rng = edges // NODES_PER_EDGE, np.random.default_rng(1)
     weights = (np.arange(nodes) + _SHIFT) ** -0.5
@@ -88,7 +88,7 @@ def draw_power_law(edges: int, path: Path) -> None:
     ids = rng.permutation(nodes)
     schema = pyarrow.schema([("source", pyarrow.int64()), ("target", pyarrow.int64())])
     with parquet.ParquetWriter(path, schema) as writer:
-        for pairs in edge_pieces(weights, edges, edges, seed=1):
+        for pairs in weighted_pairs(weights, edges, edges, seed=1):
             rows = ids[rng.permutation(rng.permuted(pairs, axis=1))]
             table = pyarrow.table(dict(zip(schema.names, rows.T, strict=True)), schema=schema)
             writer.write_table(table)

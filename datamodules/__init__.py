@@ -4,11 +4,11 @@ from lightning_dpg.datamodules.base import GraphDataModule
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.datamodules.edge_table import EdgeTableDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
-from lightning_dpg.datamodules.nodes import Columns, Nodes
-from lightning_dpg.datamodules.random_walk import RandomWalkDataModule
+from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.datamodules.records import LinkBatch
 from lightning_dpg.datamodules.subgraph import SubgraphDataModule
 from lightning_dpg.datamodules.tu import TUGraphDataModule
+from lightning_dpg.formats.columns import Columns
 
 __all__ = [
     "Columns",
@@ -18,7 +18,6 @@ __all__ = [
     "GraphSetDataModule",
     "LinkBatch",
     "Nodes",
-    "RandomWalkDataModule",
     "SubgraphDataModule",
     "TUGraphDataModule",
 ]

@@ -4,7 +4,7 @@ import copy
 import csv
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,11 +25,12 @@ from lightning_dpg.datamodules.node_attributes import (
     described,
     own_attributes,
 )
-from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.nodes import ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.private_columns import private_columns_of
 from lightning_dpg.datamodules.private_labels import private_labels
 from lightning_dpg.datamodules.transfers import renumbered, transfers_of
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading, NodeSet, holds_attributes
 from lightning_dpg.formats.kinds import Sides, given_sides, in_kind
 from lightning_dpg.formats.row_names import refuse_rows
@@ -48,7 +49,6 @@ from lightning_dpg.interfaces import (
     Identity,
     PrivateColumns,
     PrivateLabels,
-    TransferBounds,
     Transfers,
 )
 
@@ -119,7 +119,8 @@ class GraphDataModule(pl.LightningDataModule):
         self.num_graphs = num_graphs
         self.nodes = Nodes.of(nodes)
         facts = TRANSFER_FACTS.get(name, {}) if isinstance(name, str) else {}
-        self.columns = Columns.of(columns).completed(facts)
+        given = Columns(**columns) if isinstance(columns, Mapping) else columns
+        self.columns = given.completed(facts)
         self.private_columns: PrivateColumns | None = None
         self._attribute_table: AttributeTable | None = None
         self.private_labels: PrivateLabels | None = None
@@ -266,13 +267,10 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _add_transfers(self, reading: GraphReading) -> None:
         """Find the transfers of a reading, and state what is public about them."""
-        self.transfers = transfers_of(reading, self.columns.transfers)
-        if self.transfers is not None:
-            self._state_bounds(self.transfers.bounds)
-
-    def _state_bounds(self, bounds: TransferBounds) -> None:
-        """State the bounds of amounts and times as public."""
-        bound, window = bounds
+        self.transfers = transfers_of(reading, self.columns)
+        if self.transfers is None:
+            return
+        bound, window = self.transfers.bounds
         if bound is not None:
             self.assumptions.append(f"the largest amount of a transfer that counts, {bound:,.15g}")
         if window is not None:

@@ -1,6 +1,5 @@
 """DuckDB, the engine of files and of its own databases, whose rows are read into memory."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -14,7 +13,6 @@ class DuckDBEngine(TableEngine):
 
     grammar = "duckdb"
     ways: ClassVar[dict[str, str]] = {
-        "not utf-8 encoded": "save it as UTF-8",
         "Cannot compare values": "a column of text needs a cast, as all columns of CSV files do: "
         "where 'CAST(\"the column\" AS DOUBLE) > 5'",
         "Schema mismatch": "expected files with the same columns",
@@ -56,12 +54,6 @@ class DuckDBEngine(TableEngine):
             raise GraphFormatError(
                 f"{self.origin}: no room for the rows that DuckDB puts aside\n"
                 "set the variable TMPDIR to a folder with more room"
-            ) from None
-        line = re.search(r"CSV Error on Line: (\d+)", text)
-        if line is not None and "not utf-8 encoded" not in text:
-            raise GraphFormatError(
-                f"{self.origin}, line {line[1]}: expected as many cells as in the first row\n"
-                "correct the line"
             ) from None
         is_parquet = self.relation is not None and self.relation.startswith("read_parquet")
         is_query = isinstance(error, duckdb.BinderException | duckdb.ConversionException)

@@ -24,11 +24,12 @@ from lightning_dpg.datamodules.batches import (
 )
 from lightning_dpg.datamodules.held_out import numbers_in_file, public_coin, read_split
 from lightning_dpg.datamodules.loading import GraphSource
-from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.nodes import ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import AttributedGraph, EdgeRecords, LinkBatch, OneGraph
 from lightning_dpg.datamodules.transfers import of_edges
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.errors import Refusal
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.held_out import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import Kind

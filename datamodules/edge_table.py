@@ -13,7 +13,7 @@ from lightning_dpg.datamodules.base import node_set_assumption, sides_assumption
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.datamodules.loading import FROM_EDGES, read_on_nodes
 from lightning_dpg.datamodules.node_attributes import FROM_GRAPH, attribute_table
-from lightning_dpg.datamodules.nodes import Columns, ColumnsGiven, Nodes, NodesGiven
+from lightning_dpg.datamodules.nodes import ColumnsGiven, Nodes, NodesGiven
 from lightning_dpg.datamodules.records import OneGraph
 from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, TableEngine
@@ -24,14 +24,15 @@ from lightning_dpg.datamodules.table_nodes import (
     is_of_edges,
 )
 from lightning_dpg.datamodules.table_source import open_engine, parquet_file
-from lightning_dpg.formats.arrow_edges import read_arrow
+from lightning_dpg.formats.arrow_edges import edges_of_table
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.io import read
 from lightning_dpg.formats.row_names import refuse_row_names
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import GraphFormatError, given_names
 from lightning_dpg.graph.pair_space import Kind, PairSpace
-from lightning_dpg.interfaces import Identity, TransferBounds
+from lightning_dpg.interfaces import Identity
 
 if TYPE_CHECKING:
     from lightning_dpg.datamodules.table_graph import TableGraph
@@ -51,8 +52,8 @@ class EdgeTableDataModule(EdgeListDataModule):
     (NeighborVotes, NodeNeighborVotes, AggregationPerturbation), leave the edges there; for all others
     the rows are read at their first use. The records are those of a file of the same ids.
 
-    Amounts and times of transfers are read if their columns are named; they are counted likewise, from
-    columns of numbers and times. Other columns are not read. The connection only reads.
+    Amounts and times of transfers are read if their columns are named, and then all rows are, once.
+    Other columns are not read. The connection only reads.
     Needs the extra ``tables``, and ``spark`` for Spark.
 
     Attributes:
@@ -130,7 +131,7 @@ class EdgeTableDataModule(EdgeListDataModule):
     def _is_counted(self) -> bool:
         """Whether a server counts the edges, which stay there as long as nobody asks for them."""
         return (
-            not (self.val_fraction or self.test_fraction)
+            not (self.val_fraction or self.test_fraction or self.columns.values)
             and parquet_file(self.source) is None
             and isinstance(self._engine, ServerEngine)
             and self._engine.may_keep
@@ -160,27 +161,16 @@ class EdgeTableDataModule(EdgeListDataModule):
         undirected = self.undirected or self.kind != "undirected"
         path = parquet_file(self.source) if self.where is None and self.table is None else None
         names = None if ids is None or ids == FROM_EDGES else given_names(ids)
-        pair, drops_missing = self.columns.pair, self.columns.drops_missing
-        transfers = self.columns.transfers
         if path is not None:
-            reading = read(
-                path,
-                undirected=undirected,
-                columns=pair,
-                drop_missing=drops_missing,
-                transfers=transfers,
-            )
-            return read_on_nodes(reading, ids, names)
+            return read_on_nodes(read(path, self.columns, undirected=undirected), ids, names)
         chosen = self._chosen
-        reading = read_arrow(
+        reading = edges_of_table(
             self._engine.read(chosen),
+            chosen.columns,
+            self.columns,
             chosen.place,
             "table",
             undirected=undirected,
-            columns=chosen.pair,
-            drop_missing=drops_missing,
-            transfers=chosen.values,
-            others=chosen.others,
         )
         reading = read_on_nodes(reading, ids, names)
         is_list = reading.node_set is NodeSet.LIST and not self._are_of_edges
@@ -210,10 +200,10 @@ class EdgeTableDataModule(EdgeListDataModule):
         return EdgeTable(
             self._engine,
             self._chosen,
+            self.columns,
             given if sides is None else [*sides],
             self.kind,
             undirected=self.undirected,
-            drops_missing=self.columns.drops_missing,
             order=self._order if self.nodes.are_numbered(self._node_set) else None,
         )
 
@@ -232,12 +222,9 @@ class EdgeTableDataModule(EdgeListDataModule):
             return
         self._check_arguments()
         table = self._table
-        values = table.chosen.values
-        if values is not None:
-            self._state_bounds(TransferBounds(values.weight_max, values.window))
         node_set = self._node_set
         if node_set is NodeSet.LINES:
-            header = table.chosen.pair
+            header = table.chosen.columns.ends
             refuse_row_names(table.names, table.chosen.place, are_of_rows=True, header=header)
         self.summary = table.summary()
         are_numbered = self.nodes.are_numbered(node_set)
@@ -315,11 +302,14 @@ class EdgeTableDataModule(EdgeListDataModule):
 
         has_attributes = getattr(self._without_edges, "attribute_names", None)
         kind = AttributedTableGraph if has_attributes else TableGraph
-        private = self.private_columns, self.private_labels
-        return kind(self._table, self._without_edges, self.assumptions, *private, self._held)
+        nodes, private = (
+            self._published(self._without_edges),
+            (self.private_columns, self.private_labels),
+        )
+        return kind(self._table, nodes, self._held, self.assumptions, *private)
 
     @property
-    def records(self) -> "OneGraph | TableGraph":  # type: ignore[override]
+    def records(self) -> OneGraph:
         """Return the training records (private), after ``setup``.
 
         They are the graph in memory as soon as there is one: an audit puts edges into it.

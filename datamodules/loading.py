@@ -1,11 +1,13 @@
 """Loading of graphs: built in, from the folder of real data, from a file, or from an object."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 import numpy as np
+import pyarrow
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
@@ -13,9 +15,9 @@ from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
 from lightning_dpg.datamodules import small_bank
-from lightning_dpg.datamodules.nodes import Columns
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats import graph_places
+from lightning_dpg.formats.columns import Columns, refuse_columns
 from lightning_dpg.formats.conversion import (
     GraphReading,
     NodeSet,
@@ -33,7 +35,6 @@ from lightning_dpg.formats.edge_tables import (
 )
 from lightning_dpg.formats.graph_places import data_set_file, graph_file
 from lightning_dpg.formats.io import GraphFormatError, read
-from lightning_dpg.formats.transfer_columns import no_transfers
 from lightning_dpg.graph.node_names import given_names, user_path
 
 FROM_EDGES = "from_edges"
@@ -185,21 +186,9 @@ def _converted(source: object, undirected: bool, columns: Columns) -> GraphReadi
 
 def _read_object(source: object, undirected: bool, columns: Columns) -> GraphReading | None:
     """Read an object by its type; None for an object of any other type."""
-    pair, drop_missing = columns.pair, columns.drops_missing
     if isinstance(source, (Table, ExportsArrow)):
-        return read_table(
-            source,
-            undirected=undirected,
-            columns=pair,
-            drop_missing=drop_missing,
-            transfers=columns.transfers,
-        )
-    if columns.transfers is not None:
-        raise no_transfers(type(source).__name__)
-    if pair is not None:
-        raise GraphFormatError(
-            "columns.source and columns.target are for edge lists and tables only"
-        )
+        return read_table(source, columns, undirected=undirected)
+    refuse_columns(columns, type(source).__name__)
     if isinstance(source, Dataset):
         source = _only_graph(source)
     if isinstance(source, Data):
@@ -211,14 +200,14 @@ def _read_object(source: object, undirected: bool, columns: Columns) -> GraphRea
     if issparse(source):
         return read_matrix(source, undirected=undirected)
     if isinstance(source, np.ndarray) and not isinstance(source, np.ma.MaskedArray):
-        return _read_array(np.asarray(source), undirected, drop_missing)
+        return _read_array(np.asarray(source), columns, undirected)
     if _holds_graphs(source):
         raise GraphFormatError(
             "name: a list of graphs is a set, expected one graph\n"
             "a set is for methods of sets, such as ErdosRenyiSet, and for GraphSetDataModule"
         )
     if isinstance(source, Sequence) and not isinstance(source, (bytes, memoryview, range)):
-        return read_pairs(source, undirected=undirected, drop_missing=drop_missing)
+        return read_pairs(source, columns, undirected=undirected)
     return None
 
 
@@ -249,7 +238,7 @@ def _holds_graphs(source: object) -> bool:
     return all(isinstance(item, (Data, nx.Graph)) for item in source)
 
 
-def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> GraphReading:
+def _read_array(array: NDArray[Any], columns: Columns, undirected: bool) -> GraphReading:
     """Read an array by its shape: edges, or a square matrix."""
     if array.shape == (2, 2):
         raise GraphFormatError(
@@ -258,7 +247,7 @@ def _read_array(array: NDArray[Any], undirected: bool, drop_missing: bool) -> Gr
             "pass a matrix as scipy.sparse.csr_array(array)"
         )
     if array.ndim == 2 and array.shape[1] == 2:
-        return read_edge_array(array, undirected=undirected, drop_missing=drop_missing)
+        return read_edge_array(array, columns, undirected=undirected)
     if array.ndim == 2 and array.shape[0] == array.shape[1]:
         return read_matrix(array, undirected=undirected)
     is_index = array.ndim == 2 and len(array) == 2
@@ -284,13 +273,10 @@ def _read_named(
     is_data_set = isinstance(source, str) and file == data_set_file(source)
     return read(
         file,
+        columns,
         undirected=undirected,
         keep_gaps=is_data_set and nodes is None and file.suffix == ".gz",
         nodes=names,
-        columns=columns.pair,
-        drop_missing=columns.drops_missing,
-        transfers=columns.transfers,
-        form=columns.text,
     )
 
 
@@ -299,36 +285,16 @@ def _read_built_in(name: str, columns: Columns) -> GraphReading:
     graph = BUILT_IN[name]()
     reading = read_networkx(graph, undirected=True, origin=name, form="built in")
     reading = reading._replace(node_set=NodeSet.BUILT_IN)
-    if columns.transfers is None:
+    if not columns.values:
         return reading
     if name not in TRANSFER_FACTS:
-        raise no_transfers(name)
-    rows = _Rows(graph)
-    transfers = columns.transfers
-    found = read_table(rows, undirected=True, columns=_Rows.ends, transfers=transfers)
+        refuse_columns(columns, name)
+    rows = [{"source": u, "target": v, **data} for u, v, data in graph.edges(data=True)]
+    ends = replace(columns, source="source", target="target")
+    found = read_table(pyarrow.Table.from_pylist(rows), ends, undirected=True)
     found = on_nodes(found, reading.graph.node_names, name)
     summary = f"{reading.summary}{found.values.summary if found.values else ''}"
     return found._replace(node_set=NodeSet.BUILT_IN, attributes=reading.attributes, summary=summary)
-
-
-class _Rows:
-    """The edges of a graph of networkx as a table of texts and numbers."""
-
-    ends = "source", "target"
-
-    def __init__(self, graph: nx.Graph) -> None:
-        self._rows = [
-            {"source": str(u), "target": str(v), **data} for u, v, data in graph.edges(data=True)
-        ]
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self._rows[0])
-
-    def __getitem__(self, label: str) -> list[Any]:
-        """Return a column."""
-        return [row[label] for row in self._rows]
 
 
 def known_graphs() -> list[str]:

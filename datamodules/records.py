@@ -80,7 +80,8 @@ class OneGraph:
     Args:
         graph: Graph of the training edges, with all nodes (private); of the nodes alone beside ``whole``.
         edges: Its edges, shape ``(M, 2)``, rows that occur once (private): ``i < j``, ordered
-            pairs of a directed graph, or left and right node of a bipartite one.
+            pairs of a directed graph, or left and right node of a bipartite one. None where a subclass
+            reads them when they are asked for.
         assumptions: What a guarantee takes as public.
         private_columns: Private columns of the nodes, if there are any.
         private_labels: Labels of the nodes (private), if there are any.
@@ -92,7 +93,7 @@ class OneGraph:
     def __init__(
         self,
         graph: Data,
-        edges: Tensor,
+        edges: Tensor | None,
         assumptions: list[str],
         private_columns: PrivateColumns | None = None,
         private_labels: PrivateLabels | None = None,
@@ -103,7 +104,8 @@ class OneGraph:
         self.private_columns = private_columns
         self.private_labels = private_labels
         self._nodes, self._whole = graph, whole
-        self.edges = edges
+        if edges is not None:
+            self.edges = edges
         self.num_nodes = int(graph.num_nodes)
         space = space_of(graph)
         self.kind: Kind = space.kind

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from lightning_dpg.datamodules.nodes import Columns
-from lightning_dpg.formats.edge_columns import chosen_columns, value_columns
-from lightning_dpg.formats.transfer_columns import TransferColumns
+from lightning_dpg.formats.columns import Columns
+from lightning_dpg.formats.edge_columns import Chosen as EdgeColumns
+from lightning_dpg.formats.edge_columns import choose
 from lightning_dpg.graph.node_names import GraphFormatError
 
 _MISSING_TABLE = r"does not exist|TABLE_OR_VIEW_NOT_FOUND|not exist.*relation"
@@ -56,8 +56,7 @@ class Chosen(NamedTuple):
         table: Name of the table, or None where the source is one.
         relation: The table in SQL.
         types: Type of each column in Arrow, by its name.
-        pair: Both columns of ids.
-        values: Columns of amounts and times by their names, if they are read.
+        columns: Columns that are read.
         where: Condition that rows must fulfill, in SQL with parentheses around it; or None.
         place: Name of the table for an error.
     """
@@ -65,16 +64,14 @@ class Chosen(NamedTuple):
     table: str | None
     relation: str
     types: dict[str, str]
-    pair: tuple[str, str]
-    values: TransferColumns | None
+    columns: EdgeColumns
     where: str | None
     place: str
 
     @property
-    def others(self) -> list[str]:
-        """Columns that are not read."""
-        read = {*self.pair, *(self.values.names if self.values else ())}
-        return [name for name in self.types if name not in read]
+    def read(self) -> list[str]:
+        """Names of the columns that are read: both ids, then amounts and times."""
+        return [self.columns.names[place] for place in self.columns.read]
 
 
 class TableEngine(ABC):
@@ -137,19 +134,9 @@ class TableEngine(ABC):
         relation = self.relation or self.table(str(table))
         types = self.columns(relation, table)
         place = self.origin if table is None else f"{self.origin}: table {table}"
-        names, values = list(types), columns.transfers
-        first, second = chosen_columns(place, names, columns.pair)
-        if values is not None:
-            places = value_columns(place, names, values.names, (first, second))
-            found = dict(zip(values.names, (names[each] for each in places), strict=True))
-            weight, time = (
-                None if name is None else found[name] for name in (values.weight, values.time)
-            )
-            values = values._replace(weight=weight, time=time)
+        found = choose(place, list(types), columns)
         condition = None if where is None else self.predicate(where, relation)
-        return Chosen(
-            table, relation, types, (names[first], names[second]), values, condition, place
-        )
+        return Chosen(table, relation, types, found, condition, place)
 
     def rows(self, chosen: Chosen, names: Mapping[str, str]) -> str:
         """Return the SQL of the chosen rows.
@@ -169,20 +156,19 @@ class TableEngine(ABC):
         condition = "" if chosen.where is None else f" WHERE {chosen.where}"
         return f"SELECT {', '.join(cells)} FROM {chosen.relation}{condition}"
 
-    def read(self, chosen: Chosen) -> Any:
-        """Read the chosen rows as a table of Arrow: both ids, then amounts and times.
+    def read(self, chosen: Chosen) -> list[Any]:
+        """Read the chosen rows as columns of Arrow: both ids, then amounts and times.
 
         Raises:
             GraphFormatError: If there are none.
         """
         import pyarrow
 
-        values = () if chosen.values is None else chosen.values.names
-        sql = self.rows(chosen, {name: name for name in (*chosen.pair, *values)})
+        sql = self.rows(chosen, {name: name for name in chosen.read})
         batches = [batch for batch in self.batches(sql) if batch.num_rows]
         if not batches:
             raise no_rows(chosen)
-        return pyarrow.Table.from_batches(batches)
+        return list(pyarrow.Table.from_batches(batches).columns)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -6,77 +6,46 @@ from functools import cached_property
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules.records import OneGraph
+from lightning_dpg.datamodules.records import AttributedGraph, OneGraph
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.datamodules.table_statistics import TableStatistics
-from lightning_dpg.datamodules.table_transfers import TableTransfers
-from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.interfaces import PrivateColumns, PrivateLabels
 
 
-class TableGraph:
+class TableGraph(OneGraph):
     """The records of a table (private), whose edges are read on demand only.
 
     Args:
         table: The table.
-        nodes: A graph without edges, whose nodes have the public attributes of the nodes.
+        nodes: A graph without edges, whose nodes have the public attributes and the names of a release.
+        read: Reads the records with all edges into memory, once.
         assumptions: What a guarantee takes as public.
         private_columns: Private columns of the nodes, if there are any.
         private_labels: Labels of the nodes (private), if there are any.
-        read: Reads the records with all edges into memory, once.
 
     Attributes:
         statistics: Counts of the edges and sums over them, which the server computes.
-        transfers: Counts of transfers likewise, if amounts or times are read.
     """
 
     def __init__(
         self,
         table: EdgeTable,
         nodes: Data,
+        read: Callable[[], OneGraph],
         assumptions: list[str],
         private_columns: PrivateColumns | None,
         private_labels: PrivateLabels | None,
-        read: Callable[[], OneGraph],
     ) -> None:
-        self._nodes, self._read = nodes, read
-        self.private_columns = private_columns
-        self.private_labels = private_labels
-        self.num_nodes = table.num_nodes
-        self.node_names = table.node_names
-        self.kind: Kind = table.kind
-        self.num_left = table.num_left
-        self.assumptions = assumptions
+        private = private_columns, private_labels
+        super().__init__(nodes, None, assumptions, *private, whole=lambda: read().graph)
+        self._read = read
         self.statistics = TableStatistics(table, lambda: self.edges)
-        self.transfers = None if table.chosen.values is None else TableTransfers(table)
-
-    @property
-    def classes(self) -> Tensor | None:
-        """Class of each node, -1 where there is none, shape ``(N,)`` (public)."""
-        classes: Tensor | None = self._nodes.y
-        return classes
 
     @cached_property
-    def edges(self) -> Tensor:
+    def edges(self) -> Tensor:  # type: ignore[override]
         """Records of shape ``(M, 2)`` in lexicographic order."""
         return self._read().edges
 
-    @cached_property
-    def graph(self) -> Data:
-        """Graph of the edges, with all nodes."""
-        return self._read().graph
 
-
-class AttributedTableGraph(TableGraph):
+class AttributedTableGraph(TableGraph, AttributedGraph):
     """The records of a table whose nodes have public attributes; these are read without the edges."""
-
-    @property
-    def attributes(self) -> Tensor:
-        """Attributes of the N nodes, shape ``(N, F)`` (public)."""
-        rows: Tensor = self._nodes.x
-        return rows
-
-    @property
-    def attribute_names(self) -> list[str]:
-        """Names of the F columns (public)."""
-        return list(self._nodes.attribute_names)

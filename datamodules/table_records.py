@@ -14,7 +14,7 @@ import numpy as np
 
 from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, no_rows
-from lightning_dpg.datamodules.table_values import amount_of, ibis_type, kept_rows, time_of
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import check_share_of_mutual
 from lightning_dpg.formats.edge_columns import refuse_missing
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError, given_names
@@ -38,34 +38,32 @@ class EdgeTable:
     Args:
         engine: The server.
         chosen: Columns and rows of the table.
+        columns: What was asked for; amounts and times are not read.
         given: All ids, or those of the left and of the right nodes; empty for the ids that occur.
         kind: Kind of the graph.
         undirected: Whether directions of an undirected graph are dropped instead of refused.
-        drops_missing: Whether rows without an id are dropped.
         order: Returns the order of the released numbers, given the numbers of all nodes and of those
             on the left; None where the release has the names.
 
     Attributes:
         names: Names of the nodes in natural order.
-        node_names: Names of the nodes in the release, by their numbers.
     """
 
     def __init__(
         self,
         engine: ServerEngine,
         chosen: Chosen,
+        columns: Columns,
         given: Sequence[Sequence[str]],
         kind: Kind,
         *,
         undirected: bool,
-        drops_missing: bool,
         order: Callable[[int, int | None], Sequence[int]] | None = None,
     ) -> None:
-        self.engine, self.chosen, self.kind = engine, chosen, kind
+        self.engine, self.chosen, self.columns, self.kind = engine, chosen, columns, kind
         self._order = order
-        self._of_values = ""  # for the owner
         self._id_type = self._type_of_ids()
-        self._check_rows(self._typed_rows(), drops_missing)
+        self._check_rows()
         self._define_nodes(given)
         self.engine.define(
             "edge_pairs", _canonical_pairs(self.numbered_rows(), self.kind), keep=True
@@ -75,55 +73,39 @@ class EdgeTable:
     def _type_of_ids(self) -> str:
         """Return the type of the ids in Ibis."""
         chosen = self.chosen
-        kinds = [type_of_ids(chosen.place, name, chosen.types[name]) for name in chosen.pair]
+        kinds = [
+            type_of_ids(chosen.place, name, chosen.types[name]) for name in chosen.columns.ends
+        ]
         if kinds[0] != kinds[1]:
-            one, other = (f"{name!r} holds {chosen.types[name]}" for name in chosen.pair)
+            one, other = (f"{name!r} holds {chosen.types[name]}" for name in chosen.columns.ends)
             raise GraphFormatError(
                 f"{chosen.place}: {one} and {other}\nexpected ids of one type at both ends\n"
                 "make a view that casts one of them, and read the view"
             )
         return kinds[0]
 
-    def _typed_rows(self) -> Any:
-        """Return the rows with their ids, and with whole numbers for amounts and times."""
-        chosen, values = self.chosen, self.chosen.values
-        names = dict(zip(chosen.pair, ("source", "target"), strict=True))
-        schema = dict.fromkeys(names.values(), self._id_type)
-        named = {} if values is None else {values.weight: "amount", values.time: "time"}
-        for column, name in named.items():
-            if column is not None:
-                names[column], schema[name] = name, ibis_type(chosen, column)
-        self.engine.define("given_rows", self.engine.rows(chosen, names))
-        rows = ibis.table(schema, name="given_rows")
-        cells = {name: rows[name].cast(self._id_type) for name in ("source", "target")}
-        if values is not None and values.weight is not None:
-            cells["amount"] = amount_of(rows.amount)
-        if values is not None and values.time is not None:
-            cells["time"] = time_of(rows.time, values)
-        typed = rows.select(**cells)
-        self.engine.define("typed_rows", typed)
-        return ibis.table(typed.schema(), name="typed_rows")
-
     def _is_missing(self, ids: Any) -> Any:
         if self._id_type == "int64":
             return ids.isnull()
         return ids.isnull() | ids.strip().lower().isin(sorted(MISSING_NAMES))
 
-    def _check_rows(self, rows: Any, drops_missing: bool) -> None:
-        """Count rows, and those without an id; define the others that are transfers as ``edge_rows``."""
-        place, values = self.chosen.place, self.chosen.values
+    def _check_rows(self) -> None:
+        """Count rows, and those without an id; define the others as ``edge_rows``."""
+        chosen, names = self.chosen, ("source", "target")
+        self._schema = dict.fromkeys(names, self._id_type)
+        self.engine.define(
+            "given_rows", self.engine.rows(chosen, dict(zip(chosen.read, names, strict=True)))
+        )
+        given = ibis.table(self._schema, name="given_rows")
+        rows = given.select(**{name: given[name].cast(self._id_type) for name in names})
         is_bad = self._is_missing(rows.source) | self._is_missing(rows.target)
         total, missing = self.engine.row(rows.aggregate(rows=rows.count(), bad=is_bad.sum()))
         if not total:
-            raise no_rows(self.chosen)
-        refuse_missing(place, missing, total, "not named by a server", drop=drops_missing)
-        there = rows.filter(~is_bad)
-        if values is not None:
-            kept = kept_rows(there, self.engine.row, values, place)
-            there, self._of_values = kept.rows, kept.summary
-            total -= kept.left_out
-        self.engine.define("edge_rows", there)
-        self._rows_total, self._missing, self._schema = total, missing, there.schema()
+            raise no_rows(chosen)
+        drop = self.columns.drops_missing
+        refuse_missing(chosen.place, missing, total, "not named by a server", drop=drop)
+        self.engine.define("edge_rows", rows.filter(~is_bad))
+        self._rows_total, self._missing = total, missing
 
     def _define_nodes(self, given: Sequence[Sequence[str]]) -> None:
         """Define ``nodes``: ids with side and number, in the order of an edge list."""
@@ -172,7 +154,6 @@ class EdgeTable:
             left, right = names[: self.num_left], names[self.num_left :]
             names = [*(f"left:{name}" for name in left), *(f"right:{name}" for name in right)]
         self.names = names
-        self.node_names = names if self._order is None else [*map(str, range(len(names)))]
 
     @property
     def space(self) -> PairSpace:
@@ -201,20 +182,20 @@ class EdgeTable:
         counts = self.counts
         repeated = counts.rows - counts.num_missing - counts.loops - counts.links
         dropped = (counts.links - counts.edges) % counts.edges
-        names = self.names
+        names, ends = self.names, self.chosen.columns.ends
         shown_kind = "" if self.kind == "undirected" else f"{self.kind}; "
         note = f", {counts.num_missing:,} without an id" if counts.num_missing else ""
         note += f", edges whose direction is dropped: {dropped:,}" if dropped else ""
         table = "table" if self.chosen.table is None else f"table {self.chosen.table}"
         line = (
             f"read {Path(self.engine.origin).name}: {self.num_nodes:,} nodes, {counts.edges:,} edges "
-            f"({shown_kind}{table}; columns {self.chosen.pair[0]!r} and {self.chosen.pair[1]!r}; "
+            f"({shown_kind}{table}; columns {ends[0]!r} and {ends[1]!r}; "
             f"{repeated:,} repeated, {counts.loops:,} loops{note}); e.g. {names[0]}, "
             f"{names[1]}, ..."
         )
-        others = ", ".join(self.chosen.others)[:200]
+        others = ", ".join(self.chosen.columns.others)[:200]
         others = f"; dropped from the edges: {others}" if others else ""
-        return line + others + self._of_values
+        return line + others
 
     def pairs(self) -> Any:
         """Return the edges: the table ``edge_pairs`` of numbers ``low`` and ``high``."""
@@ -222,7 +203,7 @@ class EdgeTable:
         return ibis.table(schema, name="edge_pairs")
 
     def _rows(self) -> Any:
-        """Return ``edge_rows``: the rows with both ids and, if they are read, with amount and time."""
+        """Return ``edge_rows``: the rows with both ids."""
         return ibis.table(self._schema, name="edge_rows")
 
     def numbered_rows(self) -> Any:

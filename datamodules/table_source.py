@@ -2,10 +2,11 @@
 
 import glob
 import importlib.util
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import pyarrow
 
 from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
 from lightning_dpg.datamodules.server_engines import (
@@ -15,7 +16,7 @@ from lightning_dpg.datamodules.server_engines import (
     postgres_of,
 )
 from lightning_dpg.datamodules.table_engine import TableEngine
-from lightning_dpg.formats.text_rows import check_lines, csv_head
+from lightning_dpg.formats.edge_lists import read_text_table
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
 _FILES = (".parquet", ".csv", ".tsv")
@@ -62,7 +63,7 @@ def open_engine(source: Any) -> TableEngine:
             f"{scheme}://...: no database that is read here\n{_EXPECTED}\n"
             "a file of another machine, as of https:// or s3://: download it first"
         )
-    return DuckDBEngine(text, None, _read_files(text))
+    return _engine_of_files(text)
 
 
 def parquet_file(source: Any) -> Path | None:
@@ -91,8 +92,10 @@ def _expression_engine(expression: Any) -> TableEngine:
     )
 
 
-def _read_files(pattern: str) -> str:
-    """Return the call that reads files in DuckDB."""
+def _engine_of_files(pattern: str) -> DuckDBEngine:
+    """Return the engine of Parquet files, or of the rows of files of text."""
+    import duckdb
+
     path = user_path(pattern)
     kind = path.name.lower().removesuffix(".gz")
     if path.is_dir():
@@ -102,42 +105,20 @@ def _read_files(pattern: str) -> str:
         )
     if not kind.endswith(_FILES):
         raise GraphFormatError(f"{pattern}: no table\n{_EXPECTED}")
-    files = glob.glob(str(path), recursive=True)
+    files = sorted(glob.glob(str(path), recursive=True))
     if not files:
         raise GraphFormatError(f"{pattern}: no such file")
     if kind.endswith(".parquet"):
-        return f"read_parquet({_literal(str(path))})"
-    return _read_csv(pattern, path, files)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _read_csv(pattern: str, path: Path, files: Sequence[str]) -> str:
-    """Return the call that reads CSV files by their first row alone: nothing is guessed from others.
-
-    DuckDB would choose separator, quotes, comments and the first line by what most rows look like, and
-    would let a cell go on over many lines.
-    """
-    heads = [csv_head(Path(name)) for name in files]
-    if any(head != heads[0] for head in heads):
+        literal = str(path).replace("'", "''")
+        return DuckDBEngine(pattern, None, f"read_parquet('{literal}')")
+    tables = [read_text_table(Path(name)) for name in files]
+    if any(table.column_names != tables[0].column_names for table in tables):
         raise GraphFormatError(
             f"{pattern}: first rows that differ\nexpected files with the same columns, in one order"
         )
-    line, separator, cells = heads[0]
-    for name in files:
-        check_lines(Path(name), separator)
-    folded = [cell.casefold() for cell in cells]
-    names = [
-        cell if cell and folded.index(cell.casefold()) == place else f"{cell}_{place}"
-        for place, cell in enumerate(cells)
-    ]
-    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in names)
-    return (
-        f"read_csv({_literal(str(path))}, auto_detect=false, header=true, skip={line}, "
-        f"columns={{{columns}}}, delim={_literal(separator)}, quote='\"', escape='\"', comment='')"
-    )
+    connection = duckdb.connect()
+    connection.register("rows_of_files", pyarrow.concat_tables(tables))
+    return DuckDBEngine(pattern, None, "rows_of_files", connection)
 
 
 def _require(*modules: str, extra: str = "tables") -> None:

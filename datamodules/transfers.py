@@ -5,15 +5,14 @@ from datetime import datetime
 import torch
 from torch import Tensor
 
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading
-from lightning_dpg.formats.transfer_columns import TransferColumns
-from lightning_dpg.graph.drawn_tables import CENTS
 from lightning_dpg.interfaces import TransferBounds, Transfers
 
 _EPOCH = datetime(1970, 1, 1)
 
 
-def transfers_of(reading: GraphReading, columns: TransferColumns | None) -> Transfers | None:
+def transfers_of(reading: GraphReading, columns: Columns) -> Transfers | None:
     """Return the transfers of a reading in the numbers of its nodes; None if none are read.
 
     Args:
@@ -21,12 +20,12 @@ def transfers_of(reading: GraphReading, columns: TransferColumns | None) -> Tran
         columns: The columns of these values, with their bounds.
     """
     values = reading.values
-    if values is None or columns is None:
+    if values is None:
         return None
     amounts, times = values.amounts, values.times
     is_loop = reading.links[:, 0] == reading.links[:, 1]
-    if amounts is not None and columns.weight_max is not None:
-        amounts = amounts.clamp(max=round(columns.weight_max * CENTS))[~is_loop]
+    if amounts is not None:
+        amounts = amounts.clamp(max=columns.largest)[~is_loop]
     if times is not None and columns.window is not None:
         times = (times - int((columns.window[0] - _EPOCH).total_seconds()))[~is_loop]
     bounds = TransferBounds(columns.weight_max, columns.window)

@@ -180,14 +180,6 @@ class Transfers(NamedTuple):
     bounds: TransferBounds
 
 
-class BoundedTransfers(Protocol):
-    """Transfers in memory, which are :class:`Transfers`, or in a table, which counts them."""
-
-    @property
-    def bounds(self) -> TransferBounds:
-        """The bounds of amounts and times (public)."""
-
-
 @runtime_checkable
 class HoldsTransfers(Protocol):
     """Records of one graph that may have amounts and times of transfers.
@@ -196,7 +188,7 @@ class HoldsTransfers(Protocol):
         transfers: The transfers; None if the data have neither amounts nor times.
     """
 
-    transfers: BoundedTransfers | None
+    transfers: Transfers | None
 
 
 @runtime_checkable
@@ -402,7 +394,7 @@ class Released(RequestsBatches, HasCapabilities, Protocol):
         """Return the sentence at the end of the guarantee on how to read the release, if any."""
 
     @property
-    def pays_rows(self) -> bool:
+    def reads_private_columns(self) -> bool:
         """Whether it reads private columns of nodes, and so needs a row budget."""
 
     def accept_budget(

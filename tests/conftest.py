@@ -11,7 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
+# One thread for each worker and for each process that a test starts, set before numpy is imported.
 # The process that hands out the tests reads this file too: torch is imported where it is used.
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+pytest_plugins = ["tests.costs"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -149,7 +153,7 @@ def once_for_each_parser(find):
     return found
 
 
-TENANTS = [Path(__file__).parent / name for name in ("book", "papers")]
+TENANTS = [Path(__file__).parent / name for name in ("apps", "papers")]
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -171,7 +175,7 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items):
-    """Tests of the budget book and of papers are a group of their own.
+    """Tests of applications and of papers are a group of their own.
 
     Sensitivities, noise and ledgers of all methods, also of papers, are tried in any case,
     by ``test_private_methods.py``.

@@ -10,7 +10,6 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from setuptools import find_namespace_packages
@@ -256,7 +255,6 @@ def test_files_say_what_they_hold():
     assert not [path for path in files if path.stem in vague or path.parent.name in vague]
 
 
-@pytest.mark.slow
 def test_wheel_holds_one_name_and_runs(tmp_path):
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     sources = tmp_path / "sources"

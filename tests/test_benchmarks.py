@@ -55,7 +55,6 @@ def test_numbers_of_a_file_replace_those_of_a_study(tmp_path, monkeypatch):
         adding.enter("speed", tmp_path / "numbers.json", "2026-03-04", "two cores", "abc")
 
 
-@pytest.mark.slow
 def test_without_a_gpu_the_command_measures_the_cpu_and_lists_the_rest(monkeypatch, capfd):
     monkeypatch.chdir(ROOT)  # where it starts the processes of the sum
     assert main(["gpu", "--small"]) == 0

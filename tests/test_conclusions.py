@@ -298,7 +298,7 @@ def classes_of_nodes():
         ),
         ("docs/choosing.md", "by more than a standard deviation on Cora-ML only", gains_at_half),
         ("docs/choosing.md", "beyond no graph at all, but not a GCN", classes_of_nodes),
-        ("docs/federated.md", "a standard deviation of 51", deviation_of_reports),
+        ("docs/choosing.md", "a standard deviation of 51", deviation_of_reports),
     ],
 )
 def test_a_conclusion_is_what_the_table_shows(page, sentence, holds):

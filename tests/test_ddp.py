@@ -117,8 +117,6 @@ class SaveWeights(Callback):
         torch.save(pl_module.state_dict(), f"rank{trainer.global_rank}-{trainer.world_size}.pt")
 """
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def place(tmp_path):

@@ -110,9 +110,6 @@ def figures(devices):
         Path(RESULT).write_text(json.dumps(out))
 
 
-pytestmark = pytest.mark.slow
-
-
 def run(place, devices):
     """What the first process has written."""
     rooms = variables_of_two("LOCAL_RANK")[:devices] if devices > 1 else [{}]

@@ -75,7 +75,6 @@ def test_bad_setting(fails, config, option, value, said):
     assert not [piece for piece in said if piece not in message], message
 
 
-@pytest.mark.slow
 def test_no_configuration_takes_another_precision(fails):
     """Five methods failed at their release, when the budget was spent."""
     for name, path in shipped_configs().items():
@@ -294,7 +293,6 @@ def test_class_that_cannot_be_imported(
     assert said in fails("fit", "--config", str(config), option, class_path).splitlines()[0]
 
 
-@pytest.mark.slow
 def test_script_finds_classes_in_the_current_folder(tmp_path):
     (tmp_path / "mine.py").write_text(OWN["mine.py"])
     (tmp_path / "yaml.py").write_text("raise ImportError('shadowed')")
@@ -481,7 +479,6 @@ class ParserMadeError(Exception):
     """The parser is made; nothing is run."""
 
 
-@pytest.mark.slow
 def test_no_value_of_an_option_gives_a_traceback(tmp_path, monkeypatch):
     """All options with some values, and options of each sort with all of them; one parser serves."""
     monkeypatch.chdir(tmp_path)

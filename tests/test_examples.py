@@ -121,7 +121,6 @@ def children():
     return {number for path in files for number in path.read_text().split()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", stored())
 def test_a_notebook_runs(path, tmp_path):
     before = children()
@@ -146,7 +145,6 @@ torch.save({"steps": steps, "encoder": encoder.state_dict()}, sys.argv[2])
 """
 
 
-@pytest.mark.slow
 def test_clients_over_flower_train_the_weights_of_one_process(tmp_path):
     pytest.importorskip("flwr")
     from examples import federated_with_flower as example
@@ -172,7 +170,6 @@ def test_clients_over_flower_train_the_weights_of_one_process(tmp_path):
     torch.testing.assert_close(apart, alone, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_the_server_over_flower_adds_noise_and_pays():
     pytest.importorskip("flwr")
     from flwr.common import Code, FitRes, Status, ndarrays_to_parameters

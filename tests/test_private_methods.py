@@ -347,7 +347,6 @@ CONFIGS.append("papers/zhang2020/privcom_katz")  # the only one of its class; it
 PUBLISHED = ("dp_netgan", {"frozen_embedding": False})
 KERNEL = {"length": 3, "max_degree": 6}
 CASES = {name: (name, {}) for name in CONFIGS} | {
-    "privcom_katz": ("papers/zhang2020/privcom_katz", {}),
     "kernel, walks": ("private_kernel", KERNEL | {"features": ["nodes", "edges", "w"]}),
     "kernel, dropping": (
         "private_kernel",

@@ -32,7 +32,7 @@ from lightning_dpg.run.configurations import find_config, shipped_configs
 ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in FILES}
-README, CHOOSING, SCALING = TEXTS["README"], TEXTS["choosing"], TEXTS["scaling"]
+README, CHOOSING, BENCHMARK = TEXTS["README"], TEXTS["choosing"], TEXTS["benchmark"]
 SECTIONS = {"model": methods, "data": datamodules}
 OWNERS = {"privacy": callbacks.PrivacyAccountant, "card": callbacks.Card, "trainer": pl.Trainer}
 # Classes and options of other libraries, and options of benchmarks/ and results/.
@@ -248,7 +248,6 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "out" / "privacy.json").is_file()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["quickstart", "data", "auditing", "benchmark", "CONTRIBUTING"])
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
     assert run_blocks([page], tmp_path, monkeypatch, capsys)
@@ -291,6 +290,6 @@ def rounded_up(value, digits):
     ],
 )
 def test_limits_are_those_of_the_code(shown, limit):
-    assert shown in SCALING
+    assert shown in BENCHMARK
     number = shown.partition(" ")[0].replace(",", "")
     assert limit // 10**6 in (1, 67) if "million" in shown else limit == int(number)

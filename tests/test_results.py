@@ -71,7 +71,6 @@ def test_every_page_and_figure_is_what_the_command_writes():
     assert find_outdated() == []
 
 
-@pytest.mark.slow
 def test_a_changed_number_is_found(tmp_path, monkeypatch, capsys):
     for name in ("results", "README.md"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy

@@ -297,7 +297,7 @@ class Steps(PrivateModule):
     """Pays a read of both relations in each step, its price to a row first."""
 
     capabilities = replace(PrivateModule.capabilities, is_pure=True)
-    pays_rows = True
+    reads_private_columns = True
 
     def __init__(self, edges=0.125, rows=0.25):
         super().__init__()
@@ -460,5 +460,5 @@ def test_verify_plans_a_shipped_method_with_both_budgets(run, edit, said):
     main, *others = proved_by(statement)
     method.ledger.budget = main.budget
     method.ledger.beside = {each.relation: each.budget for each in others}
-    faults = list(verification._faults_by_the_method(method, statement, is_of_today=True))
+    faults = list(verification._faults_by_the_method(method, statement, is_same_version=True))
     assert [said in fault for fault in faults] == ([] if said is None else [True]), faults

@@ -39,7 +39,7 @@ class EdgesAndRows(OneShotSynthesizer):
         least_rows: Epsilon at least of the values of the column.
     """
 
-    pays_rows = True
+    reads_private_columns = True
     values = torch.arange(34) % 2  # of the private column, whose domain is 0 and 1
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The page of the command line: the help of each command, as its parser prints it."""
+"""The help of each command, as its parser prints it, for the page of the command line."""
 
 import io
 import os
@@ -8,15 +8,9 @@ from unittest import mock
 from lightning_dpg import main
 from lightning_dpg.run.commands.fit import parser_of
 
-_INTRODUCTION = """\
-# Command line
-
-`python -m lightning_dpg COMMAND` or `lightning_dpg COMMAND`. `COMMAND --help` is one screen; below is what `--help-all` prints.
-[For programs](programs.md) has exit codes, streams and `--json`.
-"""
 # Lightning's own: their options are those of the method, the data module and the trainer.
 _LIGHTNING = """\
-## fit, validate, test, predict
+### fit, validate, test, predict
 
 The short options below are enough for most runs. These commands also take a configuration (`--config NAME`), and every value of
 it as an option: `--privacy.epsilon 2`, `--model.init_args.noise_multiplier 1.5`. `fit --help-all` lists the options of Lightning's
@@ -24,13 +18,13 @@ it as an option: `--privacy.epsilon 2`, `--model.init_args.noise_multiplier 1.5`
 """
 
 
-def page() -> str:
-    """The page in Markdown."""
+def helps() -> str:
+    """All helps in Markdown."""
     with mock.patch.dict(os.environ, {"COLUMNS": "82"}):
         short = parser_of("fit").format_help()
     names = [name for name in main.command_names() if name not in main.LIGHTNING_COMMANDS]
-    own = [f"## {name}\n\n{_block(help_of(name))}" for name in names]
-    return "\n\n".join([_INTRODUCTION, _block(main.HELP), _LIGHTNING, _block(short), *own])
+    own = [f"### {name}\n\n{_block(help_of(name))}" for name in names]
+    return "\n\n".join([_block(main.HELP), _LIGHTNING, _block(short), *own])
 
 
 def help_of(command: str) -> str:

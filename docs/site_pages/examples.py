@@ -17,6 +17,22 @@ file for Jupyter (`pip install jupyterlab pandas`, beside lightning_dpg).*
 | notebook | what it shows |
 |---|---|
 """
+_FEDERATED = """
+## Federated averaging
+
+`examples/federated_with_flower.py` of a clone trains the encoder of `LDPGromovWasserstein` (`weights: private`) in three processes of
+clients, where Flower is installed (tried with 1.41). Each client clips its update. The server adds the updates, pays for the sum, adds the
+noise, and sends the new weights; clients make no reports of their nodes here.
+
+```bash
+pip install "flwr>=1.41,<1.43"
+python -m examples.federated_with_flower
+```
+
+The connection is **not encrypted** and stays on this machine, where another user could connect as well: it shows the protocol, and is no
+deployment. Flower's telemetry is off, and no proxy is used. Without Flower, clients train one after another in one process, or in the
+processes of Lightning (`--config ddp.yaml`).
+"""
 # The theme has a style for tables.
 _STYLE = re.compile(r"<style.*?</style>\s*", re.DOTALL)
 _PANDAS = '<table border="1" class="dataframe">'
@@ -26,7 +42,7 @@ def pages() -> dict[str, str]:
     """Text of each page by its path."""
     rows = [f"| [{title(path)}]({path.stem}.md) | {lead(path)} |" for path in _notebooks()]
     texts = {_page(path): page(path) for path in _notebooks()}
-    return {"examples/index.md": _INDEX + "\n".join(rows) + "\n"} | texts
+    return {"examples/index.md": _INDEX + "\n".join(rows) + "\n" + _FEDERATED} | texts
 
 
 def files() -> dict[str, str]:

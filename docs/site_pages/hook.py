@@ -36,7 +36,6 @@ def generated() -> dict[str, str]:
         **examples.pages(),
         **api.pages(),
         "proofs.md": proofs.page(),
-        "commands.md": commands.page(),
         "queries.md": queries.page(),
         "changelog.md": changelog.page(),
     }
@@ -58,5 +57,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace ``{{ results: STUDY/TABLE }}`` by the numbers of a study."""
-    return results.replaced(markdown, page.file.src_uri)
+    """Replace ``{{ results: STUDY/TABLE }}`` by numbers and ``{{ commands }}`` by all helps."""
+    path = page.file.src_uri
+    page.meta["search"] = {"boost": _search_boost(path)}
+    if path == "commands.md":
+        markdown = markdown.replace("{{ commands }}", commands.helps())
+    return results.replaced(markdown, path)
+
+
+def _search_boost(path: str) -> float:
+    """Weight of a page in searches: guides come first, then methods, and the history last."""
+    if (ROOT / "docs" / path).is_file():
+        return 4.0
+    return 0.25 if path == "changelog.md" else 1.0

@@ -2,31 +2,21 @@
 
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from lightning_dpg.evaluation.baselines import BASELINES
-from lightning_dpg.evaluation.page import page, summary
-from lightning_dpg.evaluation.purposes import NOT_PRIVATE, Measured, table
-from lightning_dpg.evaluation.row_quality import row_answers, row_lines
-from lightning_dpg.evaluation.transfer_quality import transfer_answers, transfer_lines
-from lightning_dpg.formats.whole_files import write_whole
+from lightning_dpg.evaluation.page import page
+from lightning_dpg.evaluation.purposes import Measured
 from lightning_dpg.metrics.glossary import glossary
-from lightning_dpg.metrics.queries import ALIGNED, Answer, Profile
-from lightning_dpg.release.writer import KEY
-from lightning_dpg.tables import as_csv, as_data_frame, as_json
-
-NO_NAMES = (
-    f"left out: {', '.join(ALIGNED)} and scores of pairs, since the nodes are numbered in a secret order "
-    f"and the key ({KEY} of the run) is not beside the release"
-)
-"""Line on a release without the key of its numbers."""
+from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.pages.page import Table
+from lightning_dpg.pages.report import Report
+from lightning_dpg.tables import as_csv, as_data_frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Report):
     """Synthetic graphs beside the real graph. All numbers are private: the real graph was read.
 
     Attributes:
@@ -34,6 +24,8 @@ class Evaluation:
         real: Measurements of the real graph.
         measured: Synthetic graphs in the given order, with their answers.
     """
+
+    title: ClassVar[str] = "Quality of a release"
 
     name: str
     real: Profile
@@ -44,67 +36,30 @@ class Evaluation:
         """Answer to each query, by the name of the synthetic graph and by the query."""
         return {each.name: each.answers for each in self.measured}
 
-    def table(self) -> list[str]:
-        """Return the lines of tables for each synthetic graph, and behind all what they serve.
-
-        An empty line follows each table and the purposes of each graph. A release with drawn rows
-        has a second table, of its private columns, and one with drawn transfers a table of these.
-        """
-        tables = list[Sequence[str]]()
-        for one in self.measured:
-            left_out = [] if one.has_key else [NO_NAMES]
-            tables.append((*table(self.name, one.name, one.answers), *left_out, ""))
-            if one.rows is not None:
-                tables.append((*row_lines(one.rows), ""))
-            if one.transfers is not None:
-                tables.append((*transfer_lines(one.transfers), ""))
-        judged = [(one.name, one.purposes) for one in self.measured if one.purposes]
-        purposes = [
-            (*([f"{name}:"] if len(self.measured) > 1 else []), *found.lines(), "")
-            for name, found in judged
-        ]
-        return [line for lines in (*tables, *purposes) for line in lines]
-
-    def __str__(self) -> str:
-        """Return all tables, the purposes served, and a reminder that they are not private."""
-        return "\n".join([*self.table(), NOT_PRIVATE])
-
-    def __repr__(self) -> str:
-        """Return the tables, as ``str`` does."""
-        return str(self)
-
-    def to_json(self) -> str:
-        """Return all answers as strict JSON, with null for nan, with their notes and purposes."""
-        graphs = [
-            {"path": one.name, "queries": {name: _plain(one.answers[name]) for name in one.answers}}
-            | (
-                {}
-                if one.rows is None
-                else {"private_columns": [each.for_json() for each in one.rows]}
-            )
-            | (
-                {}
-                if one.transfers is None
-                else {"transfers": [each.for_json() for each in one.transfers]}
-            )
-            | (one.purposes.for_json() if one.purposes else {})
+    def tables(self) -> list[Table]:
+        """Return the tables of each synthetic graph, and behind all the purposes that each serves."""
+        found = [
+            table
             for one in self.measured
+            for table in (one.table(self.name), *one.further_tables().values())
         ]
-        return as_json({"graphs": graphs})
+        return found + [
+            Table(f"{one.name}: purposes", "", (), (), one.purposes.lines())
+            for one in self.measured
+            if one.purposes
+        ]
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write a row for each synthetic graph and query.
-
-        Args:
-            path: File to write.
-        """
-        write_whole(Path(path), self._csv())
+    @property
+    def values(self) -> dict[str, Any]:
+        """All answers with their notes, and purposes."""
+        return {"graphs": [*map(_values, self.measured)]}
 
     def _csv(self) -> str:
         rows = (
             (one.name, name, *answer.for_json().values())
             for one in self.measured
-            for name, answer in (one.answers | one.further_answers).items()
+            for answers in (one.answers, *one.further_answers.values())
+            for name, answer in answers.items()
         )
         return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
 
@@ -148,29 +103,14 @@ class Evaluation:
         rows += [
             (one.name, name, group, *answer[:3], "lower", answer.note, *no_baseline)
             for one in self.measured
-            for group, answers in (
-                ("private columns", row_answers(one.rows or ())),
-                ("transfers", transfer_answers(one.transfers or ())),
-            )
+            for group, answers in one.further_answers.items()
             for name, answer in answers.items()
         ]
         return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
 
-    def to_html(self, path: str | Path) -> None:
-        """Write one page that works without a network: pictures, charts, queries and their meaning.
-
-        Args:
-            path: File to write.
-        """
-        write_whole(Path(path), self.to_html_text())
-
     def to_html_text(self) -> str:
-        """Return the text of the page of :meth:`to_html`."""
+        """Return a page with pictures, charts, queries and their meaning."""
         return page(self.name, self.real, self.measured, self._csv(), self.to_json())
-
-    def _repr_html_(self) -> str:
-        """Show compact tables in a notebook."""
-        return summary(self.name, self.measured)
 
 
 def _baseline_errors(measured: Measured, query: str) -> tuple[float, ...]:
@@ -180,6 +120,15 @@ def _baseline_errors(measured: Measured, query: str) -> tuple[float, ...]:
     return tuple(statistics.fmean(values) if values else math.nan for values in scores)
 
 
-def _plain(answer: Answer) -> dict[str, float | str | None]:
-    """Return an answer as plain values, without an empty note."""
-    return {key: value for key, value in answer.for_json().items() if key != "note" or value}
+def _values(one: Measured) -> dict[str, Any]:
+    """Return all numbers of a synthetic graph as plain values, without empty notes."""
+    queries = {
+        name: {key: value for key, value in answer.for_json().items() if key != "note" or value}
+        for name, answer in one.answers.items()
+    }
+    found: dict[str, Any] = {"path": one.name, "queries": queries}
+    if one.rows is not None:
+        found["private_columns"] = [each.for_json() for each in one.rows]
+    if one.transfers is not None:
+        found["transfers"] = [each._asdict() for each in one.transfers]
+    return found | (one.purposes.for_json() if one.purposes else {})

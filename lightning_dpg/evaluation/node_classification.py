@@ -211,7 +211,7 @@ class NamedPredictions(NamedTuple):
     @property
     def row_epsilon(self) -> float | None:
         """Epsilon of its reports of private labels; None where classes are public."""
-        return float(self.method.label_epsilon) if self.method.pays_rows else None
+        return float(self.method.label_epsilon) if self.method.reads_private_columns else None
 
 
 class Predicted(NamedTuple):
@@ -350,7 +350,7 @@ def splits_of(
 
     def drawn(first: int, number: int, share: float | None) -> list[Split]:
         seeds = range(first, first + number)
-        if releases and releases[0].method.pays_rows:
+        if releases and releases[0].method.reads_private_columns:
             some = torch.nonzero(nodes.classes >= 0)[:, 0]
             return [split_at_random(some, seed, share or _PRIVATE_FRACTION) for seed in seeds]
         return [split_nodes(nodes.classes, seed, share) for seed in seeds]
@@ -383,7 +383,7 @@ def _own_split(
     """Split around the training nodes of releases; None if they leave no class to predict."""
     for one, other in zip(releases, found, strict=True):
         if not _is_same(other.evidence, found[0].evidence):
-            has_reports = any(each.method.pays_rows for each in (releases[0], one))
+            has_reports = any(each.method.reads_private_columns for each in (releases[0], one))
             what = "other reports of labels" if has_reports else "the classes of other nodes"
             raise CommandError(
                 f"{one.name}: learned from {what} than {releases[0].name}\n"
@@ -418,7 +418,7 @@ def _check_classes(one: NamedPredictions, nodes: ClassifiedNodes, places: Tensor
     """Refuse a release whose classes are not those of the table; reports may be wrong by chance."""
     given = nodes.values[nodes.classes.clamp(min=0)].where(nodes.classes >= 0, -1)
     learned = one.method.known_labels()[places]
-    if one.method.pays_rows:
+    if one.method.reads_private_columns:
         is_same = torch.isin(given[given >= 0], one.method.classes.cpu())
     else:
         is_same = given[learned >= 0] == learned[learned >= 0]
@@ -631,7 +631,7 @@ def public_nodes(
             "too few for node classification\nexpected 2 classes, and nodes beyond those of the "
             "training"
         )
-    domains = [one.method.classes.cpu() for one in predictions if one.method.pays_rows]
+    domains = [one.method.classes.cpu() for one in predictions if one.method.reads_private_columns]
     if domains:
         values = torch.unique(torch.cat([values, *domains]))
         numbers[has_class] = torch.searchsorted(values, classes[has_class])

@@ -4,18 +4,16 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.stats import t
 
-from lightning_dpg.evaluation.purposes import NOT_PRIVATE
-from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.node_classification import NODE_QUERIES, NodeScores
-from lightning_dpg.pages.page import Table, notebook, render
-from lightning_dpg.tables import as_csv, as_data_frame, as_json, as_text, strict
+from lightning_dpg.pages.page import Table
+from lightning_dpg.pages.report import Report
+from lightning_dpg.tables import as_csv, as_data_frame, strict
 
 _LEVEL = 0.95
 
@@ -60,7 +58,14 @@ def paired_difference(values: Sequence[float], others: Sequence[float]) -> Diffe
 
 _HEADS = ("graph", "edges", "network")
 _RECORD = (*_HEADS, "score", "mean", "deviation", "to_best_control", "half_width", "role")
-_TO_CONTROL = "to best control"
+_CAPTION = (
+    "A network is trained on the edges of the graph in its row, with the public attributes of all nodes and "
+    "the known classes of the training nodes. It predicts the classes of the test nodes from the same edges, "
+    "because a user of a release has no others. A release that predicts classes is scored by its posteriors, "
+    "and by its student from attributes alone. Controls read no edge of the real graph; they stand in the "
+    'first rows, and have no difference. The real graph is read in the rows "degrees alone" and "real graph", '
+    "and for the accuracy on its edges."
+)
 _BY = "node_accuracy"
 """Score that chooses the best control."""
 
@@ -137,7 +142,7 @@ class NodeRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NodeEvaluation:
+class NodeEvaluation(Report):
     """Scores of predicted classes of nodes, from releases and from controls.
 
     A network is trained on the edges of one graph, with the public attributes of all nodes and the
@@ -167,6 +172,8 @@ class NodeEvaluation:
         rows: A row for each graph and network.
     """
 
+    title: ClassVar[str] = "Node classification on a release"
+
     setting: Setting
     rows: tuple[NodeRow, ...]
 
@@ -185,11 +192,16 @@ class NodeEvaluation:
         """
         return paired_difference(row.values(query), self.best_control.values(query))
 
-    def table(self) -> list[str]:
-        """Return the lines of the table and of its conclusion, with an empty line after each."""
-        rows = [self._heads(), *map(self._cells, self.rows)]
-        sentence = f"{self.setting.sentence}."
-        return [sentence, *as_text(rows, left={0, 2}), "", *self.conclusion(), ""]
+    def tables(self) -> list[Table]:
+        """Return the scores and their conclusion as one table."""
+        labels = (glossary()[query].label for query in NODE_QUERIES)
+        guarantees = dict.fromkeys(
+            f"guarantee of {row.graph}: {row.guarantee}" for row in self.rows if row.guarantee
+        )
+        head = (*_HEADS, *labels, "to best control")
+        notes = [*self.conclusion(), *guarantees]
+        rows = [*map(self._cells, self.rows)]
+        return [Table(f"{self.setting.sentence}.", _CAPTION, head, rows, notes, (0, 2))]
 
     def conclusion(self) -> list[str]:
         """Name the best control, and say which released rows are beyond the noise of seeds."""
@@ -230,24 +242,14 @@ class NodeEvaluation:
                 "within its budget."
             )
 
-    def _heads(self) -> list[str]:
-        return [*_HEADS, *(glossary()[query].label for query in NODE_QUERIES), _TO_CONTROL]
-
     def _cells(self, row: NodeRow) -> list[str]:
         edges = "" if math.isnan(row.num_edges) else f"{row.num_edges:.0f}"
         found = "" if row.role == "control" else self.difference(row).text(100)
         return [row.graph, edges, row.network, *map(row.text, NODE_QUERIES), found]
 
-    def __str__(self) -> str:
-        """Return the table, and a reminder that it is not private."""
-        return "\n".join([*self.table(), NOT_PRIVATE])
-
-    def __repr__(self) -> str:
-        """Return the table, as ``str`` does."""
-        return str(self)
-
-    def to_json(self) -> str:
-        """Return all scores as strict JSON, with the value of each seed; null is what a row lacks."""
+    @property
+    def values(self) -> dict[str, Any]:
+        """All scores, with the value of each seed; nan is what a row lacks."""
         best = self.best_control
         names = ("graph", "num_edges", "network", "role", "guarantee", "num_refits")
         rows = [
@@ -267,21 +269,13 @@ class NodeEvaluation:
         ]
         control = {"graph": best.graph, "network": best.network}
         content = {"task": "node_classification", **self.setting._asdict(), "best_control": control}
-        return as_json(strict(content | {"rows": rows}))
+        return content | {"rows": rows}
 
     def _compared(self, row: NodeRow, query: str) -> dict[str, Any] | None:
         found = self.difference(row, query)
         if math.isnan(found.mean):
             return None
         return {**found._asdict(), "within_noise": found.is_noise}
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write a row for each graph, network and score.
-
-        Args:
-            path: File to write.
-        """
-        write_whole(Path(path), self._csv())
 
     def _csv(self) -> str:
         seeds = " ".join(map(str, self.setting.seeds))
@@ -304,33 +298,3 @@ class NodeEvaluation:
             for query in NODE_QUERIES:
                 numbers = row.mean(query), row.deviation(query), *self.difference(row, query)
                 yield [row.graph, row.num_edges, row.network, query, *numbers, row.role]
-
-    def to_html(self, path: str | Path) -> None:
-        """Write one page that works without a network: the table, and the meaning of the scores.
-
-        Args:
-            path: File to write.
-        """
-        write_whole(Path(path), self.to_html_text())
-
-    def to_html_text(self) -> str:
-        """Return the text of the page of :meth:`to_html`."""
-        guarantees = dict.fromkeys((row.graph, row.guarantee) for row in self.rows if row.guarantee)
-        parts = {
-            "sentence": self.setting.sentence,
-            "conclusion": self.conclusion(),
-            "guarantees": guarantees,
-            "csv": self._csv(),
-            "json": self.to_json(),
-            "head": _HEADS,
-            "to_control": _TO_CONTROL,
-            "queries": NODE_QUERIES,
-            "rows": map(self._cells, self.rows),
-        }
-        return render("node_evaluation", parts)
-
-    def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
-        rows = [*map(self._cells, self.rows)]
-        table = Table(self.setting.sentence, "", self._heads(), rows, self.conclusion())
-        return notebook(NOT_PRIVATE, [table])

@@ -5,15 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.evaluation import row_quality, transfer_quality
-from lightning_dpg.evaluation.purposes import NOT_PRIVATE, Measured, is_close
+from lightning_dpg.evaluation.purposes import Measured, is_close
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
 from lightning_dpg.metrics.queries import Answer, Profile
-from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
-from lightning_dpg.pages.page import Table, notebook, number, plural, render, with_meaning
+from lightning_dpg.pages.page import Table, plural, render
 from lightning_dpg.pages.pictures import (
     DEGREES,
     MAX_COMMUNITIES,
@@ -65,15 +63,10 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "shown_groups": [group for group in GROUPS if group in shown],
         "max_communities": MAX_COMMUNITIES,
         "closeness": _closeness,
-        "sampled": _sampled,
         "further": _by_title(labels, measured),
     }
     parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
     return render("evaluation", parts)
-
-
-def _sampled(answers: dict[str, Answer]) -> str:
-    return line_on_sampling({name: answer.note for name, answer in answers.items()})
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -158,56 +151,12 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
     return {"series": series, "charts": charts, "matrices": matrices}
 
 
-def _further_tables(one: Measured) -> list[Table]:
-    """Return the tables of private columns and of transfers, as far as there are any."""
-    found = (
-        ("private columns", row_quality, one.rows),
-        ("transfers", transfer_quality, one.transfers),
-    )
-    return [
-        Table(
-            f"{one.name}: {title}",
-            "",
-            quality.HEAD,
-            [each.cells() for each in figures],
-            [" ".join(quality.EXPLANATION if figures else quality.NOT_COMPARED)],
-        )
-        for title, quality, figures in found
-        if figures is not None
-    ]
-
-
 def _by_title(
     labels: Sequence[str], measured: Sequence[Measured]
 ) -> list[tuple[str, list[tuple[str, Table]]]]:
     """Return the further tables of all graphs by their titles, each with the label of its graph."""
     found: dict[str, list[tuple[str, Table]]] = {}
     for label, one in zip(labels, measured, strict=True):
-        for table in _further_tables(one):
-            title = table.title.rpartition(": ")[2].capitalize()
-            found.setdefault(title, []).append((label, table))
+        for title, table in one.further_tables().items():
+            found.setdefault(title.capitalize(), []).append((label, table))
     return [*found.items()]
-
-
-def summary(name: str, measured: Sequence[Measured]) -> str:
-    """Build tables without styles of their own, for a notebook.
-
-    Args:
-        name: Name of the real graph.
-        measured: Synthetic graphs with their answers.
-    """
-    tables = []
-    for one in measured:
-        rows = []
-        for query, answer in (
-            (glossary("graphs")[name], one.answers[name]) for name in one.answers
-        ):
-            score = number(answer.score) + (" ↑" if query.better == "higher" else "")
-            texts = (query.group, number(answer.real, 4), number(answer.synthetic, 4), score)
-            rows.append((with_meaning(query.name), *texts))
-        head = ("query", "group", "real", "synthetic", "error, or agreement ↑")
-        purposes = one.purposes.lines() if one.purposes else ()
-        notes = [note for note in (one.guarantee, *purposes, _sampled(one.answers)) if note]
-        tables.append(Table(f"{one.name} against {name}", "", head, rows, notes))
-        tables += _further_tables(one)
-    return notebook(NOT_PRIVATE, tables)

@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.advice import Goal
+from lightning_dpg.evaluation import row_quality, transfer_quality
 from lightning_dpg.evaluation.row_quality import RowFigure, row_answers
 from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_answers
 from lightning_dpg.metrics.glossary import Group, Query, glossary
-from lightning_dpg.metrics.queries import Answer, Comparison
+from lightning_dpg.metrics.queries import ALIGNED, Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
+from lightning_dpg.pages.page import Table
+from lightning_dpg.release.writer import KEY
 from lightning_dpg.tables import as_text
 
 CLOSE = 0.1
@@ -88,19 +91,11 @@ class Purposes(NamedTuple):
         return lines
 
     def for_json(self) -> dict[str, Any]:
-        """Return all fields as plain values, with None in place of nan."""
-        scores = {
-            name: {query: [_finite(score) for score in found] for query, found in queries.items()}
-            for name, queries in self.scores.items()
-        }
+        """Return all fields as plain values."""
         verdicts = {
             one.goal: {"served": one.is_served, "reason": one.reason} for one in self.verdicts
         }
-        return {"epsilon": self.epsilon, "purposes": verdicts, "baselines": scores}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        return {"epsilon": self.epsilon, "purposes": verdicts, "baselines": self.scores}
 
 
 def is_close(query: Query, score: float) -> bool:
@@ -229,7 +224,11 @@ def _loss(query: Query, score: float) -> float:
     return score if query.better == "lower" else 1 - score
 
 
-NOT_PRIVATE = "not private: the numbers were computed from the real graph"
+NO_NAMES = (
+    f"left out: {', '.join(ALIGNED)} and scores of pairs, since the nodes are numbered in a secret order "
+    f"and the key ({KEY} of the run) is not beside the release"
+)
+"""Line on a release without the key of its numbers."""
 
 
 class Measured(NamedTuple):
@@ -255,31 +254,51 @@ class Measured(NamedTuple):
         return self.comparison.answers
 
     @property
-    def further_answers(self) -> dict[str, Answer]:
+    def further_answers(self) -> dict[str, dict[str, Answer]]:
         """Figures of private columns and of transfers, as answers to queries."""
-        return row_answers(self.rows or ()) | transfer_answers(self.transfers or ())
+        return {
+            "private columns": row_answers(self.rows or ()),
+            "transfers": transfer_answers(self.transfers or ()),
+        }
 
+    @property
+    def line_on_sampling(self) -> str:
+        """Line that names the sampled figures; empty if there are none."""
+        return line_on_sampling({name: answer.note for name, answer in self.answers.items()})
 
-def table(real: str, synthetic: str, answers: Mapping[str, Answer]) -> list[str]:
-    """Return the lines of the table for one synthetic graph.
+    def table(self, real: str) -> Table:
+        """Return the table of the queries.
 
-    Args:
-        real: Name of the real graph.
-        synthetic: Name of the synthetic graph.
-        answers: Answer to each query.
-    """
-    texts = [("query", "real", "synthetic", "error", "")] + [
-        (name, cell(answer.real), cell(answer.synthetic), cell(answer.score, 4), answer.note)
-        for name, answer in answers.items()
-    ]
-    # Equal widths align the columns of several tables.
-    rows = [
-        (name, real_text.rjust(12), synthetic_text.rjust(12), error.rjust(10), note)
-        for name, real_text, synthetic_text, error, note in texts
-    ]
-    sampled = line_on_sampling({name: answer.note for name, answer in answers.items()})
-    lines = [f"{synthetic} against {real}", *as_text(rows, left={0, 4})]
-    return [*lines, sampled] if sampled else lines
+        Args:
+            real: Name of the real graph.
+        """
+        rows = [
+            (name, cell(answer.real), cell(answer.synthetic), cell(answer.score, 4), answer.note)
+            for name, answer in self.answers.items()
+        ]
+        notes = (self.line_on_sampling, "" if self.has_key else NO_NAMES, self.guarantee)
+        head = ("query", "real", "synthetic", "error", "")
+        title = f"{self.name} against {real}"
+        return Table(title, "", head, rows, [*filter(None, notes)], (0, 4))
+
+    def further_tables(self) -> dict[str, Table]:
+        """Return the tables of private columns and of transfers by title, as far as there are any."""
+        found = (
+            ("private columns", row_quality, self.rows, (0, 1)),
+            ("transfers", transfer_quality, self.transfers, (0,)),
+        )
+        return {
+            title: Table(
+                f"{self.name}: {title}",
+                "",
+                quality.HEAD,
+                [each.cells() for each in figures],
+                quality.EXPLANATION if figures else quality.NOT_COMPARED,
+                left,
+            )
+            for title, quality, figures, left in found
+            if figures is not None
+        }
 
 
 def cell(value: float, digits: int = 8) -> str:

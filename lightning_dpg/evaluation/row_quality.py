@@ -21,7 +21,6 @@ from lightning_dpg.metrics.rows import (
     prediction_score,
     total_variation,
 )
-from lightning_dpg.tables import as_text, strict
 
 NOT_COMPARED = (
     "private columns: not compared, since the real ones are not given",
@@ -102,17 +101,13 @@ class RowFigure(NamedTuple):
     def cells(self) -> list[str]:
         """Return the texts of a line of the table."""
         numbers = (self.real, self.synthetic, self.error, self.independent)
-        noise = (
-            ""
-            if math.isnan(self.noise)
-            else f"{'<' if self.is_below_noise else ''}{_text(self.noise)}"
-        )
+        noise = "" if math.isnan(self.noise) else "<" * self.is_below_noise + _text(self.noise)
         return [self.figure.replace("_", " "), self.of, *map(_text, numbers), noise]
 
     def for_json(self) -> dict[str, Any]:
-        """Return all fields as plain values, with None in place of nan."""
+        """Return all fields as plain values."""
         values = self._asdict() | {"value": self.value or None}
-        return dict(strict({**values, "below_noise": self.is_below_noise}))
+        return {**values, "below_noise": self.is_below_noise}
 
 
 def row_figures(
@@ -239,13 +234,6 @@ def noise_of(method: Attributed, statement: Mapping[str, Any]) -> RowNoise | Non
         for matrix in mixing_matrices(method.mixing.cpu().numpy(), sizes)
     ]
     return RowNoise(float(tables["sensitivity"]) / float(tables["epsilon"]), scale, totals)
-
-
-def row_lines(figures: Sequence[RowFigure]) -> list[str]:
-    """Return the lines of a table of private columns, or the reason why there is none."""
-    if not figures:
-        return list(NOT_COMPARED)
-    return [*as_text([HEAD, *(each.cells() for each in figures)], left={0, 1}), *EXPLANATION]
 
 
 def row_answers(figures: Sequence[RowFigure]) -> dict[str, Answer]:

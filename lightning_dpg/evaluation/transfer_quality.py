@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.drawn_tables import CENTS
-from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.transfer_counts import (
     Counted,
     Window,
@@ -27,7 +26,6 @@ from lightning_dpg.metrics.transfers import (
     top_found,
     top_share,
 )
-from lightning_dpg.tables import as_text, strict
 
 NOT_COMPARED = (
     "transfers: not compared, since the real ones are not given",
@@ -79,10 +77,6 @@ class TransferFigure(NamedTuple):
     def cells(self) -> list[str]:
         """Return the texts of a line of the table."""
         return [self.figure.replace("_", " "), *map(_text, self[1:])]
-
-    def for_json(self) -> dict[str, Any]:
-        """Return all fields as plain values, with None in place of nan."""
-        return dict(strict(self._asdict()))
 
 
 def transfer_figures(
@@ -169,13 +163,6 @@ def _relative(figure: str, values: Sequence[float]) -> TransferFigure:
     real, synthetic, _ = values
     error = abs(synthetic / real - 1) if real else math.nan
     return TransferFigure(figure, real, synthetic, error)
-
-
-def transfer_lines(figures: Sequence[TransferFigure]) -> list[str]:
-    """Return the lines of a table of transfers, or the reason why there is none."""
-    if not figures:
-        return list(NOT_COMPARED)
-    return [*as_text([HEAD, *(each.cells() for each in figures)], left={0}), *EXPLANATION]
 
 
 def transfer_answers(figures: Sequence[TransferFigure]) -> dict[str, Answer]:

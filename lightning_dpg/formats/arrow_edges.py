@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from pyarrow import compute
 
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import (
     GraphReading,
     NodeSet,
@@ -22,8 +23,8 @@ from lightning_dpg.formats.conversion import (
     with_transfers,
     without_values,
 )
-from lightning_dpg.formats.edge_columns import HEADER_OR_EDGE, refuse_missing
-from lightning_dpg.formats.transfer_columns import Cells, TransferColumns, kept_rows, read_values
+from lightning_dpg.formats.edge_columns import HEADER_OR_EDGE, Chosen, refuse_missing
+from lightning_dpg.formats.transfer_columns import Cells, kept_rows, read_values
 from lightning_dpg.graph.graph import index_type
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError, NoEdgesError
 
@@ -36,52 +37,46 @@ Place = Callable[[int], str]
 """Say where a row is, counted from 0: ``, line 3``."""
 
 
-def read_arrow(
-    table: Any,
-    origin: str | Path,
-    form: str,
-    *,
-    undirected: bool = False,
-    columns: tuple[str, str],
-    drop_missing: bool = False,
-    transfers: TransferColumns | None = None,
-    others: Sequence[str] = (),
-) -> GraphReading:
-    """Read a table of Arrow with an edge per row, whatever it was read from.
-
-    Args:
-        table: The table (private): the two columns of ids, then those of ``transfers``.
-        origin: Place that an error names.
-        form: What the table was read from, for the owner.
-        undirected: Whether to drop the directions of a directed graph instead of refusing it.
-        columns: Names of the two columns of ids.
-        drop_missing: Whether to drop rows without an id instead of refusing them.
-        transfers: Columns of amounts and times, if they are read.
-        others: Columns that are not read.
-    """
-    cells, width = list(table.columns), table.num_columns + len(others)
-    del table  # memory: the rows go before the graph is built
-    return edges_of(
-        cells,
-        origin,
-        f"{form}; columns {columns[0]!r} and {columns[1]!r} of {width}",
-        undirected=undirected,
-        header=columns,
-        drop_missing=drop_missing,
-        transfers=transfers,
-        others=others,
-    )
-
-
-def edges_of(
-    columns: list[Any],
+def edges_of_table(
+    cells: list[Any],
+    chosen: Chosen,
+    columns: Columns,
     origin: str | Path,
     form: str,
     *,
     undirected: bool,
+    are_named: bool = True,
+) -> GraphReading:
+    """Build a graph of the columns of a table that are read, see :func:`edges_of`.
+
+    Args:
+        cells: The columns: both ids, then amounts and times. The list is emptied.
+        chosen: Which columns these are.
+        columns: What was asked for.
+        origin: Place that an error names.
+        form: What the table was read from, for the owner.
+        undirected: Whether to drop the directions of a directed graph instead of refusing it.
+        are_named: Whether the columns have names, and not numbers.
+    """
+    return edges_of(
+        cells,
+        origin,
+        f"{form}; {chosen}",
+        columns,
+        undirected=undirected,
+        header=chosen.ends if are_named else None,
+        others=chosen.others,
+    )
+
+
+def edges_of(
+    cells: list[Any],
+    origin: str | Path,
+    form: str,
+    columns: Columns,
+    *,
+    undirected: bool,
     header: tuple[str, str] | None = None,
-    drop_missing: bool = False,
-    transfers: TransferColumns | None = None,
     others: Sequence[str] = (),
     keep_gaps: bool = False,
     is_symmetric: bool = False,
@@ -91,15 +86,13 @@ def edges_of(
     """Build a graph of two columns of ids and the columns of amounts and times.
 
     Args:
-        columns: Columns of Arrow: both ids, then those of ``transfers``. The list is emptied, since
-            large tables are needed no more.
+        cells: Columns of Arrow: both ids, then amounts and times. The list is emptied, since large
+            tables are needed no more.
         origin: Place that an error names.
         form: Form of the source for the owner.
+        columns: What was asked for. With amounts or times, rows that are no transfer are left out.
         undirected: Whether to drop the directions of a directed graph instead of refusing it.
         header: Names of the two columns of ids, if they have names.
-        drop_missing: Whether to drop rows without an id instead of refusing them.
-        transfers: Columns of amounts and times, if they are read. Rows that are no transfer then are
-            left out.
         others: Columns that are not read.
         keep_gaps: Whether all numbers from 0 to the largest id are nodes.
         is_symmetric: Whether the source says that its links have no direction.
@@ -109,13 +102,13 @@ def edges_of(
     Raises:
         GraphFormatError: If a row has an id of another kind, if rows do not agree, or if there are none.
     """
-    if not len(columns[0]):
+    if not len(cells[0]):
         raise NoEdgesError(f"{origin}: no rows\nexpected two node ids per row")
-    columns[:] = [c if isinstance(c, pa.ChunkedArray) else pa.chunked_array([c]) for c in columns]
-    ends = [_ids(column, origin, place) for column in columns[:2]]
-    there = _with_both(ends, columns[:2], origin, place, drop_missing)
-    cells = [_cells(column, there) for column in columns[2:]]
-    columns.clear()
+    cells[:] = [c if isinstance(c, pa.ChunkedArray) else pa.chunked_array([c]) for c in cells]
+    ends = [_ids(column, origin, place) for column in cells[:2]]
+    there = _with_both(ends, cells[:2], origin, place, columns.drops_missing)
+    given = [_cells(column, there) for column in cells[2:]]
+    cells.clear()
     rows = None if there.all() else np.flatnonzero(there)
     if rows is not None:
         form = f"{form}; {len(there) - len(rows):,} rows without an id"
@@ -126,11 +119,8 @@ def edges_of(
         _check_agreement(ends, header, origin, place, is_quoted)
     names, pairs = _numbered(ends, keep_gaps)
     values = None
-    if transfers is not None:
-        named = dict(zip(transfers.names, cells, strict=True))
-        values, keep = read_values(
-            transfers, named, lambda row: f"{origin}{place(row)}", str(origin)
-        )
+    if given:
+        values, keep = read_values(columns, given, lambda row: f"{origin}{place(row)}", str(origin))
         names, pairs = kept_rows(names, pairs, keep)
         place = _of_rows(place, np.flatnonzero(keep))
     reading = read_edges(

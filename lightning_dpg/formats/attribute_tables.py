@@ -21,7 +21,7 @@ from lightning_dpg.graph.node_names import (
 )
 
 _NAMES = {"name", "label"}
-"""Headers of ids that are those of an attribute where there is another one."""
+"""Headers that name an attribute if another column has the ids."""
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _ORIGIN = "nodes.attributes"
 _NUMBERS = re.compile(r"halffloat$|float$|double$|u?int\d+$")

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.text_rows import (
     COMMENTS,
     SEPARATORS,
-    TextForm,
     agreed_separator,
     first_row,
     head_of,
@@ -126,27 +126,75 @@ HEADER_OR_EDGE = (
 VALUE = r"^([-+]?[0-9]*[.][0-9]+([eE][-+]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?|[0-9]+:[0-9]{2}(:[0-9]{2}.*)?)$"
 
 
-class Columns(NamedTuple):
-    """Cells of each line that are the two node ids."""
+class Chosen(NamedTuple):
+    """The columns of a table that are read.
+
+    Attributes:
+        names: Names of all columns.
+        pair: Places of both columns of ids.
+        values: Places of the columns of amounts and times, in the order in which they were asked for.
+    """
+
+    names: Sequence[str]
+    pair: tuple[int, int]
+    values: tuple[int, ...]
+
+    @property
+    def read(self) -> list[int]:
+        """Places of all columns that are read."""
+        return [*self.pair, *self.values]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Names of both columns of ids."""
+        return self.names[self.pair[0]], self.names[self.pair[1]]
+
+    @property
+    def others(self) -> list[str]:
+        """Names of the columns that are not read."""
+        return [name for place, name in enumerate(self.names) if place not in self.read]
+
+    def __str__(self) -> str:
+        """Summarize for the owner how a table was read."""
+        first, second = self.ends
+        return f"columns {first!r} and {second!r} of {len(self.names)}"
+
+
+def choose(origin: str, names: Sequence[str], columns: Columns) -> Chosen:
+    """Choose the columns of a table whose columns have names.
+
+    Args:
+        origin: Place that errors name.
+        names: Names of all columns.
+        columns: What is asked for. By default columns with names such as ``source`` and ``target``, or
+            both columns if there are two.
+
+    Raises:
+        GraphFormatError: If there are no such columns, or none are recognized.
+    """
+    pair = chosen_columns(origin, names, columns.pair)
+    return Chosen(names, pair, value_columns(origin, names, columns.values, pair))
+
+
+class TextColumns(NamedTuple):
+    """Cells of each line of text that are read."""
 
     separator: str
-    first: int
-    second: int
-    width: int
+    chosen: Chosen
     header: tuple[str, str] | None
     are_given: bool
-    others: tuple[str, ...] = ()
-    """Columns that are not read, by their names or numbers."""
-    values: tuple[int, ...] = ()
-    """Columns of amounts and times that are read, in the order in which they were asked for."""
+
+    @property
+    def width(self) -> int:
+        """Number of cells of each line."""
+        return len(self.chosen.names)
 
     def __str__(self) -> str:
         """Summarize for the owner how the file was read."""
+        first, second = self.chosen.pair
         header = f"; header {self.header[0]!r}, {self.header[1]!r}" if self.header else ""
-        return (
-            f"{SEPARATORS[self.separator]}; columns {self.first + 1} and {self.second + 1} "
-            f"of {self.width}{header}"
-        )
+        columns = f"columns {first + 1} and {second + 1} of {self.width}"
+        return f"{SEPARATORS[self.separator]}; {columns}{header}"
 
 
 def check_konect_header(path: Path, content: bytes, undirected: bool) -> str:
@@ -216,26 +264,19 @@ def refuse_missing(
         )
 
 
-def check_header(
-    path: Path,
-    columns: tuple[str, str] | None,
-    values: Sequence[str] = (),
-    form: TextForm = TextForm(),
-) -> None:
+def check_header(path: Path, columns: Columns) -> None:
     """Refuse columns that are not in the first line of an edge list, which is all that is read.
 
     Args:
         path: The file.
-        columns: Names or numbers of the two columns, or None to recognize them.
-        values: Names or numbers of the columns of amounts and times that are asked for.
-        form: What the user says of the file.
+        columns: The columns, and the form of the file.
 
     Raises:
         GraphFormatError: If they are not there; the message is that of the reader.
     """
     content = head_of(path)
     if re.search(rb"^[^\S\n]*[^\s#%]", content, re.MULTILINE):
-        find_columns(path, content, columns, values, form)
+        find_columns(path, content, columns)
 
 
 def column_names(path: Path) -> list[str]:
@@ -251,13 +292,7 @@ def column_names(path: Path) -> list[str]:
     return split_line(text, named or (line_separators(text) or ["\t"])[0])
 
 
-def find_columns(
-    path: Path,
-    content: bytes,
-    columns: tuple[str, str] | None,
-    values: Sequence[str] = (),
-    form: TextForm = TextForm(),
-) -> tuple[Columns, int]:
+def find_columns(path: Path, content: bytes, columns: Columns) -> tuple[TextColumns, int]:
     """Find separator and columns from the first row and from the settings, else by agreement.
 
     A header decides what separates the cells below it. Without one, all rows have to agree.
@@ -265,24 +300,23 @@ def find_columns(
     Args:
         path: The file.
         content: Its content.
-        columns: Names or numbers of the columns of ids, or None to recognize them.
-        values: Names or numbers of the columns of amounts and times that are asked for.
-        form: What the user says of the file.
+        columns: The columns, and the form of the file.
 
     Returns:
         The columns, and the number of the first line behind the header.
     """
+    form, asked, values = columns.text, columns.pair, columns.values
     line, text, named = first_row(path, content, form)
     separator = form.separator or named or (line_separators(text) or ["\t"])[0]
     cells = split_line(text, separator)
-    are_numbers = columns is not None and all(column.isdecimal() for column in columns)
+    are_numbers = asked is not None and all(column.isdecimal() for column in asked)
     are_names = any(not value.isdecimal() for value in values)
     is_header = form.header is True or (
         form.header is None
         and (
             are_names
             or recognized_header(cells) is not None
-            or (columns is not None and not are_numbers)
+            or (asked is not None and not are_numbers)
         )
     )
     if not is_header and form.separator is None and named is None:
@@ -292,25 +326,23 @@ def find_columns(
     if not cells:
         refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
     place, width = f"{path}, line {line + 1}", len(cells)
-    if are_numbers and columns is not None:
-        pair = int(columns[0]) - 1, int(columns[1]) - 1
+    if are_numbers and asked is not None:
+        pair = int(asked[0]) - 1, int(asked[1]) - 1
         check_columns(path, pair, max(width, 2))
     elif is_header:
-        pair = chosen_columns(place, cells, columns)
-    elif columns is not None:
+        pair = chosen_columns(place, cells, asked)
+    elif asked is not None:
         raise GraphFormatError(
-            f"{path}: columns {' and '.join(columns)}, and columns.header says that there are no names\n"
+            f"{path}: columns {' and '.join(asked)}, and columns.header says that there are no names\n"
             "expected their numbers, from 1 on"
         )
     else:
         pair = (0, 1)
-    values_at = value_columns(place, cells, values, pair)
-    header_cells = (cells[pair[0]], cells[pair[1]]) if is_header else None
     names = cells if is_header else [f"column {number + 1}" for number in range(width)]
-    others = tuple(name for number, name in enumerate(names) if number not in {*pair, *values_at})
-    are_given = columns is not None or are_names
-    found = Columns(separator, *pair, width, header_cells, are_given, others, values_at)
-    return found, line + is_header
+    chosen = Chosen(names, pair, value_columns(place, cells, values, pair))
+    are_given = asked is not None or are_names
+    header = chosen.ends if is_header else None
+    return TextColumns(separator, chosen, header, are_given), line + is_header
 
 
 def value_columns(

@@ -12,13 +12,15 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.arrow_edges import edges_of
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_columns import (
     HEADER_OR_EDGE,
     HEADERS,
     NAME_COLUMNS,
     VALUE,
-    Columns,
+    Chosen,
+    TextColumns,
     check_konect_header,
     find_columns,
     recognized_header,
@@ -28,14 +30,20 @@ from lightning_dpg.formats.text_rows import (
     TextForm,
     agreed_separator,
     first_row,
+    line_separators,
     read_text,
     refuse_line,
     row_lines,
     split_line,
     text_rows,
 )
-from lightning_dpg.formats.transfer_columns import TransferColumns
-from lightning_dpg.graph.node_names import GraphFormatError, NoEdgesError, is_missing
+from lightning_dpg.graph.node_names import (
+    CLOSED,
+    WAY_TO_CLOSE,
+    GraphFormatError,
+    NoEdgesError,
+    is_missing,
+)
 from lightning_dpg.graph.pair_space import space_of
 
 _WORD = r"^[^\W\d][^\d]*$"
@@ -43,38 +51,31 @@ _WORD = r"^[^\W\d][^\d]*$"
 
 def read_edge_list(
     path: Path,
+    columns: Columns,
     *,
     undirected: bool = False,
     keep_gaps: bool = False,
     nodes: Sequence[str] | None = None,
-    columns: tuple[str, str] | None = None,
-    drop_missing: bool = False,
-    transfers: TransferColumns | None = None,
-    form: TextForm = TextForm(),
 ) -> GraphReading:
     """Read an edge list.
 
     Args:
         path: The file, compressed by gzip or not.
+        columns: Its columns that are read, and what is said of its form.
         undirected: Whether to accept a KONECT header that calls the links directed, or the graph
             bipartite.
         keep_gaps: Whether the nodes are all numbers from 0 to the largest one.
         nodes: Names of all nodes (public), which tell whether the first row is a header.
-        columns: Names or numbers, from 1 on, of the columns that hold the two ids of an edge.
-        drop_missing: Whether to drop lines without an id instead of refusing them.
-        transfers: Columns of amounts and times, if they are read. Lines that are no transfer then
-            are left out.
-        form: What the user says of the file.
     """
     content = read_text(path)
     konect = check_konect_header(path, content, undirected)
-    asked = [] if transfers is None else transfers.names
-    where, start = find_columns(path, content, columns, asked, form)
+    where, start = find_columns(path, content, columns)
+    form = columns.text
     comments = COMMENTS if form.comments is None else form.comments
     if where.header is None and form.header is None and nodes is not None:
         where, start = _by_nodes(content, comments, start, where, nodes)
     may_ask = where.header is None and not where.are_given
-    read = [where.first, where.second, *where.values]
+    read = where.chosen.read
     if may_ask and where.width > 2:
         read.append(2)
     cells = _quick(content, comments, start, where, read) or _by_line(
@@ -95,11 +96,10 @@ def read_edge_list(
         cells,
         path,
         summary,
+        columns,
         undirected=undirected,
         header=where.header,
-        drop_missing=drop_missing,
-        transfers=transfers,
-        others=where.others,
+        others=where.chosen.others,
         keep_gaps=keep_gaps,
         is_symmetric=konect == "sym",
         place=lambda row: f", line {line_of(row)[0] + 1}",
@@ -108,22 +108,55 @@ def read_edge_list(
     return reading._replace(numbers_sides=konect == "bip")
 
 
+def read_text_table(path: Path) -> Any:
+    """Read all cells of a file of text whose first row holds the names of the columns.
+
+    Args:
+        path: The file, compressed by gzip or not. No line is a comment.
+
+    Returns:
+        A table of Arrow of texts, null where a cell is empty (private).
+
+    Raises:
+        GraphFormatError: If lines do not agree, or if there is none below the first row.
+    """
+    content = read_text(path)
+    line, text, named = first_row(path, content)
+    separator = named or (line_separators(text) or ["\t"])[0]
+    cells = split_line(text, separator)
+    if not cells:
+        refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
+    folded = [cell.casefold() for cell in cells]
+    names = [
+        cell if cell and folded.index(cell.casefold()) == place else f"{cell}_{place}"
+        for place, cell in enumerate(cells)
+    ]
+    where, every = TextColumns(separator, Chosen(names, (0, 0), ()), None, True), range(len(names))
+    columns = _quick(content, "", line + 1, where, every) or _by_line(
+        path, content, "", line + 1, where, every
+    )
+    return pa.table(
+        [compute.if_else(compute.equal(each, ""), None, each) for each in columns], names
+    )
+
+
 def _by_nodes(
-    content: bytes, comments: str, start: int, where: Columns, nodes: Sequence[str]
-) -> tuple[Columns, int]:
+    content: bytes, comments: str, start: int, where: TextColumns, nodes: Sequence[str]
+) -> tuple[TextColumns, int]:
     """Decide by the first row and the public nodes alone whether the row is a header."""
     line, text = next(row_lines(content, comments, start))
     cells = split_line(text, where.separator)
-    if len(cells) <= max(where.first, where.second):
+    first, second = where.chosen.pair
+    if len(cells) <= max(first, second):
         return where, start
-    pair = cells[where.first], cells[where.second]
+    pair = cells[first], cells[second]
     if any(is_missing(cell) or re.search(r"[0-9]", cell) for cell in pair) or {*pair} & {*nodes}:
         return where, start
     return where._replace(header=pair), line + 1
 
 
 def _quick(
-    content: bytes, comments: str, start: int, where: Columns, read: Sequence[int]
+    content: bytes, comments: str, start: int, where: TextColumns, read: Sequence[int]
 ) -> list[Any] | None:
     """Return some columns as texts if each line is a row without quotes; None for any other file."""
     at = 0
@@ -155,7 +188,7 @@ def _quick(
 
 
 def _by_line(
-    path: Path, content: bytes, comments: str, start: int, where: Columns, read: Sequence[int]
+    path: Path, content: bytes, comments: str, start: int, where: TextColumns, read: Sequence[int]
 ) -> list[Any]:
     """Return some columns as texts; refuse lines that do not agree."""
     columns: list[list[str]] = [[] for _ in read]
@@ -179,7 +212,7 @@ def _check_comments(
     content: bytes,
     comments: str,
     start: int,
-    where: Columns,
+    where: TextColumns,
     form: TextForm,
     ends: Sequence[Any],
 ) -> int:
@@ -227,7 +260,7 @@ def _check_columns(
     content: bytes,
     comments: str,
     start: int,
-    where: Columns,
+    where: TextColumns,
     ends: Sequence[Any],
     third: Any,
     line_of: Any,

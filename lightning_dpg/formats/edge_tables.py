@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
-from lightning_dpg.formats.arrow_edges import column_of, edges_of
+from lightning_dpg.formats.arrow_edges import column_of, edges_of, edges_of_table
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading
-from lightning_dpg.formats.edge_columns import NAME_COLUMNS, chosen_columns, shown, value_columns
-from lightning_dpg.formats.transfer_columns import TransferColumns
+from lightning_dpg.formats.edge_columns import NAME_COLUMNS, choose, shown
 from lightning_dpg.graph.node_names import GraphFormatError
 
 
@@ -35,52 +35,35 @@ class ExportsArrow(Protocol):
 
 
 def read_table(
-    table: Any,
-    *,
-    undirected: bool = False,
-    columns: tuple[str, str] | None = None,
-    drop_missing: bool = False,
-    transfers: TransferColumns | None = None,
+    table: Any, columns: Columns = Columns(), *, undirected: bool = False
 ) -> GraphReading:
     """Read a table with an edge per row.
 
     Args:
         table: The table (private): of Arrow, or with the methods of a DataFrame.
+        columns: Its columns that are read.
         undirected: Whether to drop the directions of a directed graph instead of refusing it.
-        columns: Labels of the two columns of ids, or their numbers from 1 on. By default columns
-            with names such as ``source`` and ``target``, or all columns if there are two.
-        drop_missing: Whether to drop rows without an id instead of refusing them.
-        transfers: Columns of amounts and times, if they are read. Rows that are no transfer then are
-            left out.
     """
     arrow = _of_arrow(table)
     labels = list(table.columns if arrow is None else arrow.column_names)
-    names = [str(label) for label in labels]
-    first, second = chosen_columns("table", names, columns)
-    if names.count(names[first]) > 1 or names.count(names[second]) > 1:
-        raise GraphFormatError(f"table: two columns have one name\nthe columns are {shown(names)}")
-    asked = [] if transfers is None else transfers.names
-    places = value_columns("table", names, asked, (first, second))
+    chosen = choose("table", [str(label) for label in labels], columns)
+    if any(list(chosen.names).count(name) > 1 for name in chosen.ends):
+        raise GraphFormatError(
+            f"table: two columns have one name\nthe columns are {shown(chosen.names)}"
+        )
     if arrow is None:
-        cells = [column_of(column_cells(table[labels[end]]), "table") for end in (first, second)]
-        cells += [_values(table[labels[place]]) for place in places]
+        cells = [column_of(column_cells(table[labels[end]]), "table") for end in chosen.pair]
+        cells += [_values(table[labels[place]]) for place in chosen.values]
     else:
-        cells = [arrow.column(place) for place in (first, second, *places)]
-    are_named = isinstance(labels[first], str)
-    reading = edges_of(
-        cells,
-        "table",
-        f"table; columns {names[first]!r} and {names[second]!r} of {len(names)}",
-        undirected=undirected,
-        header=(names[first], names[second]) if are_named else None,
-        drop_missing=drop_missing,
-        transfers=transfers,
-        others=[name for k, name in enumerate(names) if k not in {first, second, *places}],
+        cells = [arrow.column(place) for place in chosen.read]
+    are_named = isinstance(labels[chosen.pair[0]], str)
+    reading = edges_of_table(
+        cells, chosen, columns, "table", "table", undirected=undirected, are_named=are_named
     )
     if (
-        columns is None
+        columns.pair is None
         and are_named
-        and not {names[first], names[second]}.isdisjoint(reading.graph.node_names)
+        and not {*chosen.ends}.isdisjoint(reading.graph.node_names)
     ):
         raise GraphFormatError(
             "table: the name of a column is an id in the table, so the first edge was read as a header\n"
@@ -122,17 +105,14 @@ def _values(column: Any) -> Any:
     return pyarrow.array(instants).cast(pyarrow.timestamp("us", "UTC"))
 
 
-def read_edge_array(
-    edges: NDArray[Any], *, undirected: bool = False, drop_missing: bool = False
-) -> GraphReading:
+def read_edge_array(edges: NDArray[Any], columns: Columns, *, undirected: bool) -> GraphReading:
     """Read an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text."""
     cells = [column_of(end, "array") for end in edges.T]
-    form = "array of edges"
-    return edges_of(cells, "array", form, undirected=undirected, drop_missing=drop_missing)
+    return edges_of(cells, "array", "array of edges", columns, undirected=undirected)
 
 
 def read_pairs(
-    pairs: Sequence[Any], *, undirected: bool = False, drop_missing: bool = False
+    pairs: Sequence[Any], columns: Columns = Columns(), *, undirected: bool = False
 ) -> GraphReading:
     """Read a list of pairs of ids."""
     for row, pair in enumerate(pairs):
@@ -145,6 +125,4 @@ def read_pairs(
     for row, pair in enumerate(pairs):
         ends[row] = list(pair)
     cells = [column_of(end, "list") for end in ends.T]
-    return edges_of(
-        cells, "list", "list of pairs", undirected=undirected, drop_missing=drop_missing
-    )
+    return edges_of(cells, "list", "list of pairs", columns, undirected=undirected)

@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.attribute_sources import numbers_of_nodes
+from lightning_dpg.formats.columns import Columns, refuse_columns
 from lightning_dpg.formats.conversion import (
     GraphReading,
     from_networkx,
@@ -32,8 +33,7 @@ from lightning_dpg.formats.edge_lists import (
 from lightning_dpg.formats.graph_places import check_file
 from lightning_dpg.formats.markup import MARKUP, read_markup, write_graphml
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet
-from lightning_dpg.formats.text_rows import TEXT_SUFFIXES, TextForm, is_edge_list
-from lightning_dpg.formats.transfer_columns import TransferColumns, no_transfers
+from lightning_dpg.formats.text_rows import TEXT_SUFFIXES, is_edge_list
 from lightning_dpg.formats.whole_files import whole_file
 from lightning_dpg.graph.attributes import (
     ATTRIBUTE_KEYS,
@@ -68,24 +68,18 @@ def read_graph(
     undirected: bool = False,
     keep_gaps: bool = False,
     nodes: Sequence[str] | None = None,
-    columns: tuple[str, str] | None = None,
 ) -> Data:
     """Read a graph from a file, see :func:`read`."""
-    return read(
-        path, undirected=undirected, keep_gaps=keep_gaps, nodes=nodes, columns=columns
-    ).graph
+    return read(path, undirected=undirected, keep_gaps=keep_gaps, nodes=nodes).graph
 
 
 def read(
     path: str | Path,
+    columns: Columns = Columns(),
     *,
     undirected: bool = False,
     keep_gaps: bool = False,
     nodes: Sequence[str] | None = None,
-    columns: tuple[str, str] | None = None,
-    drop_missing: bool = False,
-    transfers: TransferColumns | None = None,
-    form: TextForm = TextForm(),
 ) -> GraphReading:
     """Read a graph from a file in the format of its suffix.
 
@@ -93,49 +87,33 @@ def read(
         path: ``.npz`` (scipy's sparse matrices or NetGAN's ``adj_data``, ...), ``.graphml``,
             ``.gexf``, ``.gml``, or an edge list: ``.edges``, ``.edgelist``, ``.txt``, ``.csv``,
             ``.tsv``, ``.dat``, or KONECT's ``out.NAME``, all also with ``.gz``; or ``.parquet``
-            with a column for each end of an edge, which needs pyarrow.
+            with a column for each end of an edge.
+        columns: Columns of an edge list or Parquet file that are read.
         undirected: Whether to read directed links as undirected edges instead of refusing them.
         keep_gaps: Whether all numbers from 0 to the largest id of an edge list are nodes. Otherwise
             the nodes are the ids that occur.
         nodes: Names of all nodes (public); edges at other nodes are refused.
-        columns: Names or numbers of the columns of an edge list or Parquet file that hold its two
-            ids.
-        drop_missing: Whether to drop rows of an edge list or Parquet file without an id instead of
-            refusing them.
-        transfers: Columns of amounts and times of an edge list or Parquet file, if they are read.
-        form: What the user says of an edge list in text.
     """
     path = Path(path)
     check_file(path)
     kind = path.name.lower()
     markup = MARKUP.get(Path(kind.removesuffix(".gz")).suffix)
-    if columns is not None and (kind.endswith(".npz") or markup is not None):
-        raise GraphFormatError(f"{path}: columns.source and columns.target are for edge lists only")
-    if transfers is not None and (kind.endswith(".npz") or markup is not None):
-        raise no_transfers(str(path))
+    if kind.endswith(".npz") or markup is not None:
+        refuse_columns(columns, str(path))
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
     elif kind.endswith(".parquet"):
-        reading = read_parquet(
-            path,
-            undirected=undirected,
-            columns=columns,
-            drop_missing=drop_missing,
-            transfers=transfers,
-        )
+        reading = read_parquet(path, columns, undirected=undirected)
     elif markup is not None:
         reading = read_markup(path, markup, undirected=undirected)
     elif is_edge_list(path.name):
         reading = read_edge_list(
             path,
+            columns,
             undirected=undirected,
             # Numbers up to the largest one would include those of lines that are no transfer.
-            keep_gaps=keep_gaps and nodes is None and transfers is None,
+            keep_gaps=keep_gaps and nodes is None and not columns.values,
             nodes=nodes,
-            columns=columns,
-            drop_missing=drop_missing,
-            transfers=transfers,
-            form=form,
         )
     else:
         raise GraphFormatError(

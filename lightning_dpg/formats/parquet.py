@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.formats.arrow_edges import read_arrow
+from lightning_dpg.formats.arrow_edges import edges_of_table
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading
-from lightning_dpg.formats.edge_columns import chosen_columns, value_columns
-from lightning_dpg.formats.transfer_columns import TransferColumns
+from lightning_dpg.formats.edge_columns import choose
 from lightning_dpg.graph.attributes import LABELS, read_stored
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import space_of
@@ -74,49 +74,27 @@ def write_attribute_table(names: list[str], arrays: Mapping[str, Any], file: Bin
 
 
 def read_parquet(
-    path: Path,
-    *,
-    undirected: bool = False,
-    columns: tuple[str, str] | None = None,
-    drop_missing: bool = False,
-    transfers: TransferColumns | None = None,
+    path: Path, columns: Columns = Columns(), *, undirected: bool = False
 ) -> GraphReading:
     """Read a Parquet file with an edge per row.
 
     Args:
         path: The file (private).
+        columns: Its columns that are read.
         undirected: Whether to drop the directions of a directed graph instead of refusing it.
-        columns: Names of the two columns of ids, or their numbers from 1 on. By default columns
-            with names such as ``source`` and ``target``, or all columns if there are two.
-        drop_missing: Whether to drop rows without an id instead of refusing them.
-        transfers: Columns of amounts and times, if they are read. Rows that are no transfer then are
-            left out.
 
     Raises:
         GraphFormatError: If the file is damaged, or if its columns hold no ids.
     """
     try:
         with parquet.ParquetFile(path) as opened:
-            every = opened.schema_arrow.names
-            chosen = chosen_columns(str(path), every, columns)
-            asked = [] if transfers is None else transfers.names
-            places = value_columns(str(path), every, asked, chosen)
-            names = [every[place] for place in (*chosen, *places)]
-            table = [opened.read(names).select(names)]
+            chosen = choose(str(path), opened.schema_arrow.names, columns)
+            names = [chosen.names[place] for place in chosen.read]
+            cells = list(opened.read(names).select(names).columns)
         pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         raise GraphFormatError(
             f"{path}: not a whole Parquet file\n"
             "get the file again, or write it again: it is damaged or cut short"
         ) from error
-    read = {*chosen, *places}
-    return read_arrow(
-        table.pop(),  # memory: nobody else holds the rows
-        path,
-        "Parquet",
-        undirected=undirected,
-        columns=(every[chosen[0]], every[chosen[1]]),
-        drop_missing=drop_missing,
-        transfers=transfers,
-        others=[name for place, name in enumerate(every) if place not in read],
-    )
+    return edges_of_table(cells, chosen, columns, path, "Parquet", undirected=undirected)

@@ -297,48 +297,6 @@ def _check_container(path: Path, content: bytes, first: int) -> None:
             )
 
 
-def csv_head(path: Path) -> tuple[int, str, list[str]]:
-    """Return the number of the first row of a table in CSV, from 0 on, its separator and cells.
-
-    Args:
-        path: The file, of which the first lines are read.
-
-    Raises:
-        GraphFormatError: If there is no such row, or if a quote in it does not close.
-    """
-    line, text, named = first_row(path, head_of(path))
-    mark = named or (line_separators(text) or ["\t"])[0]
-    separator = "," if mark == " " else mark
-    if not (cells := split_line(text, separator)):
-        refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
-    return line, separator, cells
-
-
-def check_lines(path: Path, separator: str) -> None:
-    """Refuse a table in CSV with a cell that goes on in the next line, also in a column nobody reads.
-
-    Args:
-        path: The file, compressed if its name ends with ``.gz``; it is read line by line.
-        separator: Mark between cells.
-
-    Raises:
-        GraphFormatError: If a quote does not close on its line, or if lines end in several ways.
-    """
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8", errors="replace") as file:
-            for number, line in enumerate(file):
-                if '"' in line and not split_line(line.rstrip("\n"), separator):
-                    refuse_line(path, number, CLOSED, WAY_TO_CLOSE)
-            ends = file.newlines
-    except (OSError, EOFError, zlib.error) as error:
-        raise GraphFormatError(f"{path}: damaged file\nget it again, or write it again") from error
-    if isinstance(ends, tuple):
-        raise GraphFormatError(
-            f"{path}: line ends of several kinds\nexpected one of them, and no bare CR in a cell"
-        )
-
-
 def head_of(path: Path) -> bytes:
     """Return the first lines of a file; nothing of one that only its reader can refuse."""
     try:

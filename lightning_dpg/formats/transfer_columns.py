@@ -13,7 +13,7 @@ Other texts are errors of the file, which its owner sees before anything is lear
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,56 +24,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.drawn_tables import CENTS
+from lightning_dpg.formats.columns import UNIX, Columns
+from lightning_dpg.graph.kind import CENTS
 from lightning_dpg.graph.node_names import GraphFormatError, is_missing
 
-UNIX = {"unix": 1, "unix_ms": 1000}
-"""Formats of times that are numbers, with their units in a second since 1970."""
-LARGEST = 1e13
+_LARGEST = 1e13
 """Amounts above it, which every bound clips, would leave the range of whole numbers."""
 _NUMBER = re.compile(r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?")
-STAMP = re.compile(
+_STAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
     r"(?: ?(Z|UTC|([-+])([0-9]{2}):?([0-9]{2})?))?)?"
 )
 _DAY = 86_400
 _EPOCH = datetime(1970, 1, 1)
-
-
-class TransferColumns(NamedTuple):
-    """Columns of amounts and times, and what is public about them.
-
-    Attributes:
-        weight: Column of the amounts, by name or by number from 1 on; None without amounts.
-        weight_max: Largest amount that counts.
-        time: Column of the times; None without times.
-        window: First and last day of the times, both at midnight.
-        time_format: Format of the times: directives of ``strptime``, or a key of :data:`UNIX`; by
-            default that of ISO 8601.
-        zone: Zone of the clock, for stamps with a zone and for seconds since 1970.
-        decimal: Decimal sign of amounts in text.
-        thousands: Sign between thousands of amounts in text; empty for none.
-    """
-
-    weight: str | None
-    weight_max: float | None
-    time: str | None
-    window: tuple[datetime, datetime] | None
-    time_format: str | None = None
-    zone: ZoneInfo | None = None
-    decimal: str = "."
-    thousands: str = ""
-
-    @property
-    def largest(self) -> int:
-        """Largest amount that counts in hundredths; 0 without amounts."""
-        return 0 if self.weight_max is None else round(self.weight_max * CENTS)
-
-    @property
-    def names(self) -> list[str]:
-        """Columns that are read."""
-        return [name for name in (self.weight, self.time) if name is not None]
 
 
 class Cells(NamedTuple):
@@ -106,22 +70,14 @@ Place = Callable[[int], str]
 """Name the file and the line of a row."""
 
 
-def no_transfers(origin: str) -> GraphFormatError:
-    """Build the error that refuses amounts and times of data that are no table of edges."""
-    return GraphFormatError(
-        f"{origin}: columns.weight and columns.time are for tables of edges\n"
-        "expected an edge list in text or CSV, a Parquet file or a DataFrame, with a row per transfer"
-    )
-
-
 def read_values(
-    given: TransferColumns, columns: Mapping[str, Cells], place: Place, origin: str
+    given: Columns, cells: Sequence[Cells], place: Place, origin: str
 ) -> tuple[EdgeValues, NDArray[np.bool_]]:
     """Read the amounts and times of all rows.
 
     Args:
         given: The columns.
-        columns: Their cells by their names.
+        cells: Their cells, in the order of ``given.values``.
         place: Names the place of a row, counted from 0.
         origin: Name of the whole table.
 
@@ -131,69 +87,33 @@ def read_values(
     Raises:
         GraphFormatError: If a cell is neither empty nor an amount or a time, or if no row is a transfer.
     """
-    amounts = None if given.weight is None else _amounts(columns[given.weight], given, place)
-    times = None if given.time is None else _times(columns[given.time], given, place)
+    amounts = None if given.weight is None else _amounts(cells[0], given, place)
+    times = None if given.time is None else _times(cells[-1], given, place)
     read = [part for part in (amounts, times) if part is not None]
     has_values = ~np.logical_or.reduce([part.is_absent for part in read])
     is_inside = np.ones(len(has_values), dtype=bool)
     if times is not None and given.window is not None:
-        first, end = window_seconds(given.window)
-        is_inside = (times.values >= first) & (times.values < end)
+        first, last = map(_seconds, given.window)
+        is_inside = (times.values >= first) & (times.values < last + _DAY)
     keep = has_values & is_inside
-    above = 0 if amounts is None else int((amounts.values[keep] > given.largest).sum())
-    counts = RowCounts(
-        int(keep.sum()), int((~has_values).sum()), int((has_values & ~is_inside).sum()), above
+    kept, absent, outside = (
+        int(rows.sum()) for rows in (keep, ~has_values, has_values & ~is_inside)
     )
-    summary = described(given, counts, origin)
-    return EdgeValues(_chosen(amounts, keep), _chosen(times, keep), summary), keep
-
-
-class RowCounts(NamedTuple):
-    """Numbers of rows (private)."""
-
-    kept: int
-    """Rows that are transfers."""
-    absent: int
-    """Rows without an amount or without a time."""
-    outside: int
-    """Other rows outside of the window."""
-    above: int
-    """Transfers whose amount is clipped."""
-
-
-def described(given: TransferColumns, counts: RowCounts, origin: str) -> str:
-    """Return a part of a line for the owner.
-
-    Args:
-        given: The columns.
-        counts: Numbers of rows.
-        origin: Name of the table.
-
-    Raises:
-        GraphFormatError: If no row is a transfer.
-    """
-    if not counts.kept:
+    if not kept:
         raise GraphFormatError(
-            f"{origin}: no row is a transfer; outside of the window: {counts.outside:,}, without an "
-            f"amount or a time: {counts.absent:,}\nexpected rows of the days in columns.time_window\n"
+            f"{origin}: no row is a transfer; outside of the window: {outside:,}, without an "
+            f"amount or a time: {absent:,}\nexpected rows of the days in columns.time_window\n"
             "set it to the days that the table is meant to hold (--time-window FIRST,LAST)"
         )
-    parts = [f"; rows of transfers: {counts.kept:,}"]
-    if given.weight_max is not None:
-        parts.append(
-            f"amounts from {given.weight!r}, above {given.weight_max:,g}: {counts.above:,}"
-        )
+    summary = f"; rows of transfers: {kept:,}"
+    if amounts is not None:
+        above = int((amounts.values[keep] > given.largest).sum())
+        summary += f", amounts from {str(given.weight)!r}, above {given.weight_max:,g}: {above:,}"
     if given.window is not None:
         days = " to ".join(day.date().isoformat() for day in given.window)
-        parts.append(f"times from {given.time!r}, rows outside of {days}: {counts.outside:,}")
-    parts.append(f"rows without one: {counts.absent:,}")
-    return ", ".join(parts)
-
-
-def window_seconds(window: tuple[datetime, datetime]) -> tuple[int, int]:
-    """Return the beginning of a window and its end, in seconds of the clock since 1970."""
-    first, last = map(_seconds, window)
-    return first, last + _DAY
+        summary += f", times from {str(given.time)!r}, rows outside of {days}: {outside:,}"
+    summary += f", rows without one: {absent:,}"
+    return EdgeValues(_chosen(amounts, keep), _chosen(times, keep), summary), keep
 
 
 def _chosen(part: _Numbers | None, keep: NDArray[np.bool_]) -> Tensor | None:
@@ -214,14 +134,18 @@ def kept_rows(
     return [names[node] for node in used.tolist()], positions.reshape(-1, 2).astype(np.int64)
 
 
-def _amounts(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
-    name, expected = given.weight or "", f"numbers such as 1234{given.decimal}56"
-    signs = given.decimal, given.thousands
+def _amounts(column: Cells, given: Columns, place: Place) -> _Numbers:
+    signs = given.decimal or ".", given.thousands or ""
+    name, expected = str(given.weight), f"numbers such as 1234{signs[0]}56"
     numbers, is_absent = _numbers(column, name, place, "an amount", expected, *signs)
     negative = np.flatnonzero(numbers < 0)
     if len(negative):
-        raise negative_amount(place(int(negative[0])), name)
-    return _Numbers(np.rint(np.minimum(numbers, LARGEST) * CENTS).astype(np.int64), is_absent)
+        raise GraphFormatError(
+            f"{place(int(negative[0]))}: a negative amount in column {name!r}\n"
+            "expected amounts of 0 or more\n"
+            "write it as a transfer in the other direction, or leave the line out"
+        )
+    return _Numbers(np.rint(np.minimum(numbers, _LARGEST) * CENTS).astype(np.int64), is_absent)
 
 
 def _numbers(
@@ -253,59 +177,24 @@ def _numbers(
         is_bad = ~is_absent & (~is_number | np.isinf(numbers))
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])
-        raise no_number(place(row), name, what, expected)
+        raise GraphFormatError(
+            f"{place(row)}: a cell in column {name!r} is not {what}\n"
+            f"expected {expected}, without a sign of a currency\n"
+            "name other signs: columns.decimal and columns.thousands (--decimal , --thousands .)\n"
+            "correct the line, or leave the cell empty: such a row is no transfer"
+        )
     return np.where(is_absent, 0.0, numbers), is_absent
 
 
-def negative_amount(where: str, name: str) -> GraphFormatError:
-    """Build the error that refuses an amount below 0."""
-    return GraphFormatError(
-        f"{where}: a negative amount in column {name!r}\nexpected amounts of 0 or more\n"
-        "write it as a transfer in the other direction, or leave the line out"
-    )
-
-
-def no_number(where: str, name: str, what: str, expected: str) -> GraphFormatError:
-    """Build the error that refuses a cell which is no number."""
-    return GraphFormatError(
-        f"{where}: a cell in column {name!r} is not {what}\n"
-        f"expected {expected}, without a sign of a currency\n"
-        "name other signs: columns.decimal and columns.thousands (--decimal , --thousands .)\n"
-        "correct the line, or leave the cell empty: such a row is no transfer"
-    )
-
-
-def already_dates(where: str, name: str, form: str) -> GraphFormatError:
-    """Build the error that refuses a format of cells that are no texts."""
-    return GraphFormatError(
-        f"{where}: column {name!r} holds dates and times already, and not texts\n"
-        f"leave out columns.time_format, which is {form!r}"
-    )
-
-
-def zone_missing(cell: str) -> GraphFormatError:
-    """Build the error that asks for the zone of the clock."""
-    return GraphFormatError(
-        f"{cell}: a moment with a zone, or counted in UTC\n"
-        "expected columns.time_zone: the days and hours of a release are those of one clock\n"
-        "name its zone (--time-zone Europe/Berlin, or UTC)"
-    )
-
-
-def zone_unneeded(cell: str, zone: ZoneInfo) -> GraphFormatError:
-    """Build the error that refuses a zone of times that have none."""
-    return GraphFormatError(
-        f"{cell}: a time without a zone, and columns.time_zone is {zone.key}\n"
-        "leave it out: times without a zone are taken as they are written"
-    )
-
-
-def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
+def _times(column: Cells, given: Columns, place: Place) -> _Numbers:
     """Return the times of the clock in seconds since 1970."""
-    cells, name = column.values, given.time or ""
+    cells, name = column.values, str(given.time)
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         if given.time_format is not None:
-            raise already_dates(place(0), name, given.time_format)
+            raise GraphFormatError(
+                f"{place(0)}: column {name!r} holds dates and times already, and not texts\n"
+                f"leave out columns.time_format, which is {given.time_format!r}"
+            )
         is_absent = np.isnat(cells)
         seconds = cells.astype("datetime64[s]").astype(np.int64)
         is_zoned = np.full(len(cells), column.are_instants)
@@ -323,7 +212,7 @@ def _times(column: Cells, given: TransferColumns, place: Place) -> _Numbers:
 
 
 def _of_texts(
-    texts: Sequence[str], is_absent: NDArray[np.bool_], given: TransferColumns, place: Place
+    texts: Sequence[str], is_absent: NDArray[np.bool_], given: Columns, place: Place
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the seconds of texts since 1970, in UTC where a text has a zone, and where it has one."""
     seconds = np.zeros(len(texts), dtype=np.int64)
@@ -333,20 +222,20 @@ def _of_texts(
         text = texts[row]
         if given.time_format is not None:
             seconds[row], is_zoned[row] = _in_format(
-                text, given.time_format, given.time, place, row
+                text, given.time_format, str(given.time), place, row
             )
             continue
-        found = STAMP.fullmatch(text)
+        found = _STAMP.fullmatch(text)
         stamp = None if found is None else _in_iso(found)
         if found is None or stamp is None:
-            raise no_time(place(row), text, given.time)
+            raise _no_time(place(row), text, str(given.time))
         seconds[row], is_zoned[row] = stamp
         if has_clock is None:
             has_clock = found[2] is not None
         if has_clock != (found[2] is not None):
             one, other = ("a time of day", "none") if has_clock else ("no time of day", "one")
             raise GraphFormatError(
-                f"{place(row)}: column {given.time!r} has {other}, and rows before have {one}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
+                f"{place(row)}: column {str(given.time)!r} has {other}, and rows before have {one}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
                 "rows without it"
             )
     return seconds, is_zoned
@@ -374,7 +263,7 @@ def _day(text: str) -> int | None:
         return None
 
 
-def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -> tuple[int, bool]:
+def _in_format(text: str, form: str, name: str, place: Place, row: int) -> tuple[int, bool]:
     """Return the seconds of a text in a given format, and whether it has a zone."""
     try:
         stamp = datetime.strptime(text, form)
@@ -390,7 +279,7 @@ def _in_format(text: str, form: str, name: str | None, place: Place, row: int) -
     return _seconds(stamp.replace(tzinfo=None)) - int(offset.total_seconds()), True
 
 
-def no_time(where: str, text: str, name: str | None) -> GraphFormatError:
+def _no_time(where: str, text: str, name: str) -> GraphFormatError:
     """Build the error that refuses a text which is no time."""
     ways = "'%d/%m/%Y' if the day comes first, '%m/%d/%Y' if the month does"
     if _NUMBER.fullmatch(text):
@@ -407,7 +296,7 @@ def _on_the_wall(
     seconds: NDArray[np.int64],
     is_zoned: NDArray[np.bool_],
     is_absent: NDArray[np.bool_],
-    given: TransferColumns,
+    given: Columns,
     place: Place,
 ) -> NDArray[np.int64]:
     """Return seconds of the clock, with instants in the zone of the settings.
@@ -422,7 +311,7 @@ def _on_the_wall(
 
     def first_cell(found: NDArray[np.int64]) -> str:
         row = int(found[0])
-        return f"{place(row)}, column {given.time!r}"
+        return f"{place(row)}, column {str(given.time)!r}"
 
     zoned, odd = bool(is_zoned[rows[0]]), rows[is_zoned[rows] != is_zoned[rows[0]]]
     if len(odd):
@@ -433,9 +322,16 @@ def _on_the_wall(
             "2026-01-31 14:05+01:00, or write all of them by one clock"
         )
     if zoned and given.zone is None:
-        raise zone_missing(first_cell(rows))
+        raise GraphFormatError(
+            f"{first_cell(rows)}: a moment with a zone, or counted in UTC\n"
+            "expected columns.time_zone: the days and hours of a release are those of one clock\n"
+            "name its zone (--time-zone Europe/Berlin, or UTC)"
+        )
     if not zoned and given.zone is not None:
-        raise zone_unneeded(first_cell(rows), given.zone)
+        raise GraphFormatError(
+            f"{first_cell(rows)}: a time without a zone, and columns.time_zone is {given.zone.key}\n"
+            "leave it out: times without a zone are taken as they are written"
+        )
     if given.zone is None or given.window is None:
         return seconds
     first, last = (_seconds(day) for day in given.window)

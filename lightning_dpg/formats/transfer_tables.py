@@ -12,7 +12,8 @@ from pyarrow import parquet
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import whole_file
-from lightning_dpg.graph.drawn_tables import CENTS, DrawnTransfers
+from lightning_dpg.graph.drawn_tables import DrawnTransfers
+from lightning_dpg.graph.kind import CENTS
 
 
 def write_transfers(transfers: DrawnTransfers, nodes: Sequence[str], path: Path) -> None:

@@ -80,7 +80,7 @@ def _expected(
 
 
 def _pairs(before: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield each node with all earlier nodes of its block, of which there are ``before``."""
+    """Yield each node with all ``before`` earlier nodes of its block."""
     ends = np.cumsum(before)
     marks = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS))
     for second in np.split(np.arange(len(before)), marks):

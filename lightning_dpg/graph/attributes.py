@@ -45,7 +45,7 @@ Matrix: TypeAlias = csr_array | NDArray[Any]
 PUBLIC_ATTRIBUTES = "the node attributes, which were not computed from the edges"
 """Assumption of each guarantee where attributes are used."""
 ATTRIBUTE_KEYS = {"attr_data", "attr_matrix", "labels"}
-"""Keys of which an archive with attributes of nodes has one."""
+"""An archive with attributes of nodes has at least one of these keys."""
 _PARTS = ("data", "indices", "indptr", "shape")
 
 
@@ -217,8 +217,8 @@ def _in_order(
 ) -> NodeAttributes:
     """Arrange the rows of all parts in the order of the nodes."""
     rows = _rows_of(table, nodes)
-    there = np.flatnonzero(rows >= 0)
-    if not len(there):
+    with_row = np.flatnonzero(rows >= 0)
+    if not len(with_row):
         raise GraphFormatError(
             f"{table.origin}: no row is that of a node\nits first id is {table.ids[0]!r}, and the "
             f"first node is {nodes[0]!r}"
@@ -227,15 +227,15 @@ def _in_order(
     x, start = np.zeros((len(nodes), len(names)), dtype=np.float32), 0
     for matrix, own_names in parts:
         if isinstance(matrix, np.ndarray):
-            x[there, start : start + len(own_names)] = matrix[rows[there]]
+            x[with_row, start : start + len(own_names)] = matrix[rows[with_row]]
         else:
-            block = matrix[rows[there]].tocoo()
-            x[there[block.row], start + block.col] = block.data
+            block = matrix[rows[with_row]].tocoo()
+            x[with_row[block.row], start + block.col] = block.data
         start += len(own_names)
     y = None
     if labels is not None:
         classes = np.full(len(nodes), -1, dtype=np.int64)
-        classes[there] = labels[rows[there]]
+        classes[with_row] = labels[rows[with_row]]
         y = torch.from_numpy(classes)
     return NodeAttributes(torch.from_numpy(x), names, y)
 
@@ -319,8 +319,8 @@ def _kind(origin: str, name: str, cells: Sequence[object], numbers: _Numbers) ->
     """Return how a column is encoded by the look of its cells."""
     if numbers.are_numbers:
         return "label" if name == LABELS and _are_whole(numbers.values) else "number"
-    there = [cell for cell in cells if not _is_absent(cell)]
-    texts = [str(cell) for cell in there]
+    present = [cell for cell in cells if not _is_absent(cell)]
+    texts = [str(cell) for cell in present]
     if sum(len(text.split()) for text in texts) > _WORDS_OF_TEXT * len(texts):
         return "text"
     if (count := len(set(texts))) > _MOST_VALUES:
@@ -434,9 +434,9 @@ def _numbers_in(cells: Sequence[object]) -> _Numbers:
     """Return the numbers in the cells of a column."""
     if isinstance(cells, np.ndarray):
         return _Numbers(cells.astype(np.float64), True)
-    found = [_number(cell) for cell in cells]
-    values = np.array([math.inf if number is None else number for number in found])
-    return _Numbers(values, None not in found)
+    numbers = [_number(cell) for cell in cells]
+    values = np.array([math.inf if number is None else number for number in numbers])
+    return _Numbers(values, None not in numbers)
 
 
 def _number(cell: object) -> float | None:

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lightning_dpg.graph.class_links import fit_block, fitting_links, most_links
 from lightning_dpg.graph.counts import fitting_counts, meet_sums, rounded
-from lightning_dpg.graph.linked_classes import fit_block, fitting_links, most_links
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import count_links
 
@@ -200,12 +200,13 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
     r"""Estimate how much of the links beyond chance noisy labels of communities leave.
 
     Say that both ends of a link have the right labels with a probability :math:`r`, independently of
-    all else, and labels by chance otherwise. Links beyond chance are then :math:`r` times those of the
-    right labels. So are the pairs of ends of a wedge, which are two links apart. The right labels make
-    these follow from the links: by the matrix P of the shares of the links of each community that go
-    to each, of which released links have :math:`r P` beyond chance, :math:`P^2`. With :math:`q` for the
-    share of equal labels beyond chance by the square of the released shares, and :math:`x` for that of
-    the wedges, :math:`r = q / x`: nothing needs to be known of the labels.
+    all else, and labels by chance otherwise. Noisy labels then show :math:`r` times the
+    links beyond chance of the right labels, and :math:`r` times their pairs of ends of a wedge, which
+    are two links apart. Let P be the matrix of shares: of the links of each community, those that go to
+    each. Right labels make pairs of ends follow from links: they are :math:`P^2`, while released links
+    have :math:`r P` beyond chance. With :math:`q` for the share of equal labels beyond chance by the
+    square of the released shares, and :math:`x` for the same share by the wedges, :math:`r = q / x`:
+    nothing needs to be known of the labels.
 
     Against noise, x is shrunk after James and Stein, :math:`(1 - (2 \sigma / x)^2)_+` for a standard
     deviation :math:`\sigma`. Then r is larger, up to 1, which changes nothing.
@@ -261,25 +262,25 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     return rounded(wanted.ravel()).reshape(links.shape) + np.diag(np.diag(links))
 
 
-def whole_links(
+def integer_links(
     found: NDArray[np.float64],
     groups: NDArray[np.int64],
     ends: NDArray[np.int64],
     totals: NDArray[np.int64],
     most: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return whole links between cells, near to found ones, with given links between groups.
+    """Round links between cells to integers, with given links between groups.
 
-    First the ends of each cell are given to groups, then those of two groups to their cells. Both are
+    First the ends of each cell are given to groups, then the ends of two groups to their cells. Both are
     tables with known sums of rows and columns, which integers next to any numbers of these sums can
     have. Where cells have no room for that, they take links of others of their group, which then have
     ends for the missing links. Links are missing only where that fails, too.
 
     Args:
-        found: Ends of links by cell and cell, symmetric, shape ``(L, L)``.
+        found: Ends of links by cell and cell, not rounded, symmetric, shape ``(L, L)``.
         groups: Group of each cell, ascending integers from 0 below G, shape ``(L,)``.
         ends: Ends of links by group and group, symmetric, even within a group, shape ``(G, G)``.
-        totals: Ends of links of each cell, shape ``(L,)``; those of a group sum to its ends.
+        totals: Ends of links of each cell, shape ``(L,)``; the cells of a group sum to its ends.
         most: Result of :func:`most_links` for the cells, shape ``(L, L)``.
 
     Returns:
@@ -298,7 +299,7 @@ def whole_links(
 
 
 def _rounded(found: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round links between different cells; partial sums keep those of two groups: ``(L, L)``."""
+    """Round links between different cells, and keep the sums between groups: ``(L, L)``."""
     row, column = np.tril_indices(len(found), -1)
     order = np.lexsort((groups[column], groups[row]))
     row, column = row[order], column[order]
@@ -314,7 +315,7 @@ def _reached(
     sums: tuple[NDArray[np.int64], NDArray[np.int64]],
     most: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Give the ends of each cell to groups: those of the cells and of the groups, shape ``(L, G)``."""
+    """Give the ends of each cell to groups, with the sums of both, shape ``(L, G)``."""
     size, count = start.shape
     is_own = np.arange(count) == groups[:, None]
     reached = np.where(is_own, 0, start)
@@ -388,8 +389,8 @@ def _add_link(
 ) -> bool:
     """Add a link between two groups, in place, and return whether there was a place.
 
-    The cells c and d lack ends. The link is that of cells y and z of their groups, which may be c and
-    d. Otherwise c takes a link of y, or d one of z.
+    The cells c and d lack ends. The link joins cells y and z of their groups, which may be c and d.
+    Otherwise c takes a link of y, or d one of z.
     """
     lacking = totals - links.sum(axis=1)
     members = [np.flatnonzero(groups == group).tolist() for group in pair]
@@ -491,7 +492,7 @@ def cell_links(
     the classes, to the links between communities, see :func:`fitting_links`, and to the degrees, and
     cut where cells have too few pairs of nodes. The ratios are left alone in the second half of the
     turns, since they need not agree with the others. Whole numbers near to these have the links between
-    communities, see :func:`whole_links`. Where no simple graph with these degrees has them, some are
+    communities, see :func:`integer_links`. Where no simple graph with these degrees has them, some are
     missing, and :func:`draw_links` gives other links to the nodes that lack them.
 
     Args:
@@ -512,7 +513,7 @@ def cell_links(
     room = most_links(degrees, cells, len(used))
     links = fitting_links(links, degrees, communities)
     chance, expected = _by_chance(degrees, classes, communities, links)
-    found = chance[np.ix_(used, used)]
+    links_of_cells = chance[np.ix_(used, used)]
     pairs = of_community[:, None] * count + of_community
     is_within = (of_community[:, None] == of_community).astype(np.int64)
     margins = (is_within * size + of_class[:, None]) * size + of_class
@@ -523,13 +524,13 @@ def cell_links(
     targets = [(margins, wanted_ratios), (pairs, wanted_links)]
     for turn in range(_SCALINGS):
         for places, wanted in targets[turn >= _SCALINGS // 2 :]:
-            sums = np.bincount(places.ravel(), found.ravel(), len(wanted))
-            found = found * (wanted / np.maximum(sums, _LEAST))[places]
-        found = np.minimum(found, room)
-        scale = np.sqrt(totals / np.maximum(found.sum(axis=1), _LEAST))
-        found *= np.outer(scale, scale)
+            sums = np.bincount(places.ravel(), links_of_cells.ravel(), len(wanted))
+            links_of_cells = links_of_cells * (wanted / np.maximum(sums, _LEAST))[places]
+        links_of_cells = np.minimum(links_of_cells, room)
+        scale = np.sqrt(totals / np.maximum(links_of_cells.sum(axis=1), _LEAST))
+        links_of_cells *= np.outer(scale, scale)
     ends = _ends(links.astype(np.float64)).astype(np.int64)
-    return cells, of_community, whole_links(found, of_community, ends, totals, room)
+    return cells, of_community, integer_links(links_of_cells, of_community, ends, totals, room)
 
 
 def _by_chance(

@@ -34,8 +34,8 @@ def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> 
 
     The stretch is 3. Let a pair {u, v} become an edge, or cease to be one. Whether another edge is
     kept depends on its rank among the edges of each of its ends, and ranks change at u and v only.
-    Of the first D edges of u at most one other leaves, that of rank D, or enters, that of rank D +
-    1; likewise at v. These two and {u, v} are all that may change.
+    Of the first D edges of u at most one other leaves (rank D), or enters (rank D + 1); likewise at v.
+    These two and {u, v} are all that may change.
 
     The order must not depend on the graph: greedy addition of edges in an order of the existing
     edges has no bounded stretch. Any fixed order of the pairs is valid. An order by node numbers
@@ -116,7 +116,7 @@ def project_degrees(
     """Go through the edges in a fixed order of all pairs; keep one if both ends have fewer than D.
 
     The order is the pseudo-random one of :func:`scatter_pairs`, which does not depend on the graph.
-    The result is that of the plain loop, computed in rounds. Each round keeps an open edge if it is
+    The result equals the plain loop, computed in rounds. Each round keeps an open edge if it is
     so early among the open edges of both its ends that no open edge can take its place. It drops
     edges with a full end. The first open edge is always kept. An order at random takes about as
     many rounds as the logarithm of the number of edges.
@@ -176,10 +176,11 @@ def degrees_by_classes(
 ) -> Integers:
     r"""Change degrees, so that as many nodes as released have a degree of each class.
 
-    Classes are powers of two: 0; 1; 2 and 3; 4 to 7; and so on, up to that of the largest degree. What the released numbers of nodes differ
-    from those of the degrees is shrunk by James and Stein, :math:`(1 - K \sigma^2 / |d|^2)_+`, in the K classes whose numbers are
-    beyond the noise: a few nodes of many edges would be lost among it. Nodes keep
-    their order, and a degree becomes the nearest one of its class.
+    Classes are powers of two: 0; 1; 2 and 3; 4 to 7; and so on, up to the class of the largest degree.
+    The difference d between the released and the present numbers of nodes is shrunk by James and Stein,
+    :math:`(1 - K \sigma^2 / |d|^2)_+`, in the K classes whose numbers are beyond the noise: a few nodes
+    of many edges would be lost among it. Nodes keep their order, and a degree becomes the nearest one of
+    its class.
 
     Args:
         degrees: Degrees of nodes, shape ``(N,)``.
@@ -193,11 +194,11 @@ def degrees_by_classes(
     if not len(degrees):
         return degrees
     drawn = np.bincount(np.frexp(degrees)[1]).astype(np.float64)
-    found = noisy[: len(drawn)]
-    is_known = np.maximum(drawn, found) > _LEAST_SIGNAL * math.sqrt(variance)
+    released = noisy[: len(drawn)]
+    is_known = np.maximum(drawn, released) > _LEAST_SIGNAL * math.sqrt(variance)
     if not is_known.any():
         return degrees
-    difference = (found - drawn)[is_known]
+    difference = (released - drawn)[is_known]
     energy = max(float(difference @ difference), np.finfo(float).tiny)
     factor = max(0.0, 1 - len(difference) * variance / energy)
     wanted, known = drawn.copy(), drawn[is_known]
@@ -237,10 +238,12 @@ def with_degrees(
         lacking = np.repeat(np.arange(len(wanted)), np.maximum(wanted - current, 0))
         flat = moved.ravel()
         for part in space.parts:
-            here = rng.permutation(spare[(slots[spare] >= part.start) & (slots[spare] < part.stop)])
+            givers = rng.permutation(
+                spare[(slots[spare] >= part.start) & (slots[spare] < part.stop)]
+            )
             takers = rng.permutation(lacking[(lacking >= part.start) & (lacking < part.stop)])
-            count = min(len(here), len(takers))
-            flat[here[:count]] = takers[:count]
+            count = min(len(givers), len(takers))
+            flat[givers[:count]] = takers[:count]
         ends = _without_clashes(ends, moved, space)
     return space.from_ends(torch.from_numpy(ends)).numpy()
 

@@ -10,10 +10,8 @@ from torch import Tensor
 from torch_geometric.data import Data, TemporalData
 
 from lightning_dpg.graph.attributes import NodeAttributes, attach
+from lightning_dpg.graph.kind import CENTS
 from lightning_dpg.graph.pair_space import space_of
-
-CENTS = 100
-"""Units of an amount of 1: amounts are whole numbers of hundredths."""
 
 
 class DrawnRows(NamedTuple):

@@ -114,11 +114,13 @@ def draw_posterior(
         reported_here = reports[first:last] - start
         is_near = _may_be_below(smallest.limit, uniform, block, evidence)
         is_near[reported_here] = True
-        near = is_near.nonzero().squeeze(1)
-        ranks = torch.logit(uniform[near], eps=least) - torch.logit(block[near], eps=_LEAST)
+        candidates = is_near.nonzero().squeeze(1)
+        ranks = torch.logit(uniform[candidates], eps=least) - torch.logit(
+            block[candidates], eps=_LEAST
+        )
         ranks += evidence
-        ranks[torch.searchsorted(near, reported_here)] -= 2 * evidence
-        smallest.add(ranks, near + start)
+        ranks[torch.searchsorted(candidates, reported_here)] -= 2 * evidence
+        smallest.add(ranks, candidates + start)
         first, start = last, start + len(block)
     return pairs_of_ranks(smallest.places().sort().values, num_nodes)
 

@@ -27,7 +27,7 @@ MOST_MIXING_CELLS = 2**15
 _FRACTION_BITS = 39
 _BLOCK = 2**20
 _COLUMNS = 16
-"""Columns that are added up at a time, since the sums of a block take memory beside those of all."""
+"""Columns that are added up at a time: the sums of a block take memory in addition to the sums of all."""
 _BITS = 52
 """Binary digits of a number of double precision behind its first one."""
 
@@ -73,7 +73,7 @@ def bilinear_form(
 ) -> Tensor:
     r"""Weights :math:`(Y^T Y + \lambda I)^{-1} S (Z^T Z + \lambda I)^{-1}` of the scores of pairs.
 
-    They are those of the ridge regression of the adjacency matrix on products of attributes.
+    They solve the ridge regression of the adjacency matrix on products of attributes.
 
     Args:
         moment: Released S, shape ``(r, r)``.
@@ -288,7 +288,7 @@ def exact_mixing(
 
     Returns:
         Cells {a, b} with a >= b of the first column, in the order (0, 0), (1, 0), (1, 1), (2, 0) and so
-        on, then those of the next columns (private).
+        on; then the same for the next columns (private).
 
     Raises:
         Refusal: If :func:`check_mixing` refuses the sizes.
@@ -437,13 +437,13 @@ class CountsWedges(Protocol):
 class GraphStatisticsSource(CountsWedges, Protocol):
     """Exact counts of the edges of one graph, and sums over them (private), wherever the edges are.
 
-    Sensitivities are those of the counts and sums; a source adds no noise and books nothing. It rounds
+    Each count and sum has its own sensitivity; a source adds no noise and books nothing. It rounds
     nothing but public rows, see :func:`lightning_dpg.graph.edge_statistics.on_grid`.
     """
 
     @property
     def edges(self) -> Tensor:
-        """All edges, shape ``(M, 2)`` in ascending order; those of a table are read into memory."""
+        """All edges, shape ``(M, 2)`` in ascending order; a table is read into memory."""
 
     def num_edges(self) -> int:
         """Number of edges M."""

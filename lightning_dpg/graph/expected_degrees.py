@@ -26,13 +26,13 @@ MANY_EDGES = 1_000_000
 """From here on graphs are drawn in pieces, and releases hold no text formats by default."""
 
 
-def edge_pieces(
+def weighted_pairs(
     weights: NDArray[np.float64], count: int, expected: float, seed: int, piece: int = PIECE
 ) -> Iterator[NDArray[np.int64]]:
     r"""Draw different pairs in proportion to the product of the weights of their ends.
 
-    The law is that of draws one after the other, of which loops and repeated pairs are left out,
-    until there are ``count`` pairs. If pair (i, j) is drawn at the times of a Poisson process of
+    The law is the same as of draws one after the other, without loops and repeated pairs, until there
+    are ``count`` pairs. If pair (i, j) is drawn at the times of a Poisson process of
     rate :math:`x_i x_j`, all draws together come in that order. The result is then the
     ``count`` pairs with the earliest first draws. Processes of different pairs are independent:
     pieces of rows i have random numbers of their own. A first pass over the pieces counts first
@@ -347,13 +347,13 @@ def chung_lu_pieces(
         generator: Source of the draw.
 
     Yields:
-        Edges of shape ``(P, 2)``, as :func:`edge_pieces` orders them.
+        Edges of shape ``(P, 2)``, as :func:`weighted_pairs` orders them.
     """
     nodes = degrees.nonzero().squeeze(1)
     of_nodes = _possible(degrees[nodes].numpy())
     count = min(num_edges, num_pairs(len(nodes)))
     seed = int(torch.randint(2**62, (1,), generator=generator))
-    for pairs in edge_pieces(edge_weights(of_nodes), count, float(of_nodes.sum()) / 2, seed):
+    for pairs in weighted_pairs(edge_weights(of_nodes), count, float(of_nodes.sum()) / 2, seed):
         yield nodes[torch.from_numpy(pairs)]
 
 
@@ -370,7 +370,7 @@ def edge_weights(degrees: NDArray[np.int64]) -> NDArray[np.float64]:
 
     Where edges are drawn repeatedly in proportion to :math:`x_i x_j`, the exponent is the expected
     number of draws of a pair, and the sum the number of different neighbors. Memory grows with the
-    pairs of different degrees, of which a graph of M edges has O(M).
+    pairs of different degrees: O(M) for M edges.
 
     Args:
         degrees: Positive degrees d of shape ``(N,)``.

@@ -75,9 +75,9 @@ def undirected_edges(graph: Data) -> Tensor:
     edges = edge_index.new_empty(int(torch.count_nonzero(edge_index[0] < edge_index[1])), 2)
     place = 0
     for block in torch.split(edge_index, _BLOCK, dim=1):  # memory: many edges fit once
-        found = block[:, block[0] < block[1]].T
-        edges[place : place + len(found)] = found
-        place += len(found)
+        ascending = block[:, block[0] < block[1]].T
+        edges[place : place + len(ascending)] = ascending
+        place += len(ascending)
     return edges
 
 
@@ -110,13 +110,13 @@ def are_edges(
 ) -> NDArray[np.bool_]:
     """Return which of some pairs of nodes are linked, shape ``(P,)``, in memory of these pairs."""
     numbers = first * graph.num_nodes + second
-    ascending, found = np.sort(numbers), [np.empty(0, dtype=np.int64)]
+    ascending, present = np.sort(numbers), [np.empty(0, dtype=np.int64)]
     for start in range(0, graph.num_edges, _BLOCK):
         part = _edge_numbers(graph, slice(start, start + _BLOCK))
         first, last = ascending.searchsorted(part[0]), ascending.searchsorted(part[-1], "right")
         asked = ascending[first:last]  # fewer than the edges
-        found.append(asked[contains(part, asked)])
-    return are_among(numbers, np.concatenate(found))
+        present.append(asked[contains(part, asked)])
+    return are_among(numbers, np.concatenate(present))
 
 
 def count_common(graph: Data, other: Data) -> int:

@@ -334,7 +334,7 @@ def _loosened(
     kinds: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Swap ends with equal rows between edges of which there are too many and others."""
+    """Swap ends with equal rows between edges of surplus kinds and others."""
     edges = edges.copy()
     pairs, new = _equal_swaps(edges, kinds, rng)
     differs = is_surplus[pairs[:, 0]] != is_surplus[pairs[:, 1]]
@@ -372,8 +372,8 @@ def _closed(
     old: NDArray[np.int64], new: NDArray[np.int64], edges: NDArray[np.int64], num_nodes: int
 ) -> NDArray[np.int64]:
     """Triangles that each swap ``(S, 2, 2)`` closes, less those that it opens, if it is alone."""
-    found = CommonNeighbors(edges, num_nodes).count(np.concatenate([new, old]).reshape(-1, 2))
-    gained, lost = found.reshape(2, -1, 2).sum(axis=2)
+    common = CommonNeighbors(edges, num_nodes).count(np.concatenate([new, old]).reshape(-1, 2))
+    gained, lost = common.reshape(2, -1, 2).sum(axis=2)
     return np.asarray(gained - lost)
 
 

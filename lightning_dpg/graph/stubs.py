@@ -356,7 +356,7 @@ def _kept(numbers: NDArray[np.int64], is_kept: NDArray[np.bool_]) -> NDArray[np.
 
 
 class PresentNumbers:
-    """A set of many numbers of which few change: an array takes a tenth of a set's memory.
+    """A set of many numbers with few changes: an array takes a tenth of a set's memory.
 
     Args:
         ascending: The numbers in ascending order; repeated ones do no harm.

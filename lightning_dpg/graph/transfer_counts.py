@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from typing_extensions import Protocol, runtime_checkable
 
 from lightning_dpg.graph.counts import Integers
-from lightning_dpg.graph.drawn_tables import CENTS
-from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.pair_space import PairSpace
 
 DAY, HOUR = 86_400, 3_600
@@ -28,7 +26,7 @@ _DOUBLINGS = 12
 
 
 class Counted(NamedTuple):
-    """The transfers that count (private), those of a pair behind each other in their public order.
+    """The transfers that count (private). Transfers of one pair follow each other, in their public order.
 
     Attributes:
         pairs: Payer and payee, shape ``(T, 2)``; of a bipartite graph the left and the right node.
@@ -60,8 +58,8 @@ def counted_transfers(
     """Choose the transfers that count, for each pair by its own transfers alone.
 
     A pair is an edge of the graph: without directions, unless the graph is directed. The transfers of
-    a pair are in the order of time, payer and amount. Equal ones cannot be told apart, so that the
-    order does not depend on that of the rows.
+    a pair are ordered by time, payer and amount. Equal ones cannot be told apart, so the order of the
+    rows does not matter.
 
     Args:
         pairs: Payer and payee of all transfers, shape ``(T, 2)`` (private).
@@ -309,8 +307,8 @@ class EndClasses(NamedTuple):
     """Classes of payers and payees: public, or functions of earlier releases.
 
     Attributes:
-        of_end: Class of each end, shape ``(num_ends,)``; those of payers and payees are numbered apart
-            where the graph has two sides.
+        of_end: Class of each end, shape ``(num_ends,)``. Where the graph has two sides, payers and
+            payees have classes of their own.
         sizes: Number of classes of payers and of payees.
     """
 
@@ -329,55 +327,12 @@ class EndClasses(NamedTuple):
         return found
 
 
-class TransferCountsSource(Protocol):
-    """Exact counts of the transfers that count (private), wherever the rows are.
-
-    Which ones count is said by :func:`lightning_dpg.graph.transfer_counts.counted_transfers`. The bins
-    are those of this module. Sensitivities are those of the counts and sums; a source adds no noise and
-    books nothing.
-    """
-
-    def numbers(self) -> Integers:
-        """Pairs by the number of their transfers, shape ``(B,)``."""
-
-    def amounts(self, classes: EndClasses) -> Integers:
-        """Transfers by the classes of payer and payee and the bin of the amount, ``(cells, B)``."""
-
-    def sums(self, classes: EndClasses) -> Integers:
-        """Sums of amounts in units by the classes of payer and payee, shape ``(cells,)``."""
-
-    def strengths(self, nodes: slice) -> Integers:
-        """Some nodes (public) by the class of degree and the bin of the sum of amounts, ``(K, B)``."""
-
-    def days(self) -> Integers:
-        """Transfers by day of the window, shape ``(days,)``."""
-
-    def hours(self) -> Integers:
-        """Transfers by hour of the week, shape ``(168,)``."""
-
-    def gaps(self) -> Integers:
-        """Gaps between transfers of a pair by whether the payer changes, and bin, shape ``(2, B)``."""
-
-    def new_pairs(self) -> Integers:
-        """Pairs by the day of their first transfer, shape ``(days,)``."""
-
-
-@runtime_checkable
-class CountsTransfers(Protocol):
-    """Transfers that are counted without being handed over."""
-
-    def counts(self, most: int | None) -> TransferCountsSource:
-        """Return the counts of the transfers that count (private).
-
-        Args:
-            most: Number k of transfers of a pair that count, its first ones; None counts all. If 1, and
-                without times, a pair counts as one transfer of the sum of its amounts.
-        """
-
-
 @dataclass(frozen=True)
 class TransferStatistics:
-    """Exact counts of transfers in memory (private).
+    """Exact counts of the transfers that count (private).
+
+    Which ones count is said by :func:`counted_transfers`. Sensitivities are those of the counts and sums;
+    nothing here adds noise or books.
 
     Attributes:
         counted: The transfers that count (private).
@@ -408,8 +363,8 @@ class TransferStatistics:
 
     def strengths(self, nodes: slice) -> Integers:
         """Count nodes by the class of their degree and the bin of their sum of amounts."""
-        (amounts, weight_max), found = self._amounts, self.counted
-        strengths = strengths_of(found.pairs, found.is_first, amounts, self.space.num_nodes)
+        (amounts, weight_max), transfers = self._amounts, self.counted
+        strengths = strengths_of(transfers.pairs, transfers.is_first, amounts, self.space.num_nodes)
         return count_strengths(strengths, nodes, weight_max)
 
     def days(self) -> Integers:

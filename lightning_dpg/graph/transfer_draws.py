@@ -43,7 +43,7 @@ _LEAST_FACTOR, _MOST_FACTOR = 0.1, 2.0
 _ROUNDS = 8
 _STRENGTH_ROUNDS = 10
 _MOST_STEP = 4.0
-# Bins beside those of drawn strengths in which released ones may lie.
+# Released strengths may lie so many bins beside the drawn ones.
 _NEAR = 2
 _SESSION = 900  # seconds
 _LARGEST_POWER = 4.0
@@ -144,11 +144,11 @@ def _of_hours(noisy: Floats) -> Iterator[tuple[Floats, float]]:
 
 
 def shrunk_shares(noisy: Floats, scale: float) -> Floats:
-    r"""Return the shares of bins in each cell, shrunk towards those of all cells together.
+    r"""Return the shares of bins in each cell, shrunk towards the shares of all cells together.
 
-    The shrinkage follows James and Stein: what a cell of total n differs from n times the common shares
-    keeps the factor :math:`(1 - 2 B b^2 / |d|^2)_+`, where :math:`2 B b^2` is the expected square of
-    noise of scale b in B bins, and :math:`|d|^2` that of the difference.
+    The shrinkage follows James and Stein: the difference d of a cell of total n from n times the common
+    shares keeps the factor :math:`(1 - 2 B b^2 / |d|^2)_+`, where :math:`2 B b^2` is the expected square
+    of noise of scale b in B bins.
 
     Args:
         noisy: Noisy counts of shape ``(cells, B)``.
@@ -171,9 +171,9 @@ def draw_places(probabilities: Floats, cells: Integers, rng: np.random.Generator
     """Draw a place in the row of each cell: shapes ``(cells, B)`` and ``(T,)`` to ``(T,)``."""
     cumulative = np.cumsum(probabilities, axis=1)
     cumulative = cumulative / cumulative[:, -1:] + np.arange(len(probabilities))[:, None]
-    found = np.searchsorted(cumulative.ravel(), rng.random(len(cells)) + cells, side="right")
+    positions = np.searchsorted(cumulative.ravel(), rng.random(len(cells)) + cells, side="right")
     places: Integers = np.minimum(
-        found - cells * probabilities.shape[1], probabilities.shape[1] - 1
+        positions - cells * probabilities.shape[1], probabilities.shape[1] - 1
     )
     return places
 
@@ -214,8 +214,8 @@ def fitted_to_sums(
 ) -> Integers:
     """Multiply drawn amounts, so that their sums by cells are the released ones.
 
-    All amounts of a cell get the same factor, of 1/10 to 2, and none exceeds the largest one. A cell whose
-    sum may be the released one, of which no more than noise is known, is left alone.
+    All amounts of a cell get the same factor, of 1/10 to 2, and none exceeds the largest one. A cell is
+    left alone if its released sum is within the noise, and the drawn one is not beyond that.
 
     Args:
         amounts: Drawn amounts in units, shape ``(T,)``.
@@ -243,8 +243,8 @@ def _fitted(amounts: Floats, cells: Integers, sums: Floats, scale: float, larges
     noise, drawn = _LEAST_SUM_SIGNAL * scale, np.bincount(cells, amounts, minlength=len(sums))
     is_known = (drawn > 0) & ((sums > noise) | (drawn > sums + noise))
     for _ in range(_ROUNDS):  # the bound takes a part of an increase
-        found = np.bincount(cells, values, minlength=len(sums))
-        step = np.where(is_known, np.maximum(sums, 0) / np.maximum(found, 1), 1.0)
+        current = np.bincount(cells, values, minlength=len(sums))
+        step = np.where(is_known, np.maximum(sums, 0) / np.maximum(current, 1), 1.0)
         factors = np.clip(factors * step, _LEAST_FACTOR, _MOST_FACTOR)
         values = np.minimum(amounts * factors[cells], largest)
     return values
@@ -260,7 +260,7 @@ def wanted_strengths(
 ) -> Floats:
     r"""Return the strengths that nodes should have, in the order that they have now.
 
-    The difference between the released counts of each class of degrees and those of the drawn graph is
+    In each class of degrees, the difference between released counts and counts of the drawn graph is
     smoothed as its noise asks for, in the bins of drawn strengths and next to these. Then the nodes of a
     class take the released quantiles of their ranks. A class within the noise stays as it is.
 
@@ -281,15 +281,15 @@ def wanted_strengths(
     counted = np.arange(len(wanted))[nodes]
     for degree in np.flatnonzero(drawn.sum(axis=1)):
         held = np.flatnonzero(drawn[degree])
-        near = slice(max(held[0] - _NEAR, 0), held[-1] + _NEAR + 1)
-        released = noisy[degree, near]
-        expected = max(float(released.sum()), 0.0) * shares(drawn[degree, near])
+        window = slice(max(held[0] - _NEAR, 0), held[-1] + _NEAR + 1)
+        released = noisy[degree, window]
+        expected = max(float(released.sum()), 0.0) * shares(drawn[degree, window])
         change = smoothed_change(released - expected, scale)
         # A node without a relation has no amount.
         if not degree or not change.any() or not expected.any():
             continue
         cumulative = np.zeros(len(borders))
-        cumulative[near] = shares(expected + change)
+        cumulative[window] = shares(expected + change)
         cumulative = np.cumsum(cumulative)
         own = counted[strengths.degrees[counted] == degree]
         own = own[np.argsort(strengths.sums[own] + rng.random(len(own)), kind="stable")]
@@ -316,7 +316,7 @@ def fitted_to_strengths(
 ) -> Integers:
     """Multiply drawn amounts, so that the strengths of nodes have the released distribution.
 
-    The factor of a transfer is that of its end with fewer relations, to which it matters more.
+    A transfer takes the factor of its end with fewer relations, to which it matters more.
 
     Args:
         pairs: Payer and payee of each transfer, shape ``(T, 2)``.
@@ -365,7 +365,7 @@ class Curves(NamedTuple):
 
 
 class Stamps(NamedTuple):
-    """Drawn times, those of a pair behind each other and ascending.
+    """Drawn times. Those of one pair follow each other in ascending order.
 
     Attributes:
         pairs: Number of the pair of each transfer, shape ``(T,)``.
@@ -382,8 +382,8 @@ def even_draws(probabilities: Floats, count: int, rng: np.random.Generator) -> I
     """Draw places in ascending order, each as often as its probability says, up to 1."""
     cumulative = np.cumsum(probabilities)
     points = (np.arange(count) + rng.random()) / max(count, 1) * cumulative[-1]
-    found = np.searchsorted(cumulative, points, side="right")
-    return np.minimum(found, np.flatnonzero(probabilities > 0)[-1])
+    places = np.searchsorted(cumulative, points, side="right")
+    return np.minimum(places, np.flatnonzero(probabilities > 0)[-1])
 
 
 def draw_numbers(
@@ -420,8 +420,8 @@ def draw_numbers(
     is_left_out = np.logical_or.accumulate(is_within_noise)
     numbers = np.arange(1, 2 * borders[-1])
     bins = np.searchsorted(borders, numbers, side="right") - 1
-    found = _of_mean(numbers, bins, shares(np.where(is_left_out, 0, noisy)), mean)
-    lacking = mean - float(numbers @ found)
+    probabilities = _of_mean(numbers, bins, shares(np.where(is_left_out, 0, noisy)), mean)
+    lacking = mean - float(numbers @ probabilities)
     if is_left_out.any() and lacking > _LEAST_LACK * mean:
         first = borders[np.argmax(is_left_out)]
         beyond = max(
@@ -430,20 +430,20 @@ def draw_numbers(
         tail = np.where(numbers >= first, np.exp(-(numbers - first) / beyond), 0.0)
         tail /= tail.sum()
         share = lacking / (lacking + float(numbers @ tail) - mean)
-        found = (1 - share) * found + share * tail
-    return rng.permutation(numbers[even_draws(found, count, rng)])
+        probabilities = (1 - share) * probabilities + share * tail
+    return rng.permutation(numbers[even_draws(probabilities, count, rng)])
 
 
 def _of_mean(numbers: Integers, bins: Integers, by_bin: Floats, mean: float) -> Floats:
     """Return probabilities of numbers that have the shares of bins, and nearly a mean."""
-    low, high, found = 0.0, _LARGEST_POWER, np.zeros(len(numbers))
+    low, high, probabilities = 0.0, _LARGEST_POWER, np.zeros(len(numbers))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         weights = numbers**-middle
-        found = by_bin[bins] * weights / np.bincount(bins, weights)[bins]
-        is_large = numbers @ found > mean
+        probabilities = by_bin[bins] * weights / np.bincount(bins, weights)[bins]
+        is_large = numbers @ probabilities > mean
         low, high = (middle, high) if is_large else (low, middle)
-    return found
+    return probabilities
 
 
 def draw_stamps(
@@ -550,8 +550,8 @@ def _first_times(
 ) -> Integers:
     """Draw the first time of each pair, early enough for its last one, shape ``(P,)``.
 
-    The draws are those of the curve of new pairs. Each pair gets a random one of those that are early
-    enough, the pairs that last longest first.
+    Times follow the curve of new pairs. Each pair gets a random one that is early enough; the pairs that
+    last longest choose first.
     """
     days = even_draws(shares(curves.new_pairs), len(spans), rng)
     times = np.sort(_times_of_days(days, shares(curves.hours), window, rng))

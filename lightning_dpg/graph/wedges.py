@@ -1,4 +1,4 @@
-"""Wedges for a private estimate of clustering, few of which change with an edge."""
+"""Wedges for a private estimate of clustering: one edge changes few of them."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -68,12 +68,12 @@ def wedges_over_blocks(
     hashing = WedgeHash(slots, seed)
     wedge_slots, links = _chosen(blocks, hashing, slots)
     ascending = np.sort(links)
-    found = [np.empty(0, dtype=np.int64)]
+    closing = [np.empty(0, dtype=np.int64)]
     for edges in blocks():
         keys = np.sort(edges[:, 0] * len(slots) + edges[:, 1])
-        found.append(keys[contains(ascending, keys)])
+        closing.append(keys[contains(ascending, keys)])
     del ascending  # memory
-    closed = np.flatnonzero(are_among(links, np.sort(np.concatenate(found))))
+    closed = np.flatnonzero(are_among(links, np.sort(np.concatenate(closing))))
     is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
     counted = wedge_slots[closed[is_counted]]
     return np.stack([_by_class(hashing, chosen, classes) for chosen in (wedge_slots, counted)])

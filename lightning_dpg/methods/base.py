@@ -87,7 +87,7 @@ class PrivateModule(pl.LightningModule):
         """
         caller = frame or sys._getframe(1)  # Lightning reads the arguments of this constructor
         super().save_hyperparameters(*args, ignore=ignore, frame=caller, logger=logger)
-        method: type = type(self)  # mypy takes its __hash__ for that of an object
+        method: type = type(self)  # mypy sees the __hash__ of an object in it
         for name, constraint in constraints_of(method).items():
             if name in self.hparams:
                 constraint.check(name, self.hparams[name])
@@ -174,7 +174,7 @@ class PrivateModule(pl.LightningModule):
         return self.ledger.budget
 
     @property
-    def pays_rows(self) -> bool:
+    def reads_private_columns(self) -> bool:
         """Whether its settings, or the data, make it read private columns of nodes.
 
         Such a method books entries of the relation ``attributes``, and a run of it has a row budget.
@@ -315,7 +315,7 @@ class PrivateModule(pl.LightningModule):
     def log_curve(
         self, name: str, value: Tensor, weight: float | Tensor = 1.0, *, prog_bar: bool = False
     ) -> None:
-        """Log a figure of a training step, the weighted mean of those of all processes.
+        """Log a figure of a training step, the weighted mean over all processes.
 
         All processes must call it, also those whose part of the batch is empty, since they wait for
         each other. The figure is nan where the sum of the weights is 0.
@@ -398,7 +398,7 @@ def _unpacked(state: Tensor) -> dict[str, Any]:
 
 
 def _book_unknown(method: PrivateModule, state: dict[str, Any], prefix: str, *_: object) -> None:
-    """Book weights that are loaded without a ledger, unless they are those of a part."""
+    """Book weights that are loaded without a ledger, unless they belong to a part."""
     if prefix + LEDGER not in state:
         if not prefix:
             why = "weights were loaded without their ledger, so what they cost is unknown"

@@ -35,7 +35,7 @@ _IN_PLACE: dict[type[nn.Module], str] = {
 _CHEAP = 2**22  # numbers of the records that a trial replaces
 _ALONE = 8  # examples that are tried one by one
 _TOLERANCE = 1e-8
-"""Share of the clipping norm by which the sum of all examples may differ from that of its parts, times
+"""Share of the clipping norm by which the sum of all examples may differ from the sum of its parts, times
 the number of examples: rounding in double precision stays far below it."""
 
 
@@ -65,7 +65,7 @@ def dry_run(
     Raises:
         Refusal: If a layer fails, if the sum lacks a parameter or has another shape or precision, if
             it changes a parameter, buffer or gradient, if examples change each other's part of it, if
-            the records in memory do, or if it is not clipped. Other errors are those of the sum itself.
+            the records in memory do, or if it is not clipped. Other errors come from the sum itself.
     """
     if not parameters:
         raise Refusal("there is no parameter to train: a clipped sum needs one at least")
@@ -80,7 +80,7 @@ def dry_run(
         return torch.cat([total[name].flatten() for name in parameters])
 
     def tried(made_up: Examples) -> None:
-        whole = of(made_up)
+        of_all = of(made_up)
         if of(_part(made_up, 0, 0)).any():
             raise Refusal(
                 "the clipped sum of no example is not zero: it reads something beside its examples\n"
@@ -97,14 +97,14 @@ def dry_run(
         parts = [(few, middle), (middle, count)]
         rest = sum(alone + [of(_part(made_up, low, high)) for low, high in parts if low < high])
         rounding = _TOLERANCE * max_grad_norm * count
-        if (whole - rest).norm() > rounding and torch.equal(whole, of(made_up)):
+        if (of_all - rest).norm() > rounding and torch.equal(of_all, of(made_up)):
             raise Refusal(
                 "the clipped sum of all examples is not the sum of its parts: examples change each "
                 "other's gradients, and clipping each does not bound the sum\n"
                 "compute each example alone, by clipped_gradient_sum or PrivateTraining.backward_network"
             )
         # A closed form may start at zero, such as a product of two zero matrices.
-        if not whole.any() and getattr(clipped_sum, "func", None) is network_sum:
+        if not of_all.any() and getattr(clipped_sum, "func", None) is network_sum:
             raise Refusal(
                 "the clipped sum of made-up examples is zero: the loss does not use the network that "
                 "it is given, or only compares examples with each other, and each is computed alone\n"
@@ -113,8 +113,8 @@ def dry_run(
 
         tensors = _records_of(method)
         with _zeros(tensors):
-            without = of(made_up) if tensors else whole
-        if not torch.equal(whole, without) and torch.equal(whole, of(made_up)):
+            without = of(made_up) if tensors else of_all
+        if not torch.equal(of_all, without) and torch.equal(of_all, of(made_up)):
             raise Refusal(
                 "the clipped sum reads the records of the data beside its examples: one record then "
                 "changes the gradients of all examples, and clipping each does not bound the sum\n"
@@ -132,8 +132,8 @@ def _records_of(method: nn.Module) -> list[Tensor]:
     held = {} if records is None else vars(records)  # reads no property: tables count on demand
     graphs = held.get("graphs", [held.get("graph")])
     tensors = [held.get("edges"), *(getattr(graph, "edge_index", None) for graph in graphs)]
-    found = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
-    return found if sum(tensor.numel() for tensor in found) <= _CHEAP else []
+    edges = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+    return edges if sum(tensor.numel() for tensor in edges) <= _CHEAP else []
 
 
 @contextmanager

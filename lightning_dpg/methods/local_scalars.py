@@ -43,8 +43,7 @@ class LocalScalars(GraphFeatureRelease):
 
     Cost:
         Linear in the number of edges for densities; ``transitivity`` multiplies sparse adjacency
-        matrices. The similarities are a G x G matrix for G graphs, of which more than 10,000 are
-        refused.
+        matrices. The similarities are a G x G matrix for G graphs; more than 10,000 are refused.
 
     * Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
       2019, Algorithm 2.

@@ -204,15 +204,14 @@ class NodeNeighborVotes(NodeClassifier):
         removed, at once. The guarantee has no condition: the degrees of this node and of all others
         are arbitrary, no edge is left out, and none is sampled. All edges of a node with more than D
         edges cost more than epsilon; the statement says how much for several numbers of edges. The
-        set of nodes, the attributes and the given classes are public, those of the protected node
-        among them. Private labels in place of given classes are reported once by randomized
-        response, which costs ``row_epsilon``.
+        set of nodes, the attributes and the given classes are public, also of the protected node.
+        Private labels in place of given classes are reported once by randomized response, which costs ``row_epsilon``.
 
     Cost:
         Time is O(N F r + M C), and memory O(N F + M + N C), with no limit on N.
 
     Differences from the paper:
-        There is no paper. The neighbors are those of k-neighbor-level privacy in Chien et al.,
+        There is no paper. Neighboring graphs are defined as in k-neighbor-level privacy of Chien et al.,
         "Differentially private decoupled graph convolutions for multigranular topology protection",
         2023.
 
@@ -366,7 +365,7 @@ class NeighborVotes(NodeClassifier):
         moment_share: Share of it for the moment of attributes and beliefs; the tables have the rest in
             equal parts.
         rounds: Number of tables of votes.
-        restarts: Starts of the mixture, of which the most likely one counts; they are free.
+        restarts: Starts of the mixture, which are free; the most likely one counts.
         split_seed: Public seed of a split of the known classes; only those of its training nodes are
             used, 20 of each class. By default all are used.
         train_fraction: Share of the known classes that the split gives to training instead; a split of

@@ -58,8 +58,8 @@ class NodeClassifier(PrivateModule):
     """A method that learns classes of nodes, from public attributes and private edges.
 
     The step of ``fit`` makes all releases and keeps them, and functions of them, in buffers.
-    :meth:`node_posteriors` are those of the nodes of the graph; :meth:`predict_proba` predicts those
-    of new nodes from their attributes alone, and reads no edge. Both cost no privacy. No graph is
+    :meth:`node_posteriors` are the predictions for the nodes of the graph; :meth:`predict_proba`
+    predicts classes of new nodes from their attributes alone, and reads no edge. Both cost no privacy. No graph is
     drawn. A method that trains networks replaces the step: one of its steps calls
     :meth:`release_once`, and all others read public facts and releases only.
 
@@ -80,7 +80,7 @@ class NodeClassifier(PrivateModule):
         label_epsilon: Epsilon of these reports; infinite for public classes.
         num_private_classes: Number C of classes of private labels (public); 0 for public classes.
         posteriors: Released probabilities of the classes of all nodes, shape ``(N, C)``.
-        summed: Rows of which the last read has sums over neighbors, shape ``(N, k)``: public ones,
+        summed: Rows that the last read sums over neighbors, shape ``(N, k)``: public ones,
             or functions of earlier releases. They are no part of the release.
     """
 
@@ -140,7 +140,7 @@ class NodeClassifier(PrivateModule):
         return UndirectedPairs(self.num_nodes)
 
     @property
-    def pays_rows(self) -> bool:
+    def reads_private_columns(self) -> bool:
         """Whether the labels of the data are private."""
         return bool(self.num_private_classes)
 
@@ -173,7 +173,7 @@ class NodeClassifier(PrivateModule):
         """Arrays of ``features.npz``: classes of all nodes, by their names."""
         names = ("classes", "known_nodes", "known_classes", "posteriors")
         arrays = {name: getattr(self, name).cpu().numpy() for name in names}
-        if self.pays_rows:
+        if self.reads_private_columns:
             arrays["reported_classes"] = arrays.pop("known_classes")
         return {"node_names": np.array(self.node_names, dtype=np.str_)} | arrays
 
@@ -218,7 +218,7 @@ class NodeClassifier(PrivateModule):
         self.assumptions = list(records.assumptions)
         if PUBLIC_ATTRIBUTES not in self.assumptions:
             self.assumptions.append(PUBLIC_ATTRIBUTES)  # of records of a user's own
-        self.assumptions.append(PUBLIC_DOMAIN if self.pays_rows else PUBLIC_CLASSES)
+        self.assumptions.append(PUBLIC_DOMAIN if self.reads_private_columns else PUBLIC_CLASSES)
 
     def training_step(self, batch: AttributedGraphRecords, batch_idx: int) -> None:
         """Make the releases, and end the run."""
@@ -239,7 +239,7 @@ class NodeClassifier(PrivateModule):
     def keep_posteriors(self, posteriors: Tensor) -> None:
         """Keep probabilities of classes of shape ``(N, C)``; known nodes have their public classes."""
         posteriors = posteriors.float().cpu()
-        if not self.pays_rows:  # a report is no class
+        if not self.reads_private_columns:  # a report is no class
             posteriors[self.known_nodes.cpu()] = self.known_rows().cpu()
         self.posteriors = posteriors.to(self.device)
 
@@ -265,7 +265,7 @@ class NodeClassifier(PrivateModule):
 
         Args:
             batch: Attributes of new nodes, shape ``(P, F)``. Data modules of graphs serve a seed in
-                place of it; the classes are then those of the nodes of the graph.
+                place of it; the nodes of the graph then get classes.
             batch_idx: Number of the batch.
 
         Returns:

@@ -11,7 +11,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 Budgets = Mapping[Relation, Budget]
-"""Budget of each relation of a run, that of its guarantee first."""
+"""Budget of each relation of a run; the relation of its guarantee comes first."""
 
 Plan = Callable[[Budgets], list[LedgerEntry]]
 """Every event of a whole run, by its budgets."""
@@ -87,7 +87,7 @@ def check_plan(plan: Plan, budgets: Budgets, name: str, cheaper: str | None) -> 
 
 
 _SETTINGS = {Relation.ATTRIBUTES: "privacy.row_epsilon"}
-"""Setting of the epsilon of relations beside that of the guarantee."""
+"""Setting of the epsilon of relations other than the guarantee's."""
 
 
 def _setting(relation: Relation) -> str:

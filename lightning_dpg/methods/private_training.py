@@ -109,7 +109,7 @@ class PrivateTraining(nn.Module):
         super().__setattr__(name, value)
 
     def take_record(self, record: str) -> None:
-        """Book the steps for another unit of protection, that of the kind of the graph."""
+        """Book the steps for the unit of protection of the kind of the graph."""
         self._one_step = replace(self._one_step, record=record)
 
     @property
@@ -139,7 +139,7 @@ class PrivateTraining(nn.Module):
         Args:
             budget: Budget of the whole run.
             steps: Requested steps of the run.
-            others: All other planned costs; those of other relations do not count.
+            others: All other planned costs; costs of other relations do not count.
 
         Raises:
             BudgetTooSmall: If no amount of noise fits the steps and the other costs.
@@ -162,8 +162,9 @@ class PrivateTraining(nn.Module):
     def begin(self, method: PrivateModule) -> bool:
         """Fix the noise at the start of a run, before the method books anything.
 
-        A resumed run keeps the noise of its checkpoint; a new one takes that of its own budget,
-        whatever noise was loaded. A number in the settings has to be that of the released steps, see
+        A resumed run keeps the noise of its checkpoint; a new one computes it from its own
+        budget, whatever noise was loaded. A number in the settings has to equal the noise of the released
+        steps, see
         :func:`lightning_dpg.privacy.calibration.prove_steps`.
 
         Args:
@@ -202,7 +203,7 @@ class PrivateTraining(nn.Module):
         if self.adds_none:
             return records
         method = self._method[0]
-        assert isinstance(method, PrivateModule)  # that of `begin`
+        assert isinstance(method, PrivateModule)  # set by `begin`
         loader: Any = method.trainer.train_dataloader
         sampler = check_sampler(loader, method.trainer)
         self._keep_rate(sampler.sample_rate)

@@ -127,7 +127,7 @@ class Synthesizer(PrivateModule):
         """Refuse to test on edges that the method was trained on.
 
         The data module of a test gets the numbering of the nodes and the split of the training, or
-        refuses them. Lightning hands it those of a checkpoint.
+        refuses them. Lightning hands it both from a checkpoint.
         """
         super().setup(stage)
         data = typed(self.trainer).datamodule
@@ -249,9 +249,9 @@ class Synthesizer(PrivateModule):
         self._add_all_links(batch)
 
     def on_test_epoch_end(self) -> None:
-        """Log these figures, and the statistics of a sample beside those of the graph.
+        """Log these figures, and the statistics of a sample and of the graph.
 
-        The figures are those of the pairs of all batches and processes. Each process computes the
+        The figures cover the pairs of all batches and processes. Each process computes the
         statistics, which are equal, from the same released tensors.
         """
         figures = self._link_figures()

@@ -57,9 +57,9 @@ def louvain(graph: Data, networkx_edges: int | None = None) -> NDArray[np.int64]
         order = order[np.argsort(degree[order], kind="stable")]
     find = _networkit_louvain if library == "networkit" else _networkx_louvain
     # No name holds the ends: a library that has its own copy can free them.
-    found = find(_ends(graph, order), len(order))
+    communities = find(_ends(graph, order), len(order))
     labels = np.arange(graph.num_nodes) + len(order)
-    labels[order] = found
+    labels[order] = communities
     return np.unique(labels, return_inverse=True)[1]
 
 

@@ -156,10 +156,12 @@ def eigenvector_centrality(
         return np.zeros(0)
     parts = component_labels(graph) if components is None else components
     degrees = np.bincount(graph.edge_index[0].cpu().numpy(), minlength=graph.num_nodes)
-    found = [leading for nodes in _candidates(degrees, parts) for leading in _leading(graph, nodes)]
-    largest = max(value for value, _, _ in found)
+    eigenvectors = [
+        leading for nodes in _candidates(degrees, parts) for leading in _leading(graph, nodes)
+    ]
+    largest = max(value for value, _, _ in eigenvectors)
     centrality = np.zeros(graph.num_nodes)
-    for value, nodes, vector in found:
+    for value, nodes, vector in eigenvectors:
         if value >= largest * (1 - _TIE):
             centrality[nodes] = vector * vector.sum()
     return centrality / np.linalg.norm(centrality)

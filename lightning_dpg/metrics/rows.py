@@ -54,9 +54,9 @@ def categorical_assortativity(edges: NDArray[np.int64], categories: NDArray[np.i
 def assortativity_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the coefficient of :func:`categorical_assortativity` for matrices ``(..., K, K)``."""
     chance = (shares.sum(axis=-1) ** 2).sum(axis=-1)
-    found = np.full(np.shape(chance), math.nan)
+    coefficients = np.full(np.shape(chance), math.nan)
     within = np.trace(shares, axis1=-2, axis2=-1)
-    return np.divide(within - chance, 1 - chance, out=found, where=chance < 1)
+    return np.divide(within - chance, 1 - chance, out=coefficients, where=chance < 1)
 
 
 def homophily(edges: NDArray[np.int64], categories: NDArray[np.int64]) -> float:
@@ -71,14 +71,16 @@ def pair_association(rows: NDArray[np.int64]) -> NDArray[np.float64]:
     It is nan where a column has one category only.
     """
     count = rows.shape[1]
-    found = np.full((count, count), math.nan)
+    associations = np.full((count, count), math.nan)
     for one, other in combinations(range(count), 2):
         places = [np.unique(rows[:, column], return_inverse=True)[1] for column in (one, other)]
         table = np.zeros([place.max() + 1 for place in places], dtype=np.int64)
         np.add.at(table, tuple(places), 1)
         if min(table.shape) > 1:
-            found[one, other] = found[other, one] = association(table, method="cramer")
-    return found
+            associations[one, other] = associations[other, one] = association(
+                table, method="cramer"
+            )
+    return associations
 
 
 def total_variation(

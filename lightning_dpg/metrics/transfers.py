@@ -33,8 +33,8 @@ def top_share(values: Integers) -> float:
 
 def top_found(real: Integers, drawn: Integers) -> float:
     """Return the share of the real top tenth of the nodes that is in the drawn one: by chance 0.1."""
-    found = np.intersect1d(top_nodes(real), top_nodes(drawn))
-    return len(found) / len(top_nodes(real))
+    common = np.intersect1d(top_nodes(real), top_nodes(drawn))
+    return len(common) / len(top_nodes(real))
 
 
 def relative_error(real: Floats, drawn: Floats) -> float:

@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from lightning_dpg import __version__
 from lightning_dpg.metrics.glossary import GROUPS, glossary
+from lightning_dpg.tables import as_text
 
 _FOLDER = Path(__file__).parent
 _STYLE = (_FOLDER / "style.html.jinja").read_text(encoding="utf-8")
@@ -35,14 +36,15 @@ def render(template: str, parts: Mapping[str, Any], folder: Path = _FOLDER) -> s
 
 
 class Table(NamedTuple):
-    """A table of a page or of a notebook, whose texts may be HTML.
+    """A table of a page, of a notebook and of a terminal.
 
     Attributes:
         title: Heading above it.
-        caption: What it holds; empty in a notebook.
-        head: Names of the columns.
+        caption: What it holds, on a page only.
+        head: Names of the columns; none if the cells speak for themselves.
         rows: Cells.
-        notes: Sentences beside it.
+        notes: Lines below it.
+        left: Columns that a terminal aligns on the left.
     """
 
     title: str
@@ -50,22 +52,12 @@ class Table(NamedTuple):
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    left: Collection[int] = (0,)
 
-
-def notebook(warning: str, tables: Sequence[Table], lead: str = "") -> str:
-    """Build tables without styles of their own, for a notebook; the first one is open.
-
-    Args:
-        warning: Sentence on what is not private.
-        tables: The tables.
-        lead: Text behind the warning.
-    """
-    return render("notebook", {"warning": warning, "lead": lead, "tables": tables})
-
-
-def with_meaning(query: str, mark: str = "") -> Markup:
-    """Mark the name of a query; a notebook shows its meaning under the pointer."""
-    return Markup('<span title="{}">{}{}</span>').format(glossary()[query].text, query, mark)
+    def lines(self) -> list[str]:
+        """Return the table as text."""
+        rows = [*([self.head] if self.head else []), *self.rows]
+        return [self.title, *as_text(rows if self.rows else [], self.left), *self.notes]
 
 
 @cache

@@ -100,7 +100,7 @@ def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBud
     check_rows(
         type(method).__name__,
         keeper.row_budget,
-        pays_rows=method.pays_rows,
+        reads_private_columns=method.reads_private_columns,
         learns_labels=type(method).capabilities.learns_private_labels,
     )
     method.accept_budget(keeper.budget, max(trainer.max_steps, 1), keeper.row_budget)

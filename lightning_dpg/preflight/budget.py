@@ -51,25 +51,29 @@ def check_delta(
 
 
 def check_rows(
-    method: str, row_budget: Budget | None, *, pays_rows: bool, learns_labels: bool = False
+    method: str,
+    row_budget: Budget | None,
+    *,
+    reads_private_columns: bool,
+    learns_labels: bool = False,
 ) -> None:
     """Refuse private columns without a budget of their own, and such a budget without columns.
 
     Args:
         method: Name of the method.
         row_budget: Budget of the private columns of one node, if the run has one.
-        pays_rows: Whether the method reads such columns.
+        reads_private_columns: Whether the method reads such columns.
         learns_labels: Whether it would read private labels, which the data do not have.
 
     Raises:
         MisconfigurationException: If one of both is missing.
     """
-    if pays_rows and row_budget is None:
+    if reads_private_columns and row_budget is None:
         raise MisconfigurationException(
             f"{method} reads private columns of nodes, and the run has no budget for them\n"
             "set privacy.row_epsilon, such as 1; it protects the columns of one node"
         )
-    if row_budget is not None and not pays_rows:
+    if row_budget is not None and not reads_private_columns:
         other_way = (
             ", or make the classes private: "
             "--data.nodes.policy.COLUMN private_label --data.nodes.classes A,B"

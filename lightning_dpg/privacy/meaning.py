@@ -118,13 +118,13 @@ def epsilon_by_edges(entries: Sequence[LedgerEntry], delta: float) -> dict[int, 
     Returns:
         Epsilon by number of edges; empty if an entry does not say what it hides.
     """
-    found = {}
+    epsilons = {}
     for count in NUMBERS_OF_EDGES:
         scaled = [_of_edges(entry, count) for entry in entries]
         if None in scaled:
             return {}
-        found[count] = quick_epsilon([entry for entry in scaled if entry is not None], delta)
-    return found
+        epsilons[count] = quick_epsilon([entry for entry in scaled if entry is not None], delta)
+    return epsilons
 
 
 def in_words(found: dict[int, float]) -> str:

@@ -461,9 +461,9 @@ def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
     if method is not None and isinstance(about, dict):
         yield from _faults_of_settings(release, recipe, method, content)
     if method is not None:
-        is_of_today = isinstance(about, dict) and about.get("lightning_dpg") == __version__
+        is_same_version = isinstance(about, dict) and about.get("lightning_dpg") == __version__
         try:
-            yield from list(_faults_by_the_method(method, statement, is_of_today))
+            yield from list(_faults_by_the_method(method, statement, is_same_version))
         except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
             name = type(method).__name__
             yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
@@ -495,14 +495,14 @@ def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
 
 
 def _faults_by_the_method(
-    method: PrivateModule, statement: dict[str, Any], is_of_today: bool
+    method: PrivateModule, statement: dict[str, Any], is_same_version: bool
 ) -> Iterator[str]:
     """Find contradictions between a statement and the class of its method.
 
     Args:
         method: The method, rebuilt.
         statement: The statement.
-        is_of_today: Whether this version wrote the release. Other versions may word a condition
+        is_same_version: Whether this version wrote the release. Other versions may word a condition
             differently, and may plan other reads.
     """
     name, relation = type(method).__name__, method.relation.value
@@ -514,16 +514,16 @@ def _faults_by_the_method(
         return
     if statement["epsilon"] == "inf":
         return
-    if method.pays_rows and Relation.ATTRIBUTES not in method.ledger.beside:
+    if method.reads_private_columns and Relation.ATTRIBUTES not in method.ledger.beside:
         yield f"{STATEMENT}: it says nothing of private columns, which {name} reads"
         return
     condition, recorded = method.condition(), statement.get("condition")
     if condition is not None and recorded is None:
         yield f"{STATEMENT}: it lacks the condition of {name}: the guarantee holds only if {condition}"
-    elif is_of_today and recorded != condition and recorded is not None:
+    elif is_same_version and recorded != condition and recorded is not None:
         says = "has none" if condition is None else f"says: {condition}"
         yield f"{STATEMENT}: its condition is not that of {name}, which {says}"
-    if is_of_today:
+    if is_same_version:
         assert method.ledger.budget is not None  # the stated one
         yield from _faults_by_the_plan(method, entries_of(statement), method.ledger.budget)
 

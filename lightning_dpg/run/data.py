@@ -16,7 +16,6 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import (
     EdgeListDataModule,
     GraphSetDataModule,
-    RandomWalkDataModule,
     TUGraphDataModule,
 )
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
@@ -173,7 +172,6 @@ def set_up(section: Mapping[str, Any], stage: str = "fit") -> Any:
 _PUBLIC_SETS = {*BUILT_IN_SETS} - {*SET_ASSUMPTIONS}
 _PUBLIC: dict[type, set[str]] = {
     EdgeListDataModule: {*BUILT_IN},
-    RandomWalkDataModule: {*BUILT_IN},
     GraphSetDataModule: _PUBLIC_SETS,
     TUGraphDataModule: _PUBLIC_SETS,
 }

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.edge_columns import check_header
 from lightning_dpg.formats.graph_places import graph_file
-from lightning_dpg.formats.text_rows import TextForm, is_edge_list
+from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.node_names import check_node_file, given_names, user_path
 from lightning_dpg.run.configurations import read_yaml, refuse_foreign_code
@@ -296,8 +297,6 @@ def method_and_epsilon(run: Path) -> tuple[str, float]:
 
 _QUICK_BYTES = 4_000_000
 """Size below which a list of nodes is read twice."""
-_READ_GRAPHS = ("EdgeListDataModule", "RandomWalkDataModule")
-"""Data modules that read a graph by its name, or from a file."""
 
 
 def refuse_missing_graph(name: str, reading: Reading = Reading()) -> None:
@@ -369,7 +368,7 @@ def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
     if not is_written or isinstance(checkpoint, str):  # what is written may be an expression
         check_checkpoint_file(command, None if checkpoint == "null" else checkpoint)
     data_class = f"{values.get(('data', 'class_path'))}".rpartition(".")[2]
-    if command == "predict" or data_class not in _READ_GRAPHS:
+    if command == "predict" or data_class != "EdgeListDataModule":
         return
     nodes, graph = values.get(("data", "nodes.ids")), values.get(("data", "name"))
     if isinstance(nodes, str) and nodes not in ("null", "from_edges") and nodes[:1] != "[":
@@ -380,16 +379,12 @@ def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
             given_names(path, column if isinstance(column, str) and column != "null" else None)
     if isinstance(graph, str) and graph != "null":
         file = graph_file(graph, built_in_graphs())
-        columns = [values.get(("data", f"columns.{end}")) for end in ("source", "target")]
-        if file is not None and is_edge_list(file.name) and None not in columns:
-            asked = [values.get(("data", f"columns.{name}")) for name in ("weight", "time")]
-            names = [str(name) for name in asked if name not in (None, "null")]
-            mark, header, marks = (
-                None
-                if (value := values.get(("data", f"columns.{name}"))) in (None, "null")
-                else value
-                for name in ("separator", "header", "comments")
-            )
-            is_header = None if header is None else str(header).lower() == "true"
-            form = TextForm.of(mark and str(mark), is_header, marks and str(marks))
-            check_header(file, (str(columns[0]), str(columns[1])), names, form)
+        names = ("source", "target", "weight", "time", "separator", "header", "comments")
+        given = {name: values.get(("data", f"columns.{name}")) for name in names}
+        told: dict[str, Any] = {
+            name: str(value) for name, value in given.items() if value not in (None, "null")
+        }
+        if file is not None and is_edge_list(file.name) and told.keys() >= {"source", "target"}:
+            header = told.pop("header", None)
+            is_header = None if header is None else header.lower() == "true"
+            check_header(file, Columns(**told, header=is_header))

@@ -189,7 +189,8 @@ def class_options(family: Sequence[ast.ClassDef]) -> dict[str, Any]:
     """
     options = _parameters(family)
     if GROUPS.keys() <= options.keys():
-        for name, node in classes_of(source_folder("datamodules") / "nodes.py").items():
+        files = source_folder("datamodules") / "nodes.py", source_folder("formats") / "columns.py"
+        for name, node in (item for file in files for item in classes_of(file).items()):
             fields = _parameters([node]).items()
             options |= {f"{name.lower()}.{field}": kind for field, kind in fields}
     return options

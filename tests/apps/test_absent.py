@@ -57,7 +57,6 @@ COMMANDS = {
 """Commands of each application."""
 
 
-@pytest.mark.slow  # a process without the room
 @pytest.mark.parametrize("app", COMMANDS)
 def test_without_an_application_all_else_runs(tmp_path, app):
     package = tmp_path / "lightning_dpg"

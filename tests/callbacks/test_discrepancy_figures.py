@@ -11,8 +11,8 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import DiscrepancyFigures
 from lightning_dpg.callbacks.discrepancy_figures import heat_map, layout_figure
-from lightning_dpg.privacy.events import NonPrivate
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from tests.entries import entry
 from tests.training import quiet_trainer
 
 LABELS = np.array([1, 0, 2, 1, 0, 2, 2, 1])
@@ -48,15 +48,10 @@ def test_figures_go_to_the_run_folder_and_to_wandb(tmp_path, monkeypatch, is_exa
     images = {}
     module = Compared()
     if is_exact:
-        entry = LedgerEntry(
-            key="embeddings",
-            name="embeddings",
-            relation=Relation.LOCAL_GRAPH,
-            sensitivity=math.inf,
-            proof="",
-            event=NonPrivate(),
+        read = entry(
+            "non_private", name="embeddings", relation=Relation.LOCAL_GRAPH, sensitivity=math.inf
         )
-        module.ledger.spend(entry)
+        module.ledger.spend(read)
     monkeypatch.setattr(
         WandbLogger, "log_image", lambda self, key, paths, step: images.update({key: paths})
     )

@@ -28,11 +28,11 @@ from lightning_dpg.methods.base import LEDGER, PrivateModule
 from lightning_dpg.preflight.budget import check_delta
 from lightning_dpg.preflight.trainer import check_selection, check_settings
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import JOURNAL, LedgerEntry, PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
 from lightning_dpg.release.statement import privacy_statement
+from tests.entries import entry
 from tests.training import quiet_trainer
 
 FINE = {"min_epochs": None, "min_steps": None, "strategy": "auto", "precision": "None"}
@@ -52,13 +52,8 @@ class Steps(PrivateModule):
 
     def step_entries(self):
         return [
-            LedgerEntry(
-                key="steps",
-                name="steps",
-                relation=self.relation,
-                sensitivity=1.0,
-                proof="test",
-                event=Gaussian(self.hparams["sigma"], self.hparams["q"]),
+            entry(
+                name="steps", noise_multiplier=self.hparams["sigma"], sample_rate=self.hparams["q"]
             )
         ]
 
@@ -123,8 +118,8 @@ def test_curves_are_those_of_the_ledger(tmp_path):
     trainer.fit(module, batches(3))
     assert trainer.logged_metrics["privacy/steps"] == 3
     expected = PrivacyLedger(module.relation)
-    for entry in 3 * module.step_entries():
-        expected.spend(entry)
+    for read in 3 * module.step_entries():
+        expected.spend(read)
     assert trainer.logged_metrics["privacy/epsilon"] == pytest.approx(expected.epsilon(1e-5))
     assert trainer.logged_metrics["privacy/delta"] == pytest.approx(expected.delta(8.0))
 
@@ -275,20 +270,13 @@ def test_last_line_names_the_guarantee(capsys):
 def ledger_of(*entries):
     module = Steps()
     module.ledger.budget = PrivacyAccountant(math.inf, 1e-5).budget
-    for entry in entries:
-        module.ledger.spend(entry)
+    for read in entries:
+        module.ledger.spend(read)
     return module
 
 
 def pure(name, epsilon):
-    return LedgerEntry(
-        key=name,
-        name=name,
-        relation=PrivateModule.relation,
-        sensitivity=1,
-        proof="test",
-        event=Pure(epsilon),
-    )
+    return entry("pure", name=name, epsilon=epsilon)
 
 
 def test_statement_holds_what_applies_and_no_rounding_of_sums():
@@ -300,10 +288,10 @@ def test_statement_holds_what_applies_and_no_rounding_of_sums():
     assert statement["conditional"] is False
     # What exceeds it by more than rounding still counts.
     assert privacy_statement(ledger_of(pure("x", 2.9 * (1 + 1e-8))))["epsilon"] == 2.9001
-    (entry,) = privacy_statement(ledger_of(pure("x", 0.4 - 2e-16)))["entries"]
-    assert entry["epsilon"] == 0.4
-    assert not {"noise_multiplier", "delta"} & set(entry)
-    assert LedgerEntry.from_dict(entry) == pure("x", 0.4)
+    (read,) = privacy_statement(ledger_of(pure("x", 0.4 - 2e-16)))["entries"]
+    assert read["epsilon"] == 0.4
+    assert not {"noise_multiplier", "delta"} & set(read)
+    assert LedgerEntry.from_dict(read) == pure("x", 0.4)
 
 
 def test_known_noise_voids_the_guarantee():

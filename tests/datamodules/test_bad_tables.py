@@ -241,8 +241,8 @@ def test_a_table_is_refused(place, case):
     ("source", "text"),
     [
         ("headless.csv", "the columns are 'a', 'b', '5'"),
-        ("ragged.csv", "line 3: expected as many cells"),  # and no row is left out silently
-        ("umlaut.csv", "save it as UTF-8"),
+        ("ragged.csv", "line 3: 1 cells, and line 2 has 2"),  # and no row is left out silently
+        ("umlaut.csv", "line 2: expected text in UTF-8"),
         ("o*.csv", "files with the same columns"),
         ("", "expected the pattern of its files"),
         ("*.json", "no table"),

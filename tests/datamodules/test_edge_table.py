@@ -13,7 +13,7 @@ from lightning_dpg.apps.audit.canaries import find_sites
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
-from lightning_dpg.datamodules.records import OneGraph
+from lightning_dpg.graph.edge_statistics import HoldsStatistics
 from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
 from lightning_dpg.run.fit import fit_method
@@ -241,7 +241,7 @@ def test_counting_methods_leave_the_edges_on_a_server_and_others_read_them(reque
     for method, is_read in ((BTER(), False), (RandomizedResponse(4), True)):
         data = on_server(request, table(NUMBERS), undirected=True)
         fit_method(method, data, 8.0, 0.0)
-        assert isinstance(data.records, OneGraph) == is_read
+        assert isinstance(data.records, HoldsStatistics) != is_read
 
 
 def test_numbered_and_split_tables(tmp_path):
@@ -280,7 +280,7 @@ def test_curves_leave_the_edges_of_a_server_where_they_are(tmp_path, request):
             callbacks=[PrivacyAccountant(8.0, 0.0, book=NO_BOOK), GraphStatistics()],
         )
         trainer.fit(method, data)
-        assert isinstance(data.records, OneGraph) == is_read
+        assert isinstance(data.records, HoldsStatistics) != is_read
         assert ("nonprivate/" in next(tmp_path.glob(f"{is_read}/**/metrics.csv")).read_text()) == (
             is_read
         )

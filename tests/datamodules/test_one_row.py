@@ -150,12 +150,12 @@ NAMED = {f"{name}, header": of_text(mark, True) for mark, name in SEPARATORS.ite
 PLAIN = {f"{name}, no header": of_text(mark, False) for mark, name in SEPARATORS.items()}
 READERS = NAMED | PLAIN | {
     "with nodes": of_text(",", False, nodes=IDS),
-    "by number": of_text(",", False, columns=("1", "2")),
-    "by number, with nodes": of_text(",", False, columns=("1", "2"), nodes=IDS),
-    "rows without ids dropped": of_text(",", True, drop_missing=True),
+    "by number": of_text(",", False, columns=Columns("1", "2")),
+    "by number, with nodes": of_text(",", False, columns=Columns("1", "2"), nodes=IDS),
+    "rows without ids dropped": of_text(",", True, columns=Columns(missing_ids="drop")),
     "Parquet": of_parquet,
     "DataFrame": of_table(pd.DataFrame),
-    "Arrow": of_table(pa.table, drop_missing=True),
+    "Arrow": of_table(pa.table, columns=Columns(missing_ids="drop")),
     "pairs": of_pairs,
 }  # fmt: skip
 
@@ -209,14 +209,14 @@ def test_a_header_is_one_by_the_first_row_and_the_public_nodes_alone(tmp_path):
     path, lines = tmp_path / "e.csv", "n1,n2\nn2,n3\nn3,n4\n"
     for more, size in (("", 4), ("carol,n1\n", 5)):
         path.write_text("ann,bob\n" + lines + more)
-        for options in ({"nodes": IDS}, {"nodes": IDS, "columns": ("1", "2")}):
+        for options in ({"nodes": IDS}, {"nodes": IDS, "columns": Columns("1", "2")}):
             assert len(by_text(path, **options)) == size
         with pytest.raises(
             GraphFormatError, match=r"line 1: expected a header(.*\n)+.*--no-header"
         ):
-            by_text(path, columns=("1", "2"))
+            by_text(path, columns=Columns("1", "2"))
         path.write_text("payer id,shop\n" + lines + more)  # neither is a node
-        assert len(by_text(path, nodes=IDS, columns=("1", "2"))) == size - 1
+        assert len(by_text(path, nodes=IDS, columns=Columns("1", "2"))) == size - 1
 
 
 @pytest.mark.parametrize("more", ["", "ann,bob,x\nbob,carol,x\n"])
@@ -430,13 +430,12 @@ def transfers_of(path, form, kind, cells):
     cells, (arrow_type, dtype, _) = [cells[row] for row in rows], TABLES[kind]
     columns = {"payer": [NAMES[row] for row in rows], "payee": [NAMES[row - 1] for row in rows]}
     columns["at"] = [DAYS[row] for row in rows]
-    pair = RELATION.pair
     if form == "frame":
         table = pd.DataFrame(columns | {"x": series(cells, dtype)})
-        reading = read_table(table, undirected=True, columns=pair, transfers=RELATION.transfers)
+        reading = read_table(table, RELATION, undirected=True)
     else:
         parquet.write_table(pa.table(columns | {"x": as_arrow(cells, arrow_type)}), path)
-        reading = read(path, undirected=True, columns=pair, transfers=RELATION.transfers)
+        reading = read(path, RELATION, undirected=True)
     names, values = reading.graph.node_names, reading.values
     amounts, times = values.amounts.tolist(), values.times.tolist()
     links = zip(reading.links.tolist(), amounts, times, strict=True)
@@ -496,7 +495,9 @@ def test_a_gap_takes_no_digits_from_ids():
     codes = pd.Categorical.from_codes([0, 1, 2, -1], categories=ids)
     for column in (pd.Series([*ids, None], dtype="Int64"), pd.Series(codes)):
         frame = pd.DataFrame({"source": column, "target": ["a", "b", "c", "d"]})
-        names = read_table(frame, undirected=True, drop_missing=True).graph.node_names
+        names = read_table(
+            frame, undirected=True, columns=Columns(missing_ids="drop")
+        ).graph.node_names
         assert set(names) == {*map(str, ids), "a", "b", "c"}
     for lost in ([2**53 + 1, 5], [2**53, 5]):  # one float
         frame = pd.DataFrame({"source": np.array(lost, float), "target": ["a", "b"]})

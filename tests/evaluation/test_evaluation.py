@@ -84,7 +84,7 @@ def test_table_json_and_csv_hold_the_same_numbers(tmp_path):
     found.to_csv(tmp_path / "out.csv")
     with (tmp_path / "out.csv").open(newline="") as file:
         rows = {row["query"]: row for row in csv.DictReader(file)}
-    lines = {line.split()[0]: line.split() for line in found.table() if line}
+    lines = {line.split()[0]: line.split() for line in str(found).splitlines() if line}
     assert tuple(content) == tuple(rows) == QUERIES
     for query, answer in found.answers["les_miserables"].items():
         assert lines[query][3] == cell(answer.score, 4)

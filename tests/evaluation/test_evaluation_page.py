@@ -6,7 +6,6 @@ import json
 import re
 from functools import cache, partial
 
-import matplotlib.style
 import networkx as nx
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ from lightning_dpg.pages.pictures import (
     by_community,
     clustering_curve,
     community_curve,
-    community_matrix,
     distance_curve,
     ranked,
 )
@@ -115,7 +113,6 @@ def test_hostile_names_are_text_and_nothing_is_loaded(page):
     assert page.count("<script") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["probe.html", "narrow.html"])
 def test_in_a_browser(page, tmp_path, probed, name):
     seen = probed(tmp_path, page, PROBE, name)
@@ -196,14 +193,6 @@ def test_distributions_against_networkx():
     assert (np.diff(ranked(measured.communities)[order]) >= 0).all()
 
 
-def test_equal_communities_are_a_diagonal():
-    measured = profile(from_networkx(nx.planted_partition_graph(4, 20, 0.8, 0.01, seed=0)))
-    shuffled = measured._replace(communities=np.array([2, 0, 3, 1])[measured.communities])
-    picture = community_matrix(measured, shuffled)
-    places = re.findall(r'd="M (\d+) (\d+) [^"]*" style="fill: var\(--s0\)"', picture)
-    assert [(int(x), int(y)) for x, y in places] == [(24 * k, 24 * k) for k in range(4)]
-
-
 @pytest.mark.parametrize(
     ("points", "is_log"),
     [([], False), ([(1, 1)], True), ([(1, 0), (2, 0)], False), ([(0.001, 5), (1e6, 7e7)], True)],
@@ -219,17 +208,6 @@ def test_charts_stay_in_their_frame(points, is_log):
     places += [(float(x), float(y)) for x, y in re.findall(dots, picture)]
     assert len(places) == (2 if len(points) == 1 else len(points))  # a point alone is a dot as well
     assert all(46 <= x <= 343 and 10 <= y <= 190 for x, y in places)
-
-
-def test_charts_are_the_same_in_any_style_of_a_user_and_have_text_and_colors_of_the_page():
-    series = [Series("real", [(1, 2), (3, 4)]), Series("a", [(1, 1)], "s1")]
-    first = line_chart(series, "<t>", Axis("x"), Axis("y"))
-    with matplotlib.style.context(["dark_background", {"savefig.bbox": "tight"}]):
-        assert line_chart(series, "<t>", Axis("x"), Axis("y")) == first
-    assert 'aria-label="&lt;t&gt;: real, a; y by x"' in first
-    assert ">y by x</text>" in first and ">3</text>" in first
-    assert not re.search("#[0-9a-f]{3}|font|<style|<!--|date", first.replace('href="#m', ""))
-    assert {"var(--real)", "var(--s1)", "var(--faint)"} <= {*re.findall(r"var\([^)]*\)", first)}
 
 
 def test_names_under_the_pointer_are_texts_that_no_number_or_color_changes():

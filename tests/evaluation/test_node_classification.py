@@ -217,7 +217,6 @@ def private(graph, classes=range(6)):
     return EdgeListDataModule(graph, nodes=nodes)
 
 
-@pytest.mark.slow
 def test_private_labels_are_learned_from_their_reports_in_all_rows(planted, monkeypatch):
     seen = []
     trained = node_classification.PublicNodes.trained
@@ -291,7 +290,6 @@ def test_what_releases_do_not_fit_to_is_refused(planted, releases):
     assert "one column for each attribute of the fit" in refused(other, (1.0, 3))
 
 
-@pytest.mark.slow
 def test_a_run_is_evaluated_as_it_is(tmp_path, capsys):
     words = ["neighbor_votes", "--model.init_args.rank", "4", "--model.init_args.rounds", "1"]
     assert main(["fit", "--config", *words, "--trainer.default_root_dir", "."]) == 0

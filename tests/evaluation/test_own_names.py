@@ -9,7 +9,7 @@ import pytest
 import lightning_dpg as dpg
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
-from lightning_dpg.evaluation.evaluation import NO_NAMES
+from lightning_dpg.evaluation.purposes import NO_NAMES
 from lightning_dpg.methods.single_graph import erdos_renyi
 
 # Ids that are whole numbers, too: a number of the release that is taken for an id is another node.

@@ -73,7 +73,6 @@ def test_a_data_module_is_compared_and_a_graph_is_not():
     assert NOT_COMPARED[0] in str(other)
 
 
-@pytest.mark.slow
 def test_a_run_is_compared_by_its_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     loud = ["--privacy.epsilon", "8"]

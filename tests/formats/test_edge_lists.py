@@ -13,6 +13,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.io import GraphFormatError, read, read_graph, write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 
@@ -27,10 +28,10 @@ def names_of(graph):
 
 @pytest.fixture
 def read_text(tmp_path):
-    def read_text(content, name="transfers.csv", **options):
+    def read_text(content, name="transfers.csv", columns=(), **options):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read(path, **options)
+        return read(path, Columns(*columns), **options)
 
     return read_text
 

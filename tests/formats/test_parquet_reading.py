@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from lightning_dpg.formats.arrow_edges import _positions
+from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.io import GraphFormatError, read, read_graph, write_blocks, write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 
@@ -54,7 +55,7 @@ def test_columns_are_chosen_and_others_are_named(tmp_path):
     reading = read(file, undirected=True)
     assert reading.graph.node_names == ["3", "4", "9"]
     assert "dropped from the edges: amount" in reading.summary
-    same = read(file, undirected=True, columns=("2", "3"))
+    same = read(file, undirected=True, columns=Columns("2", "3"))
     assert torch.equal(same.graph.edge_index, reading.graph.edge_index)
 
 
@@ -94,7 +95,7 @@ def test_what_is_no_graph_is_refused(columns, said, tmp_path):
 )
 def test_ids_of_all_types(columns, edges, tmp_path):
     file = table(tmp_path / "t.parquet", **columns)
-    graph = read(file, drop_missing=True).graph
+    graph = read(file, Columns(missing_ids="drop")).graph
     named = {frozenset(graph.node_names[i] for i in edge) for edge in graph.edge_index.T.tolist()}
     assert named == {*map(frozenset, edges)}
 

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from lightning_dpg.graph.class_links import most_links
 from lightning_dpg.graph.communities import (
     count_neighbors,
     earlier_first,
     expected_neighbors,
+    integer_links,
     nearest_counts,
     right_share,
     sharpened_links,
     turn_stops,
-    whole_links,
 )
-from lightning_dpg.graph.linked_classes import most_links
 from lightning_dpg.graph.stubs import count_links, untangle
 from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 
@@ -202,11 +202,11 @@ def by_group(ends):
 def test_cells_have_their_ends_and_groups_their_links_as_in_a_graph(seed):
     degrees, ends = graph(seed)
     totals, most = ends.sum(axis=1), most_links(degrees, CELLS, 8)
-    links = whole_links(ends.astype(np.float64), GROUPS, by_group(ends), totals, most)
+    links = integer_links(ends.astype(np.float64), GROUPS, by_group(ends), totals, most)
     assert ends_of(links).tolist() == ends.tolist()
     # Those of the graph show that there are such links. Here others are near.
     wild = ends * np.random.default_rng(seed).gamma(1, size=(8, 8))
-    found = ends_of(whole_links(wild + wild.T, GROUPS, by_group(ends), totals, most))
+    found = ends_of(integer_links(wild + wild.T, GROUPS, by_group(ends), totals, most))
     assert found.sum(axis=1).tolist() == totals.tolist()
     assert by_group(found).tolist() == by_group(ends).tolist()
     assert (found >= 0).all() and (found <= most).all() and not (np.diag(found) % 2).any()
@@ -214,5 +214,5 @@ def test_cells_have_their_ends_and_groups_their_links_as_in_a_graph(seed):
 
 def test_links_for_which_there_are_no_pairs_of_nodes_are_missing():
     ends, most = np.array([[4, 3], [3, 0]]), np.array([[2, 1], [1, 0]])
-    links = whole_links(1.0 * ends, np.arange(2), ends, ends.sum(axis=1), most)
+    links = integer_links(1.0 * ends, np.arange(2), ends, ends.sum(axis=1), most)
     assert links.tolist() == [[1, 0], [1, 0]]

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from lightning_dpg.graph.class_links import fitting_links, most_links
 from lightning_dpg.graph.communities import cell_links, class_ratios, count_class_links
-from lightning_dpg.graph.linked_classes import fitting_links, most_links
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
 

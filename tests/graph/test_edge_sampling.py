@@ -62,7 +62,6 @@ def test_the_cut_is_that_of_rounds_over_all_values(num_edges, power):
     np.testing.assert_allclose(scaled(values, num_edges), expected, rtol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
 def test_pairs_are_drawn_by_bayes_rule(epsilon):
     """Frequencies of 2000 draws beside the posterior, found one pair at a time."""

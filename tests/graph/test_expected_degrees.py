@@ -14,10 +14,10 @@ from lightning_dpg.graph import expected_degrees
 from lightning_dpg.graph.expected_degrees import (
     chung_lu_edges,
     chung_lu_pieces,
-    edge_pieces,
     edge_weights,
     two_sided_edges,
     two_sided_weights,
+    weighted_pairs,
 )
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 
@@ -40,13 +40,12 @@ def law_of_three():
 
 
 # With ten times the expected pairs the horizon is too short, and windows are added to it.
-@pytest.mark.slow
 @pytest.mark.parametrize(("piece", "expected"), [(1, 3.0), (2**21, 3.0), (1, 30.0)])
 def test_sets_of_pairs_have_the_law_of_single_draws(piece, expected):
     law, runs = law_of_three(), 800
     counts = dict.fromkeys(law, 0)
     for seed in range(runs):
-        pieces = list(edge_pieces(WEIGHTS, 3, expected, seed, piece))
+        pieces = list(weighted_pairs(WEIGHTS, 3, expected, seed, piece))
         pairs = [tuple(pair) for pair in np.concatenate(pieces).tolist()]
         assert len(pairs) == 3
         counts[frozenset(pairs)] += 1
@@ -57,7 +56,7 @@ def test_sets_of_pairs_have_the_law_of_single_draws(piece, expected):
 def test_pieces_are_in_order_and_no_pair_is_repeated():
     degrees = np.random.default_rng(0).integers(1, 60, 500)
     count = int(degrees.sum()) // 2
-    *pieces, tail = edge_pieces(edge_weights(degrees), count, count, seed=1, piece=1000)
+    *pieces, tail = weighted_pairs(edge_weights(degrees), count, count, seed=1, piece=1000)
     assert len(pieces) > 5 and max(map(len, pieces)) < 1500 and len(tail) < 20
     listed = np.concatenate(pieces)
     assert listed.tolist() == sorted(listed.tolist())
@@ -66,7 +65,7 @@ def test_pieces_are_in_order_and_no_pair_is_repeated():
 
 
 def test_all_pairs_are_drawn_where_all_are_wanted():
-    pieces = list(edge_pieces(WEIGHTS, 6, 3.0, seed=0))
+    pieces = list(weighted_pairs(WEIGHTS, 6, 3.0, seed=0))
     assert sorted(np.concatenate(pieces).tolist()) == [
         [i, j] for i in range(4) for j in range(i + 1, 4)
     ]
@@ -163,7 +162,6 @@ def test_weights_are_recovered_from_the_degrees_that_they_give(weights):
     assert again.sum(axis=1) - again.diagonal() == pytest.approx(degrees, rel=0.02)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("few_pairs", [0, 2**20])
 def test_pairs_are_drawn_in_proportion_to_weights_without_replacement(few_pairs, monkeypatch):
     monkeypatch.setattr(expected_degrees, "FEW_PAIRS", few_pairs)

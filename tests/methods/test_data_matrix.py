@@ -17,7 +17,6 @@ from lightning_dpg.datamodules import (
     EdgeListDataModule,
     EdgeTableDataModule,
     GraphSetDataModule,
-    RandomWalkDataModule,
     SubgraphDataModule,
     TUGraphDataModule,
 )
@@ -51,7 +50,6 @@ def table():
 DATA = {
     "EdgeListDataModule": lambda: EdgeListDataModule(GRAPH, steps_per_epoch=2),
     "EdgeTableDataModule": table,
-    "RandomWalkDataModule": lambda: RandomWalkDataModule(GRAPH, batch_size=8, steps_per_epoch=2),
     "GraphSetDataModule": lambda: GraphSetDataModule(labelled_graphs(), steps_per_epoch=2),
     "TUGraphDataModule": lambda: TUGraphDataModule(labelled_graphs(), steps_per_epoch=2),
     "SubgraphDataModule": lambda: SubgraphDataModule(
@@ -61,7 +59,7 @@ DATA = {
         GRAPH, num_subgraphs=6, size=6, max_occurrences=2, steps_per_epoch=2
     ),
 }
-OF_ONE_GRAPH = {"EdgeListDataModule", "EdgeTableDataModule", "RandomWalkDataModule"}
+OF_ONE_GRAPH = {"EdgeListDataModule", "EdgeTableDataModule"}
 
 
 def affordable(method):

@@ -76,7 +76,6 @@ def test_the_stated_guarantee_is_that_of_the_class(method):
     assert ("**if**" in stated) == (method.condition is not PrivateModule.condition)
 
 
-@pytest.mark.slow
 def test_all_names_in_backticks_exist():
     known, names = names_in_package(), set()
     for method in PUBLIC:

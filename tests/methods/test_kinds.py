@@ -144,16 +144,6 @@ def test_files_of_a_release_are_read_back_as_the_same_graph(kind, suffix, tmp_pa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_networkx_reads_the_graphml_of_a_release(kind, tmp_path):
-    release = dpg.fit(data_of(kind), "erdos_renyi", epsilon=2.0, progress=False)
-    release.save(tmp_path / "out")
-    found = nx.read_graphml(tmp_path / "out" / "synthetic-0.graphml")
-    expected = release.to_networkx(seed=0)
-    assert {*found.edges} == {*expected.edges}
-    assert dict(found.nodes(data=True)) == dict(expected.nodes(data=True))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_degrees_without_noise_are_those_of_both_ends(kind):
     data = data_of(kind)
     method = made("ChungLu", {"num_nodes": data.num_nodes})

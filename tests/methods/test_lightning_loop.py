@@ -109,7 +109,7 @@ def test_a_method_of_one_release_takes_the_number_of_nodes_from_the_data(name):
     for fitted in (method, known):
         epsilon = 20.0 if fitted.capabilities.adds_noise else math.inf
         needs_delta = not fitted.capabilities.is_pure
-        rows = epsilon if fitted.pays_rows else None
+        rows = epsilon if fitted.reads_private_columns else None
         accountant = PrivacyAccountant(epsilon, 1e-4 if needs_delta else 0.0, row_epsilon=rows)
         data = AttributedDataModule(GRAPH, torch.eye(N))  # most methods do not read attributes
         if fitted.capabilities.learns_private_columns:

@@ -2,10 +2,7 @@
 
 import inspect
 import math
-import re
-import runpy
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 from torch.optim import Adam, Optimizer
 
+from examples import edge_lstm
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
@@ -24,7 +22,7 @@ from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
-from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch
@@ -33,6 +31,7 @@ from lightning_dpg.privacy.sensitivity.fitting import (
     client_update_sensitivity,
     edge_gradient_sensitivity,
 )
+from tests.entries import entry
 from tests.training import quiet_trainer
 
 
@@ -154,45 +153,40 @@ def test_the_method_is_short():
 
 def test_ledger_is_the_list_written_by_hand():
     method = fit()
-    (entry,) = method.ledger.entries
+    (read,) = method.ledger.entries
     expected = ("edge_gradient", "gaussian", 1.0, 0.1, 30)
     assert (
-        entry.key,
-        entry.event.mechanism,
-        entry.sensitivity,
-        entry.event.sample_rate,
-        entry.steps,
+        read.key,
+        read.event.mechanism,
+        read.sensitivity,
+        read.event.sample_rate,
+        read.steps,
     ) == expected
-    assert [entry] == method.plan(Budget(4.0, 1e-4), 30)
+    assert [read] == method.plan(Budget(4.0, 1e-4), 30)
     # Renyi DP, another accountant, asks for a little more.
     renyi = get_noise_multiplier(
         target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=30, accountant="rdp"
     )
-    assert 0.85 * renyi < entry.event.noise_multiplier <= renyi
+    assert 0.85 * renyi < read.event.noise_multiplier <= renyi
     assert not method.ledger.affords(*method.step_entries())
 
 
-def test_the_method_of_the_documentation_books_what_is_written_by_hand(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2] / "docs" / "benchmark.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    (block,) = [text for text in blocks if "backward_network" in text]
+def test_the_example_books_what_is_written_by_hand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "edge_lstm.py").write_text(block, encoding="utf-8")
-    names = runpy.run_path("edge_lstm.py")
-    assert "edge-level (3.99" in str(names["release"])
-    method = fit(names["EdgeLSTM"](24, 132), max_epochs=1)
-    (entry,) = method.ledger.entries
-    assert (entry.key, entry.proof) == ("edge_gradient", "edge_gradient_sensitivity")
-    assert (entry.event.mechanism, entry.sensitivity, entry.record) == (
+    assert "edge-level (3.99" in str(edge_lstm.release())
+    method = fit(edge_lstm.EdgeLSTM(24, 132), max_epochs=1)
+    (read,) = method.ledger.entries
+    assert (read.key, read.proof) == ("edge_gradient", "edge_gradient_sensitivity")
+    assert (read.event.mechanism, read.sensitivity, read.record) == (
         "gaussian",
         1.0,
         "undirected edge",
     )
-    assert (entry.event.sample_rate, entry.steps) == (0.1, 10)
+    assert (read.event.sample_rate, read.steps) == (0.1, 10)
     renyi = get_noise_multiplier(
         target_epsilon=4.0, target_delta=1e-4, sample_rate=0.1, steps=10, accountant="rdp"
     )
-    assert 0.85 * renyi < entry.event.noise_multiplier <= renyi
+    assert 0.85 * renyi < read.event.noise_multiplier <= renyi
     assert not {name for name in vars(method.network.out) if "sample" in name}
 
 
@@ -294,8 +288,8 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
     assert asked == [(count, 2.0) for count in (4, 0, 1, 1, 1, 1, 5)]
     # 2 S w = 1 is the sensitivity, so that 3 is the standard deviation.
     assert float(weights.grad.std()) == pytest.approx(3.0, rel=0.03)
-    (entry,) = ledger.entries
-    assert (entry.sensitivity, entry.event.noise_multiplier, entry.record) == (
+    (read,) = ledger.entries
+    assert (read.sensitivity, read.event.noise_multiplier, read.record) == (
         1.0,
         3.0,
         rounds.entry.record,
@@ -304,13 +298,13 @@ def test_noise_follows_the_sensitivity_and_not_the_clipping_norm():
 
 def test_other_releases_are_paid_for_beside_the_rounds():
     budget = Budget(2.0, 1e-5)
-    count = LedgerEntry(
-        key="count",
+    count = entry(
+        "pure",
         name="count",
         relation=Relation.LOCAL_GRAPH,
         sensitivity=edge_count_sensitivity(),
         proof="edge_count_sensitivity",
-        event=Pure(1.5),
+        epsilon=1.5,
     )
     (alone,), (beside,) = (federated().planned(budget, 8, other) for other in ([], [count]))
     assert alone.steps == beside.steps == 8

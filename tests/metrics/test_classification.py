@@ -30,7 +30,6 @@ def stars_and_paths(count):
     return [graph for pair in zip(stars, paths, strict=True) for graph in pair]
 
 
-@pytest.mark.slow
 def test_the_network_sees_structure_beyond_sizes():
     graphs = stars_and_paths(20)
     assert gin_accuracy(graphs[:20], graphs[20:], 2, steps=80) == 1
@@ -67,7 +66,6 @@ def test_graphs_of_a_batch_do_not_mix():
     assert not torch.allclose(alone[1], alone[3])
 
 
-@pytest.mark.slow
 def test_each_fold_learns_from_graphs_in_place_of_those_not_tested():
     real = stars_and_paths(10)
     for graph in real:

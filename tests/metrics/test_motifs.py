@@ -136,7 +136,6 @@ def test_undefined_without_a_motif():
     assert all(map(math.isnan, motif_cosine(nothing, star)))
 
 
-@pytest.mark.slow
 def test_small_motifs_are_sampled_beyond_a_stated_cost():
     graph = from_networkx(nx.karate_club_graph())
     degree = dict(nx.karate_club_graph().degree())

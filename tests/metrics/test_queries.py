@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from lightning_dpg.evaluation.purposes import table
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.metrics import communities, functional, queries
@@ -34,6 +33,7 @@ from lightning_dpg.metrics.queries import (
     extended,
     profile,
 )
+from lightning_dpg.metrics.sampled import line_on_sampling
 
 ENDINGS = ("_kl", "_nmi", "_mae", "_overlap", "_ami", "_f1", "_cosine")
 ABOUT_BOTH = {name for name in QUERIES if name.endswith(ENDINGS)}
@@ -441,7 +441,7 @@ def test_sampled_figures_have_their_standard_errors_and_one_line(monkeypatch):
     spread, relative = map(float, said.groups())
     assert abs(answers["triangles"].synthetic - triangles) < 4 * spread < triangles / 10
     assert relative == pytest.approx(spread / exact["triangles"].real, rel=0.1)
-    line = table("real", "synthetic", answers)[-1]
+    line = line_on_sampling({name: each.note for name, each in answers.items()})
     assert line == f"sampled (standard errors in the notes): {', '.join(sampled)}"
 
 
@@ -468,7 +468,9 @@ def test_communities_are_left_out_of_huge_graphs(limits, has_networkit, why, mon
     for name in left_out:
         assert math.isnan(answers[name].score)
         assert answers[name].note.startswith(f"left out: {why}")
-    assert f"left out ({why}" in table("real", "synthetic", answers)[-1]
+    assert f"left out ({why}" in line_on_sampling(
+        {name: each.note for name, each in answers.items()}
+    )
     assert not communities.louvain(from_networkx(KARATE), networkx_edges=10).size
     assert answers["edge_overlap"].score > 0
 
@@ -502,7 +504,6 @@ def test_exact_motifs_say_so():
     assert answers["motif_cosine"].note == "all motifs counted"
 
 
-@pytest.mark.slow
 def test_known_numbers_of_facebook(data_root):
     measured = profile(read_graph(data_root / "graphs" / "Facebook.edges.gz"))
     assert measured.values["triangles"] == 1_612_010

@@ -96,7 +96,7 @@ def test_words_and_categories_of_any_value_are_no_numbers():
     assert rows.binned.tolist() == [4]
 
 
-@pytest.mark.parametrize("words", [8, pytest.param(1100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("words", [8, 1100])
 @pytest.mark.parametrize("value", [3e38, -1e30, 1e-30, 1e-39])
 def test_attributes_near_the_limits_of_single_precision_keep_their_rows(words, value):
     present = (torch.rand(30, words, generator=torch.Generator().manual_seed(0)) < 0.3).float()

@@ -1,4 +1,4 @@
-"""Gromov-Wasserstein discrepancies equal POT's, in any number of processes and after a stop."""
+"""Gromov-Wasserstein discrepancies equal POT's, in any number of processes."""
 
 import itertools
 
@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from lightning_dpg.papers.jin2022 import gromov
 from lightning_dpg.papers.jin2022.gromov import (
-    _BLOCK,
     Space,
-    _blocks,
     discrepancy_kernels,
     gromov_discrepancy,
     gromov_kmeans,
@@ -77,25 +75,14 @@ def test_fused_discrepancy_is_that_of_pot(n, m, seed, alpha):
 
 
 def test_value_is_that_of_the_sum_over_quadruples_at_the_best_matching():
-    """Of two graphs with four nodes, by trying all permutations; many starts find the best."""
+    """Of two graphs with four nodes, by trying all permutations."""
     first, second = paths(nx.path_graph(4)).distances, paths(nx.star_graph(3)).distances
     by_hand = min(
         ((first - second[np.ix_(order, order)]) ** 2).mean()
         for order in map(list, itertools.permutations(range(4)))
     )
-    found = gromov_discrepancy(Space(first), Space(second), starts=20)
-    assert found <= by_hand + 1e-12
+    found = gromov_discrepancy(Space(first), Space(second))
     assert found == pytest.approx(by_hand, rel=0.5)
-
-
-def test_more_starts_are_never_worse_and_find_isomorphisms():
-    graph = nx.barbell_graph(4, 3)
-    order = np.random.default_rng(1).permutation(len(graph))
-    first = paths(graph)
-    second = Space(first.distances[np.ix_(order, order)])
-    values = [gromov_discrepancy(first, second, starts=starts) for starts in (1, 2, 4, 8, 16)]
-    assert values == sorted(values, reverse=True)
-    assert values[-1] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
@@ -142,57 +129,15 @@ def test_all_pairs_are_each_pair(spaces):
 
 @pytest.mark.slow  # two processes start
 def test_processes_find_what_one_finds(spaces):
-    alone = pairwise_discrepancies(spaces, starts=2)
-    shared = pairwise_discrepancies(spaces, starts=2, workers=2)
+    alone = pairwise_discrepancies(spaces)
+    shared = pairwise_discrepancies(spaces, workers=2)
     np.testing.assert_allclose(shared, alone, rtol=1e-12, atol=1e-14)
 
 
-@given(st.integers(1, 250), st.data())
-def test_blocks_have_each_pair_once_and_in_order(size, data):
-    pairs = list(itertools.combinations(range(size), 2))
-    begin = data.draw(st.integers(0, len(pairs)))
-    found = []
-    for first, start, end, number in _blocks(size, begin):
-        assert 1 <= end - start <= _BLOCK and number == begin + len(found)
-        found += [(first, second) for second in range(start, end)]
-    assert found == pairs[begin:]
-
-
-def test_a_damaged_file_of_an_earlier_run_is_named(spaces, tmp_path):
-    pairwise_discrepancies(spaces, folder=tmp_path, workers=1)
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match="damaged file of values") as caught:
-        pairwise_discrepancies(spaces, folder=tmp_path, workers=1)
-    assert str(path) in str(caught.value) and str(caught.value).count("\n") == 1
-
-
-def test_a_stopped_run_goes_on(spaces, tmp_path, monkeypatch):
-    monkeypatch.setattr(gromov, "_SECONDS_BETWEEN_SAVES", 0.0)
-    solve, calls = gromov.gromov_discrepancy, []
-
-    def stops(*spaces, **options):
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        calls.append(options["seed"])
-        return solve(*spaces, **options)
-
-    expected = pairwise_discrepancies(spaces, starts=2)
-    monkeypatch.setattr(gromov, "gromov_discrepancy", stops)
-    with pytest.raises(KeyboardInterrupt):
-        pairwise_discrepancies(spaces, starts=2, folder=tmp_path)
-    calls = [-1]  # counts from here
-    monkeypatch.setattr(
-        gromov, "gromov_discrepancy", lambda *s, **o: calls.append(o["seed"]) or solve(*s, **o)
-    )
-    assert np.array_equal(pairwise_discrepancies(spaces, starts=2, folder=tmp_path), expected)
-    assert calls[1:] == [4, 5, 6, 7, 8, 9]
-    # Known by now; other inputs are not.
-    assert np.array_equal(pairwise_discrepancies(spaces, starts=2, folder=tmp_path), expected)
-    assert len(calls) == 7
-    pairwise_discrepancies([*spaces[:4], Space(spaces[4].distances + 0)], folder=tmp_path)
-    assert len(calls) == 17
-    assert len(list(tmp_path.iterdir())) == 2
+def test_parts_of_the_pairs_are_put_together(spaces, monkeypatch):
+    expected = pairwise_discrepancies(spaces)
+    monkeypatch.setattr(gromov, "_BLOCK", 2)
+    assert np.array_equal(pairwise_discrepancies(spaces), expected)
 
 
 def test_kernels_fall_with_the_discrepancy(spaces):

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule, RandomWalkDataModule
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import CELL, NetGAN
 from lightning_dpg.metrics.functional import edge_overlap, triangles
@@ -185,7 +185,7 @@ def fit(epsilon, delta=None, **options):
     torch.manual_seed(0)
     module = NetGAN(77, walk_length=4, batch_size=32, **SMALL | options)
     trainer = quiet_trainer(PrivacyAccountant(epsilon, delta))
-    data = RandomWalkDataModule(batch_size=32, steps_per_epoch=6, val_fraction=0.1)
+    data = EdgeListDataModule(steps_per_epoch=6, val_fraction=0.1)
     trainer.fit(module, data)
     return module, trainer
 

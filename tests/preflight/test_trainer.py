@@ -20,10 +20,9 @@ from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods import ChungLu, DPNetGAN
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight.trainer import check_loader, check_sampler, check_trainer
-from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
+from tests.entries import entry
 from tests.training import quiet_trainer
 
 RATE, PER_EPOCH = 0.1, 5
@@ -46,16 +45,7 @@ class Reader(PrivateModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
     def step_entries(self):
-        return [
-            LedgerEntry(
-                key="steps",
-                name="steps",
-                relation=self.relation,
-                sensitivity=1.0,
-                proof="test",
-                event=Gaussian(1.0, RATE),
-            )
-        ]
+        return [entry(name="steps", noise_multiplier=1.0, sample_rate=RATE)]
 
     def training_step(self, batch, batch_idx):
         self.ledger.spend(*self.step_entries())
@@ -87,10 +77,10 @@ def fit(*callbacks, **options):
 def books_what_it_does(draws, *callbacks, steps=None, **options):
     """One fresh draw at the booked rate for each booked step, and the step reads that draw."""
     module, data = fit(*callbacks, **options)
-    (entry,) = module.ledger.entries
-    assert entry.steps == len(module.seen) == (steps or entry.steps)
+    (read,) = module.ledger.entries
+    assert read.steps == len(module.seen) == (steps or read.steps)
     for (rate, indices), batch in zip(draws, module.seen, strict=False):
-        assert rate == entry.event.sample_rate
+        assert rate == read.event.sample_rate
         assert torch.equal(batch, data.edges[indices])
 
 

@@ -12,8 +12,8 @@ from scipy.optimize import brentq, minimize_scalar
 
 from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.accounting import ORDERS
-from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
+from tests.entries import entry
 
 CORA, CITESEER = 2048 / 6784, 2048 / 3118
 KNOWN = [  # sigma, q, T, delta, epsilon by RDP (opacus), PRV (opacus), PLD (Google)
@@ -42,17 +42,7 @@ def at(curve, order):
 
 def sampled(sigma, q, steps):
     ledger = PrivacyLedger(Relation.EDGE)
-    ledger.spend(
-        LedgerEntry(
-            key="critic",
-            name="critic",
-            relation=Relation.EDGE,
-            sensitivity=1.0,
-            proof="by hand",
-            steps=steps,
-            event=Gaussian(sigma, q),
-        )
-    )
+    ledger.spend(entry(name="critic", steps=steps, noise_multiplier=sigma, sample_rate=q))
     return ledger
 
 
@@ -246,8 +236,8 @@ def test_headline_is_no_less_than_the_truth_at_tiny_deltas(sigma, q, steps, delt
         (0.5, 0.3, 2),
         (300.0, 0.2, 1),
         (200.0, 0.05, 100),
-        pytest.param(5.0, 0.01, 100_000, marks=pytest.mark.slow),
-        pytest.param(0.6, 0.001, 20_000, marks=pytest.mark.slow),
+        (5.0, 0.01, 100_000),
+        (0.6, 0.001, 20_000),
     ],
 )
 def test_loss_distributions_are_no_less_than_the_truth_and_near_it(sigma, q, steps):

@@ -82,7 +82,6 @@ def test_no_epsilon_is_below_that_of_another_library_from_below(parts):
     assert check(parts, DELTAS) >= 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("steps", [1, 100, 2000, 20_000])
 def test_no_epsilon_is_below_that_of_another_library_on_a_grid(rate, steps):

@@ -14,15 +14,14 @@ from lightning_dpg.privacy.dpsgd import (
     clipped_gradient_sum,
     ghost_clipped_gradient_sum,
 )
-from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import (
     Budget,
-    LedgerEntry,
     PrivacyBudgetExceeded,
     PrivacyLedger,
     Relation,
 )
 from lightning_dpg.privacy.noise import NoiseSource
+from tests.entries import entry
 
 NODES, DIM, HIDDEN = 11, 5, 4
 
@@ -201,13 +200,12 @@ def test_layers_by_which_one_record_changes_all_gradients_are_refused(layer):
 def spend_one_step(critic, tokens, sigma, budget=None):
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = budget
-    entry = LedgerEntry(
-        key="critic_gradient",
+    read = entry(
         name="critic gradient",
-        relation=Relation.EDGE,
         sensitivity=0.3,
         proof="edge_gradient_sensitivity",
-        event=Gaussian(sigma, 0.1),
+        noise_multiplier=sigma,
+        sample_rate=0.1,
     )
     lstm = {name: p for name, p in critic.named_parameters() if name != "table"}
     DPSGD(sigma, 0.3).backward(
@@ -220,7 +218,7 @@ def spend_one_step(critic, tokens, sigma, budget=None):
         ),
         lstm | {"rows": critic.table},
         ledger=ledger,
-        entry=entry,
+        entry=read,
         noise=NoiseSource(),
         expected_size=7.0,
     )

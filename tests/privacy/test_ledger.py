@@ -171,7 +171,6 @@ settings_of_runs = (
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(*settings_of_runs, st.integers(0, 39))
 def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, delta, far):

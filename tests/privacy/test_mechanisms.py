@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lightning_dpg.privacy.calibration import laplace_tail_bound
-from lightning_dpg.privacy.events import Gaussian, Pure
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import (
     Budget,
-    LedgerEntry,
     PrivacyBudgetExceeded,
     PrivacyLedger,
     Relation,
@@ -133,16 +132,7 @@ def test_discrete_laplace_is_booked_before_it_is_drawn():
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = Budget(0.25, 1e-5)
     count(10, 0.25, ledger=ledger)
-    assert ledger.entries == [
-        LedgerEntry(
-            key="count",
-            name="count",
-            relation=Relation.EDGE,
-            sensitivity=1,
-            proof="by hand",
-            event=Pure(0.25),
-        )
-    ]
+    assert ledger.entries == [entry("pure", name="count", epsilon=0.25)]
     with pytest.raises(PrivacyBudgetExceeded):
         count(10, 1e-3, ledger=ledger, noise=object())  # a draw would fail otherwise
     for epsilon, sensitivity in ((0.0, 1), (1.0, 0)):

@@ -10,7 +10,6 @@ from lightning_dpg.privacy.events import (
     Approximate,
     Gaussian,
     LedgerEntry,
-    NonPrivate,
     Pure,
     Relation,
 )
@@ -70,14 +69,7 @@ def test_a_plan_and_its_payment_are_the_same_entries():
         "n", "n", Gaussian(2.0), node_edge_count_sensitivity, 7, relation=Relation.NODE
     )
     assert (node.scale, node.record) == (14.0, "edges of a node")
-    void = LedgerEntry(
-        key="x",
-        name="x",
-        relation=Relation.EDGE,
-        event=NonPrivate(),
-        sensitivity=1.0,
-        proof="it is read as it is",
-    )
+    void = entry("non_private", name="x", proof="it is read as it is")
     assert void.why_void == "it is read as it is"
     with pytest.raises(ValueError, match="no noise"):
         noise_of(void)

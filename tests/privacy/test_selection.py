@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import (
     Budget,
-    LedgerEntry,
     PrivacyBudgetExceeded,
     PrivacyLedger,
     Relation,
@@ -79,16 +77,7 @@ def test_it_is_booked_once_before_it_is_drawn():
     ledger = PrivacyLedger(Relation.EDGE)
     ledger.budget = Budget(0.5, 0.0)
     choose([[1, 0]], 0.5, sensitivity=2, ledger=ledger)
-    assert ledger.entries == [
-        LedgerEntry(
-            key="communities",
-            name="communities",
-            relation=Relation.EDGE,
-            sensitivity=2,
-            proof="by hand",
-            event=Pure(0.5),
-        )
-    ]
+    assert ledger.entries == [entry("pure", name="communities", sensitivity=2, epsilon=0.5)]
     with pytest.raises(PrivacyBudgetExceeded):
         choose([[1, 0]], 1e-3, ledger=ledger, noise=object())  # a draw would fail otherwise
     for epsilon, sensitivity in ((0.0, 1), (1.0, 0)):

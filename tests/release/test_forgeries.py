@@ -234,7 +234,6 @@ def test_draws_of_a_method_of_the_users_own_are_compared_where_it_may_run(origin
     assert "synthetic-0.edges: not what" in verify(release, method_class=MyDegrees).faults[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "name"),
     [("transfers", "transfers-0.csv"), ("attributed", "people-0.csv")],

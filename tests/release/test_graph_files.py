@@ -48,7 +48,6 @@ def test_text_formats_are_for_graphs_below_a_million_edges(many, tmp_path, capsy
     assert "graphs of 50 edges" not in capsys.readouterr().out
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not HAS_PYARROW, reason="pyarrow is optional")
 @pytest.mark.parametrize("method", [ChungLu, BTER])
 def test_a_large_release_is_the_graph_of_its_seed(method, many, tmp_path, capsys):

@@ -40,7 +40,6 @@ def test_bar_is_drawn_on_the_terminal_of_stderr_only(fit, stream, tmp_path, monk
     assert "guarantee: edge-level" in out
 
 
-@pytest.mark.slow
 def test_nothing_is_tracked_or_imported_for_it_unasked(tmp_path):
     """The shipped configuration tracked, which took two seconds and left a list of packages."""
     program = (

@@ -51,7 +51,7 @@ def in_python():
 @pytest.mark.parametrize(
     "fit",
     [
-        pytest.param(by_command, marks=pytest.mark.slow),
+        by_command,
         by_command_without_a_guarantee,
         in_python,
     ],

@@ -244,7 +244,7 @@ def attack_published(
                 "give data that hold them, and a configuration with nodes: {attributes: from_graph}"
             )
         if release is not None and (
-            release.method.pays_rows or isinstance(release.method, Attributed)
+            release.method.reads_private_columns or isinstance(release.method, Attributed)
         ):
             settings = None  # files of parts of the graph would hold no rows and no transfers
         values = attack_graph(graph, view, settings, attributes)

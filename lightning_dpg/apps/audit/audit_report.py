@@ -1,10 +1,11 @@
 """The report of an audit: claims, lower bounds and the verdict."""
 
-import html
-import json
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
+from lightning_dpg.pages.page import Table
+from lightning_dpg.pages.report import Report
 from lightning_dpg.run.data import GraphName
 
 
@@ -25,6 +26,15 @@ class AllGuesses(NamedTuple):
     share_lower_bound: float
     claimed_share: float
     gaussian_epsilon: float
+
+    @property
+    def line(self) -> str:
+        """The bound in one line."""
+        noise = f"as of Gaussian noise of epsilon {self.gaussian_epsilon:.4f}"
+        return (
+            f"all guesses: {self.correct:,} of {self.guesses:,} right; at least "
+            f"{self.share_lower_bound:.4f}, {noise}; claimed at most {self.claimed_share:.4f}"
+        )
 
 
 class Bound(NamedTuple):
@@ -53,14 +63,17 @@ class Bound(NamedTuple):
         is_right_too_often = every is not None and every.share_lower_bound > every.claimed_share
         return self.epsilon_lower_bound > self.claimed_epsilon or is_right_too_often
 
+    @property
     def values(self) -> dict[str, Any]:
-        """Return plain values for strict JSON, with infinite epsilon as a string."""
-        claim = self.claimed_epsilon if math.isfinite(self.claimed_epsilon) else "inf"
-        every = self.all_guesses and self.all_guesses._asdict()
-        return self._asdict() | {"claimed_epsilon": claim, "all_guesses": every}
+        """All numbers as plain values."""
+        return self._asdict() | {"all_guesses": self.all_guesses and self.all_guesses._asdict()}
 
 
-class Report(NamedTuple):
+_NAMELESS = GraphName("", is_public=False)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditReport(Report):
     """Result of an audit; ``str(report)`` is a text for people. Its numbers are not private.
 
     Attributes:
@@ -79,6 +92,11 @@ class Report(NamedTuple):
         relation: ``edge`` for canaries that are edges, ``attributes`` for rows of private columns.
     """
 
+    title: ClassVar[str] = "Audit of a claim"
+    not_private: ClassVar[str] = (
+        "not private: the guesses were compared with the canaries, the attacker knew all edges"
+    )
+
     method: str
     view: str
     fits: int
@@ -90,7 +108,7 @@ class Report(NamedTuple):
     scored: list[str]
     unscored: list[str]
     all_alike: bool
-    graph: GraphName = GraphName("", is_public=False)
+    graph: GraphName = _NAMELESS
     relation: str = "edge"
 
     @property
@@ -98,11 +116,12 @@ class Report(NamedTuple):
         """The bounds that exceed their claims."""
         return [bound for bound in (self.together, *self.apart) if bound.refutes]
 
-    def to_json(self) -> str:
-        """Return all values as strict JSON."""
-        values = self.together.values()
-        del values["release"]
-        general = {
+    @property
+    def values(self) -> dict[str, Any]:
+        """All numbers as plain values."""
+        together = self.together.values
+        del together["release"]
+        return {
             "method": self.method,
             "graph": self.graph._asdict(),
             "view": self.view,
@@ -111,78 +130,52 @@ class Report(NamedTuple):
             "canaries": self.canaries,
             "delta": self.delta,
             "confidence": self.confidence,
-            **values,
+            **together,
             "refuted": bool(self.refuting),
-            "apart": [bound.values() for bound in self.apart],
+            "apart": [bound.values for bound in self.apart],
             "scored": self.scored,
             "unscored": self.unscored,
         }
-        return json.dumps(general, indent=2) + "\n"
 
-    def __str__(self) -> str:
-        """State claims, bounds and verdict."""
-        return "\n".join([*_lines(self), NOT_PRIVATE])
+    def tables(self) -> list[Table]:
+        """State claims, bounds and verdict in lines."""
+        return [Table(self._setting(), "", (), (), self._lines())]
 
-    def __repr__(self) -> str:
-        """Return the text, as ``str`` does."""
-        return str(self)
+    def _setting(self) -> str:
+        each = f" in {self.fits} fits" if self.fits > 1 else ""
+        of = " rows of private columns" if self.relation == "attributes" else ""
+        return f"method: {self.method}, view: {self.view}, canaries: {self.canaries}{of}{each}"
 
-    def _repr_html_(self) -> str:
-        """Show the text in a notebook."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+    def _lines(self) -> list[str]:
+        together = self.together
+        if math.isinf(together.claimed_epsilon):
+            verdict = "nothing is claimed that could be refuted"
+        elif self.refuting:
+            names = {bound.release or "all reads together": None for bound in self.refuting}
+            verdict = f"REFUTED: the method loses more than it claims, by {', '.join(names)}"
+        else:
+            verdict = "not refuted"
+        alike = "all canaries have the same score: try 200 runs, or the view white_box"
+        return [
+            *(self._scored() if self.view == "white_box" else ()),
+            *([alike] if self.all_alike else []),
+            f"guesses: {together.correct} of {together.guesses} right",
+            f"claimed: epsilon {together.claimed_epsilon:g} at delta {self.delta:g}",
+            f"measured: epsilon at least {together.epsilon_lower_bound:.4f} at {self.confidence:.0%}",
+            *([together.all_guesses.line] if together.all_guesses else []),
+            f"verdict: {verdict}",
+        ]
 
-
-NOT_PRIVATE = (
-    "not private: the guesses were compared with the canaries, the attacker knew all edges"
-)
-
-
-def _lines(report: Report) -> list[str]:
-    together = report.together
-    each = f" in {report.fits} fits" if report.fits > 1 else ""
-    of = " rows of private columns" if report.relation == "attributes" else ""
-    lines = [f"method: {report.method}, view: {report.view}, canaries: {report.canaries}{of}{each}"]
-    if report.view == "white_box":
-        lines += _scored(report)
-    if math.isinf(together.claimed_epsilon):
-        verdict = "nothing is claimed that could be refuted"
-    elif report.refuting:
-        names = {bound.release or "all reads together": None for bound in report.refuting}
-        verdict = f"REFUTED: the method loses more than it claims, by {', '.join(names)}"
-    else:
-        verdict = "not refuted"
-    if report.all_alike:
-        lines.append("all canaries have the same score: try 200 runs, or the view white_box")
-    return [
-        *lines,
-        f"guesses: {together.correct} of {together.guesses} right",
-        f"claimed: epsilon {together.claimed_epsilon:g} at delta {report.delta:g}",
-        f"measured: epsilon at least {together.epsilon_lower_bound:.4f} at {report.confidence:.0%}",
-        *([] if together.all_guesses is None else [_all_guesses(together.all_guesses)]),
-        f"verdict: {verdict}",
-    ]
-
-
-def _all_guesses(every: AllGuesses) -> str:
-    """State the bound by all guesses."""
-    share, claimed = every.share_lower_bound, every.claimed_share
-    noise = f"as of Gaussian noise of epsilon {every.gaussian_epsilon:.4f}"
-    return (
-        f"all guesses: {every.correct:,} of {every.guesses:,} right; at least {share:.4f}, {noise}; "
-        f"claimed at most {claimed:.4f}"
-    )
-
-
-def _scored(report: Report) -> list[str]:
-    """List the scored reads with their bounds, and the reads without a score."""
-    total = len(report.scored) + len(report.unscored)
-    not_scored = f", not: {', '.join(report.unscored)}" if report.unscored else ""
-    lines = [f"scored: {len(report.scored)} of {total} reads{not_scored}"]
-    for bound in report.apart:
-        lines.append(
-            f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
-            f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
-        )
-        if bound.all_guesses is not None:
-            lines.append(f"    {_all_guesses(bound.all_guesses)}")
-    return lines
+    def _scored(self) -> list[str]:
+        """List the scored reads with their bounds, and the reads without a score."""
+        total = len(self.scored) + len(self.unscored)
+        not_scored = f", not: {', '.join(self.unscored)}" if self.unscored else ""
+        lines = [f"scored: {len(self.scored)} of {total} reads{not_scored}"]
+        for bound in self.apart:
+            lines.append(
+                f"  {bound.release}: {bound.correct} of {bound.guesses} right, epsilon at least "
+                f"{bound.epsilon_lower_bound:.4f}, claimed up to it: {bound.claimed_epsilon:.4g}"
+            )
+            if bound.all_guesses is not None:
+                lines.append(f"    {bound.all_guesses.line}")
+        return lines

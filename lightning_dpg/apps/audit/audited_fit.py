@@ -1,6 +1,6 @@
 """A fit on data with canaries, and the attacker's scores of the canaries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytorch_lightning as pl
@@ -31,7 +31,7 @@ from lightning_dpg.methods.single_graph.protected_unit import transfers_of
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import tight_delta
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.release.statement import privacy_statement
@@ -133,16 +133,46 @@ class WhiteBoxAttacker:
             delta: Delta of the claim.
             epsilon: Epsilon of all releases.
         """
-        ledger, nothing = self._method.ledger, torch.zeros(len(self._pairs), dtype=torch.double)
-        apart = {
-            key: CanaryScores(
-                ledger.last_entry(key).name, claim, self.scores.get(key, nothing.clone())
-            )
-            for key, claim in claims_so_far(ledger, delta, epsilon).items()
-        }
-        total = Claim(epsilon, largest_share(ledger))
-        together = CanaryScores("all reads together", total, sum(self.scores.values(), nothing))
-        return Outcome(type(self._method).__name__, delta, inserted, together, apart)
+        budget = Budget(epsilon, delta)
+        return outcome_of(self._method, self._method.relation, budget, inserted, self.scores)
+
+
+def outcome_of(
+    method: PrivateModule,
+    relation: Relation,
+    budget: Budget,
+    inserted: Tensor,
+    scores: Mapping[str, Tensor],
+) -> Outcome:
+    """Return the claims of all reads of a relation, and the scores by each.
+
+    Args:
+        method: The method after its fit.
+        relation: Relation of the canaries.
+        budget: Claim of all reads together.
+        inserted: Which canaries were in, shape ``(P,)``.
+        scores: Scores by the keys of the reads, each of shape ``(P,)``.
+    """
+    entries = method.ledger.of(relation)
+    nothing = torch.zeros(len(inserted), dtype=torch.double)
+    apart = {}
+    for place, entry in enumerate(entries, 1):
+        prefix = PrivacyLedger(relation)
+        prefix.entries = entries[:place]
+        is_all = place == len(entries)
+        so_far = budget.epsilon if is_all else min(prefix.epsilon(budget.delta), budget.epsilon)
+        claim = Claim(so_far, largest_share(prefix.entries))
+        apart[entry.key] = CanaryScores(entry.name, claim, scores.get(entry.key, nothing))
+    total = Claim(budget.epsilon, largest_share(entries))
+    together = CanaryScores("all reads together", total, sum(scores.values(), nothing))
+    return Outcome(type(method).__name__, budget.delta, inserted, together, apart)
+
+
+def coins_of(count: int, world: bool | None) -> Tensor:
+    """Decide which canaries are in: by secret fair coins, or all of them or none."""
+    if world is not None:
+        return torch.full((count,), world)
+    return torch.from_numpy(NoiseSource().integers(2, count) == 1)
 
 
 def audited_fit(
@@ -170,10 +200,7 @@ def audited_fit(
     def plant(data: pl.LightningDataModule) -> None:
         # The pairs are public; their presence as edges is secret.
         sites, pairs = _choose(settings, data, canaries, torch.Generator().manual_seed(seed))
-        if world is None:
-            inserted = torch.from_numpy(NoiseSource().integers(2, len(pairs)) == 1)
-        else:
-            inserted = torch.full((len(pairs),), world)
+        inserted = coins_of(len(pairs), world)
         sites.insert(pairs[inserted].view(-1, 2))
         planted.append((data, sites.known_graph, pairs, inserted))
 
@@ -195,7 +222,7 @@ def audited_fit(
     with torch.no_grad():
         part = scored_part(method.eval())
         scores = black_box_score(part, data, pairs, known_graph).double().cpu()
-    claim = Claim(epsilon, largest_share(method.ledger))
+    claim = Claim(epsilon, largest_share(method.ledger.of(method.relation)))
     together = CanaryScores("all reads together", claim, scores)
     return Outcome(statement["method"], delta, inserted, together, {})
 
@@ -235,34 +262,21 @@ def pooled(outcomes: list[Outcome]) -> Outcome:
         names = [part.name for part in parts if part.name]
         return CanaryScores(names[0], claim, torch.cat([part.scores for part in parts]))
 
-    unclaimed = Claim(0.0, 0.0)
-    nothing = [
-        CanaryScores("", unclaimed, torch.zeros_like(one.together.scores)) for one in outcomes
-    ]
     keys = dict.fromkeys(key for one in outcomes for key in one.apart)
-    pairs = list(zip(outcomes, nothing, strict=True))
+
+    def part(one: Outcome, key: str) -> CanaryScores:
+        nothing = CanaryScores("", Claim(0.0, 0.0), torch.zeros_like(one.together.scores))
+        return one.apart.get(key, nothing)
+
     return Outcome(
         outcomes[0].method,
         max(one.delta for one in outcomes),
         torch.cat([one.inserted for one in outcomes]),
         joined([one.together for one in outcomes]),
-        {key: joined([one.apart.get(key, empty) for one, empty in pairs]) for key in keys},
+        {key: joined([part(one, key) for one in outcomes]) for key in keys},
     )
 
 
-def claims_so_far(ledger: PrivacyLedger, delta: float, epsilon: float) -> dict[str, Claim]:
-    """Return the claim of each release and all earlier ones by key; ``epsilon`` is the total."""
-    claims: dict[str, Claim] = {}
-    entries = ledger.of(ledger.relation)
-    for place, entry in enumerate(entries, 1):
-        prefix = PrivacyLedger(ledger.relation)
-        prefix.entries = entries[:place]
-        is_all = place == len(entries)
-        so_far = epsilon if is_all else min(prefix.epsilon(delta), epsilon)
-        claims[entry.key] = Claim(so_far, largest_share(prefix))
-    return claims
-
-
-def largest_share(ledger: PrivacyLedger) -> float:
-    """Largest expected share of right guesses of a fair coin that the releases allow."""
-    return (1 + tight_delta(ledger.of(ledger.relation), 0.0, _RESOLUTION)) / 2
+def largest_share(entries: Sequence[LedgerEntry]) -> float:
+    """Largest expected share of right guesses of a fair coin that the reads allow."""
+    return (1 + tight_delta(entries, 0.0, _RESOLUTION)) / 2

@@ -11,13 +11,7 @@ from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from lightning_dpg.apps.audit.audit_arguments import View
-from lightning_dpg.apps.audit.audited_fit import (
-    CanaryScores,
-    Claim,
-    Outcome,
-    claims_so_far,
-    largest_share,
-)
+from lightning_dpg.apps.audit.audited_fit import Outcome, coins_of, outcome_of
 from lightning_dpg.apps.audit.canaries import RowCanaries, plant_rows
 from lightning_dpg.apps.audit.scores.counts import table_scores
 from lightning_dpg.classes import find_class
@@ -27,8 +21,6 @@ from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.run.fit import ReadData, fit_without_release
 
 _LEAST_SCALE = 1e-6  # of a read without noise
@@ -96,16 +88,7 @@ class RowAttacker:
         """
         budget = self._method.ledger.budget_of(Relation.ATTRIBUTES)
         assert budget is not None  # a fit without one is refused
-        ledger = PrivacyLedger(Relation.ATTRIBUTES)
-        ledger.entries = self._method.ledger.of(Relation.ATTRIBUTES)
-        apart = {
-            key: CanaryScores(ledger.last_entry(key).name, claim, self.scores[key])
-            for key, claim in claims_so_far(ledger, budget.delta, budget.epsilon).items()
-        }
-        total = Claim(budget.epsilon, largest_share(ledger))
-        scores = torch.stack([*self.scores.values()]).sum(dim=0)
-        together = CanaryScores("all reads together", total, scores)
-        return Outcome(type(self._method).__name__, budget.delta, inserted, together, apart)
+        return outcome_of(self._method, Relation.ATTRIBUTES, budget, inserted, self.scores)
 
 
 def audited_row_fit(
@@ -147,10 +130,7 @@ def audited_row_fit(
     def plant(data: Any) -> None:
         # Nodes and their two rows are public; which of them a node has is secret.
         found = plant_rows(data, weight, canaries, torch.Generator().manual_seed(seed))
-        if world is None:
-            inserted = torch.from_numpy(NoiseSource().integers(2, len(found.nodes)) == 1)
-        else:
-            inserted = torch.full((len(found.nodes),), world)
+        inserted = coins_of(len(found.nodes), world)
         found.insert(data, inserted.numpy())
         planted.append((data, found, inserted))
 

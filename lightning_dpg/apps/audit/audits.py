@@ -2,13 +2,15 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from scipy.stats import norm
 
 from lightning_dpg.apps.audit.audit_arguments import RelationOfAudit, View, check_arguments
-from lightning_dpg.apps.audit.audit_report import AllGuesses, Bound, Report
+from lightning_dpg.apps.audit.audit_report import AllGuesses, AuditReport, Bound
 from lightning_dpg.apps.audit.audited_fit import (
     CanaryScores,
     Outcome,
@@ -51,7 +53,7 @@ def audit(
     book: str | None = None,
     row_epsilon: float | None = None,
     **settings: Any,
-) -> Report:
+) -> AuditReport:
     """Measure how much privacy a method loses at least, and compare that with its claim.
 
     A secret fair coin inserts each canary, a pair of nodes without an edge, into a copy of the graph.
@@ -108,7 +110,7 @@ def audit(
             book=book,
         )
         data_class = find_class(chosen.sections["data"]["class_path"])
-        return report._replace(graph=name_of_graph(data, data_class))
+        return replace(report, graph=name_of_graph(data, data_class))
 
 
 def audit_settings(
@@ -121,7 +123,7 @@ def audit_settings(
     confidence: float = 0.95,
     read: ReadData | None = None,
     book: str | None = None,
-) -> Report:
+) -> AuditReport:
     """Audit a configuration.
 
     Args:
@@ -144,25 +146,19 @@ def audit_settings(
     name, privacy = settings["model"]["class_path"].rpartition(".")[2], settings["privacy"]
     contents = _contents(settings, read)
     log_reading("audit", [name], [float(privacy["epsilon"])], contents, book or privacy.get("book"))
+    fit = audited_row_fit if relation == "attributes" else audited_fit
+    again = partial(fit, settings, view=view, read=read)
     if runs is not None and canaries is None:
-        report = audit_one_canary(
-            settings, view, runs=runs, relation=relation, confidence=confidence, read=read
-        )
+        report = _audit_one_canary(again, view, runs, confidence)
     else:
-        report = audit_canaries(
-            settings,
-            view,
-            canaries=canaries,
-            fits=runs or 1,
-            relation=relation,
-            confidence=confidence,
-            read=read,
-        )
+        fits = runs or 1
+        outcomes = [again(canaries=canaries, seed=seed) for seed in range(fits)]
+        report = bounded(pooled(outcomes), view, fits, confidence)
     data = settings["data"]
     arguments = data["init_args"]
     source = arguments.get("name", arguments.get("source"))
     graph = name_of_graph(source, find_class(data["class_path"]))
-    return report._replace(graph=graph)
+    return replace(report, graph=graph, relation=relation or "edge")
 
 
 def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Identity]:
@@ -176,62 +172,15 @@ def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Id
     yield from contents_of(module)
 
 
-def audit_canaries(
-    settings: Mapping[str, Any],
-    view: View = "black_box",
-    *,
-    canaries: int | None = None,
-    fits: int = 1,
-    relation: RelationOfAudit | None = None,
-    confidence: float = 0.95,
-    read: ReadData | None = None,
-) -> Report:
-    """Audit a configuration by one fit with many canaries, or by several.
-
-    Args:
-        settings: Complete configuration of a fit.
-        view: View of the attacker.
-        canaries: Number of canaries of each fit; by default half the number of nodes, of a set one
-            for each graph, and 1,000 at most.
-        fits: Number of fits.
-        relation: Relation of the canaries, see :func:`audit`.
-        confidence: Probability with which all bounds hold.
-        read: Function that reads the data anew; by default they are those of the configuration.
-    """
-    fit = _fit_of(relation)
-    outcomes = [fit(settings, canaries, view, seed=seed, read=read) for seed in range(fits)]
-    return bounded(pooled(outcomes), view, fits, confidence)._replace(relation=relation or "edge")
-
-
-def _fit_of(relation: RelationOfAudit | None) -> Callable[..., Outcome]:
-    """Return the function that fits with canaries of a relation."""
-    return audited_row_fit if relation == "attributes" else audited_fit
-
-
-def audit_one_canary(
-    settings: Mapping[str, Any],
-    view: View = "black_box",
-    *,
-    runs: int,
-    relation: RelationOfAudit | None = None,
-    confidence: float = 0.95,
-    read: ReadData | None = None,
-) -> Report:
-    """Audit a configuration by many fits with and without one canary.
+def _audit_one_canary(
+    fit: Callable[..., Outcome], view: View, runs: int, confidence: float
+) -> AuditReport:
+    """Fit many times with and without one canary.
 
     Half of the fits choose a threshold, and the other half test it.
-
-    Args:
-        settings: Complete configuration of a fit.
-        view: View of the attacker.
-        runs: Number of fits with the canary, and of fits without it.
-        relation: Relation of the canary, see :func:`audit`.
-        confidence: Probability with which the bound holds.
-        read: Function that reads the data anew; by default they are those of the configuration.
     """
-    fit = _fit_of(relation)
     fits = {
-        world: pooled([fit(settings, 1, view, world, read=read) for _ in range(runs)])
+        world: pooled([fit(canaries=1, world=world) for _ in range(runs)])
         for world in (True, False)
     }
     scores = {world: fits[world].together.scores for world in fits}
@@ -242,15 +191,14 @@ def audit_one_canary(
     lowest = many_runs_lower_bound(hits, tried, errors, tried, outcome.delta, confidence)
     correct = hits + tried - errors
     together = Bound(None, outcome.together.claim.epsilon, lowest, 2 * tried, correct)
-    return Report(
+    return AuditReport(
         *(outcome.method, view, 2 * runs, 1, outcome.delta, confidence, together, []),
         *_names(outcome),
         all_alike=False,
-        relation=relation or "edge",
     )
 
 
-def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report:
+def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> AuditReport:
     """Bound epsilon by all reads together and by each one, at one joint confidence.
 
     Several fits of a method with Gaussian noise are also bounded by all of their guesses.
@@ -280,7 +228,7 @@ def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> Report
 
     together = bound(None, outcome.together)
     apart = [bound(part.name, part) for part in tried]
-    return Report(
+    return AuditReport(
         *(outcome.method, view, fits, count, outcome.delta, confidence, together, apart),
         *_names(outcome),
         all_alike=bool(scores.min() == scores.max()),

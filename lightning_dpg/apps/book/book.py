@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.apps.book import conditions, owner_token, rows, schema
-from lightning_dpg.apps.book.checkpoint import new_faults
+from lightning_dpg.apps.book import owner_token, schema, store
 from lightning_dpg.apps.book.connection import connect
+from lightning_dpg.apps.book.earlier_versions import upgrade
 from lightning_dpg.apps.book.filter import Rule, passes
 from lightning_dpg.apps.book.grants import check_grant
-from lightning_dpg.apps.book.identity import Fingerprint, fingerprint, key_digest
-from lightning_dpg.apps.book.owner import OwnerSide
-from lightning_dpg.apps.book.projection import record
-from lightning_dpg.apps.book.refusals import check_max_edges, check_open, check_part, too_small
+from lightning_dpg.apps.book.identity import Fingerprint, fingerprint
+from lightning_dpg.apps.book.refusals import check_open, too_small
 from lightning_dpg.apps.book.request import (
     Request,
     charge_of,
@@ -28,17 +26,17 @@ from lightning_dpg.apps.book.request import (
     spending_of,
 )
 from lightning_dpg.apps.book.reservation import Reservation
-from lightning_dpg.apps.book.rows import DataSet, Run
-from lightning_dpg.apps.book.sketch import Marks, marks, seal
+from lightning_dpg.apps.book.sketch import Marks, marks
+from lightning_dpg.apps.book.state import DataSet, Grant, Run, cost_of_runs
+from lightning_dpg.apps.book.store import append, faults, state_of
 from lightning_dpg.apps.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.apps.book.writers import described
 from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 
 
-class Book(OwnerSide):
+class Book:
     """An open book.
 
     Args:
@@ -46,14 +44,19 @@ class Book(OwnerSide):
         is_new: Whether to make it.
         token: File with the owner's token. A new book is made with it, and the file too.
 
+    Attributes:
+        database: Its database.
+        token: File with the owner's token, if one was given.
+
     Raises:
-        BookError: If there is none, or if it has a newer version.
+        BookError: If there is none, if it has a newer version, or if it has an earlier one and was
+            changed.
     """
 
     def __init__(self, url: str, *, is_new: bool = False, token: Path | None = None) -> None:
         if is_new and token is not None:
             owner_token.refuse_existing(token)
-        super().__init__(connect(url, is_new=is_new), token)
+        self.database, self.token = connect(url, is_new=is_new), token
         version = schema.version(self.database)
         if is_new and version:
             raise BookError(f"{self.url}: there is a book already")
@@ -63,10 +66,13 @@ class Book(OwnerSide):
                 f"make one: python -m lightning_dpg budget init --book {self.url}"
             )
         new_token = owner_token.make_token(token) if is_new and token is not None else None
-        schema.migrate(self.database)
-        if new_token is not None:
+        if version not in (0, schema.VERSION):
+            upgrade(self.database)
+        elif is_new:
             with self.database.write():
-                owner_token.begin(self.database, new_token)
+                schema.make(self.database)
+                if new_token is not None:
+                    owner_token.begin(self.database, new_token)
 
     @property
     def url(self) -> str:
@@ -93,120 +99,48 @@ class Book(OwnerSide):
         """
         return marks(schema.secret(self.database), content.names)
 
-    def register(
-        self,
-        name: str,
-        data: Fingerprint,
-        *,
-        relation: Relation,
-        total: Budget,
-        record_unit: str,
-        words: str = "",
-        max_degree: int | None = None,
-        max_edges: int | None = None,
-        part_of: str = "",
-        two_persons: bool = False,
-        people: Marks | None = None,
-        row_total: Budget | None = None,
-    ) -> None:
-        """Register data under a name, with the total that all of their releases may spend.
-
-        Args:
-            name: New name.
-            data: Fingerprint of the data.
-            relation: Neighboring relation of the total.
-            total: Total of all releases.
-            record_unit: One record, in words.
-            words: The owner's words.
-            max_degree: Largest number of edges of a node (public).
-            max_edges: Number D of edges of one node that are hidden together (public), for the
-                relation ``edges_of_node`` only. Runs with another number are refused.
-            part_of: Group of data sets that are disjoint, as the owner declares.
-            two_persons: Whether runs need grants that a second person approved.
-            people: Sketch of the names of the nodes, by which later data on the same people are found.
-            row_total: Total of the private columns of nodes, see :meth:`add_row_total`.
-
-        Raises:
-            BookError: If the name is taken, or if the data have another name and this relation.
-        """
-        check_max_edges(relation, max_edges)
-        with self.database.write():
-            check_part(
-                rows.data_sets(self.database), name, part_of, record_unit, relation, max_edges
-            )
-            for dataset in rows.data_sets(self.database):
-                if dataset.name == name:
-                    raise BookError(f"{self.url}: there is a data set {name!r} already")
-                if dataset.relation is relation and dataset.name in self.names_of(data.edges):
-                    raise BookError(
-                        f"{self.url}: these data are registered as {dataset.name!r} already, and one "
-                        f"total covers all of their releases\nfit with --dataset {dataset.name}"
-                    )
-            key = schema.secret(self.database)
-            sketch = {} if people is None else {"sketch": seal(key, people)}
-            self._record_as_owner(
-                "register",
-                name=name,
-                relation=relation.value,
-                record=record_unit,
-                words=words,
-                epsilon=total.epsilon,
-                delta=total.delta,
-                max_degree=max_degree,
-                edges=data.edges,
-                nodes=data.nodes,
-                key=key_digest(key),
-                part_of=part_of,
-                two_persons=two_persons,
-                **({} if max_edges is None else {"max_edges": max_edges}),
-                **sketch,
-                **({"links": data.links} if data.links else {}),
-            )
-            if row_total is not None:
-                self._record_row_total(name, row_total, data.rows)
-
     def data_set(self, name: str) -> DataSet:
         """A data set by its name.
 
         Raises:
             BookError: If there is none.
         """
-        return rows.data_set(self.database, name)
+        return store.data_set(self.database, name)
 
     def data_sets(self) -> list[DataSet]:
-        """All data sets."""
-        return rows.data_sets(self.database)
+        """All data sets, in the order of their registration."""
+        return [*state_of(self.database).data_sets.values()]
 
     def runs(self, dataset: str | None = None) -> list[Run]:
         """Runs on a data set, or on all."""
-        return rows.runs(self.database, dataset)
+        return state_of(self.database).runs(dataset)
+
+    def grants(self, dataset: str | None = None) -> list[Grant]:
+        """Grants on a data set, or on all, in the order of their numbers."""
+        grants = state_of(self.database).grants
+        return [each for _, each in sorted(grants.items()) if dataset in (None, each.dataset)]
 
     def names_of_rows(self, content: str) -> list[str]:
         """Names of the data sets that are known by this fingerprint of private columns."""
-        return rows.names_of_rows(self.database, content)
+        known = state_of(self.database).columns
+        return sorted(name for name, contents in known.items() if content in contents)
 
     def knows_rows_of(self, name: str) -> bool:
         """Return whether the book has seen private columns of a data set."""
-        total = self.data_set(name).beside.get(Relation.ATTRIBUTES)
-        was_read = self.database.rows(
-            "SELECT b.run FROM book_budgets b JOIN book_runs r ON b.run = r.run "
-            "WHERE r.dataset = ? AND b.content <> ''",
-            name,
-        )
-        return bool(was_read) or (total is not None and bool(total.content))
+        return name in state_of(self.database).columns
 
     def names_of(self, edges: str) -> list[str]:
         """Names of the data sets that are known by this fingerprint of edges."""
-        known = rows.known_edges(self.database)
+        known = state_of(self.database).edges
         return sorted(name for name, fingerprints in known.items() if edges in fingerprints)
 
     def check(self) -> None:
         """Refuse a book that was changed.
 
         Raises:
-            BookError: If it has a fault since it was verified last.
+            BookError: If any of its lines was changed.
         """
-        if changes := new_faults(self.database):
+        if changes := faults(self.database):
             raise BookError(
                 f"{self.url}: the book was changed, and nothing is spent on it: {changes[0]}\n"
                 f"see python -m lightning_dpg budget verify --book {self.url}"
@@ -236,8 +170,8 @@ class Book(OwnerSide):
             if not is_released:
                 check_open(dataset)
             rules = {}
-            for relation in (dataset.relation, *request.beside):
-                part = dataset.of(relation)
+            for relation in (dataset.relation, *request.other_budgets):
+                part = dataset.for_relation(relation)
                 spending = spending_of(part, request, entries)
                 if not is_released:
                     check_grant(part, self.grants(name), earlier, spending, charge.family, user)
@@ -245,10 +179,10 @@ class Book(OwnerSide):
                 if rule is None and not is_released:
                     raise too_small(part, earlier, request)
                 rules[relation] = rule or part.rule
-            number = self._next_run()
+            number = state_of(self.database).next_run
             if not self.database.hold(number):
                 raise BookError(f"{self.url}: the lock of run {number} is taken: try again")
-            record(
+            append(
                 self.database,
                 "reserve",
                 run=number,
@@ -267,8 +201,8 @@ class Book(OwnerSide):
                 before=[entry.to_dict() for entry in charge.before],
                 entries=[entry.to_dict() for entry in entries],
                 booked=charge.booked,
-                **conditions.facts_of(request),
-                **_beside(request, rules),
+                **({} if request.condition is None else {"condition": request.condition}),
+                **_other_budgets(request, rules),
             )
         return Reservation(self.database, number, entries, charge.booked, charge.lost)
 
@@ -283,18 +217,17 @@ class Book(OwnerSide):
             name: Data set; by default all.
         """
         numbers = []
-        for run in rows.runs(self.database, name, is_open=True):
+        for run in state_of(self.database).runs(name, is_open=True):
             if is_elsewhere(run) or not self.database.hold(run.number):
                 continue
             with contextlib.ExitStack() as stack:
                 stack.callback(self.database.drop, run.number)
                 stack.enter_context(self.database.write())
                 # Another process may have closed it, and its own may have booked, since it was read.
-                still = rows.runs(self.database, run.dataset, is_open=True)
-                now = next((each for each in still if each.number == run.number), None)
-                if now is None:
+                now = state_of(self.database).run(run.number)
+                if not now.is_open:
                     continue
-                record(
+                append(
                     self.database,
                     "close",
                     run=run.number,
@@ -313,34 +246,30 @@ class Book(OwnerSide):
             relation: Relation of one of its totals; by default the one of its registration.
         """
         dataset = self.data_set(name)
-        part = dataset.of(relation or dataset.relation)
-        return pure_left(part, rows.counted(self.runs(name), part.relation))
+        part = dataset.for_relation(relation or dataset.relation)
+        return pure_left(part, cost_of_runs(self.runs(name), part.relation))
 
     def is_exceeded(self, name: str) -> bool:
         """Return whether the runs of a data set count more than one of its totals."""
         dataset, runs = self.data_set(name), self.runs(name)
         for relation in dataset.relations:
-            part, together = dataset.of(relation), rows.counted(runs, relation)
+            part, together = dataset.for_relation(relation), cost_of_runs(runs, relation)
             if together.epsilons and not passes(part.total, part.rule, together):
                 return True
         return False
 
-    def _next_run(self) -> int:
-        ((last,),) = self.database.rows("SELECT MAX(run) FROM book_runs")
-        return int(last or 0) + 1
 
-
-def _beside(request: Request, rules: Mapping[Relation, Rule]) -> dict[str, Any]:
+def _other_budgets(request: Request, rules: Mapping[Relation, Rule]) -> dict[str, Any]:
     """Facts of a reservation: budgets for further relations, if it has any."""
-    if not request.beside:
+    if not request.other_budgets:
         return {}
-    beside = {
+    others = {
         relation.value: {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "rule": rules[relation],
             "content": request.contents.get(relation, ""),
         }
-        for relation, budget in request.beside.items()
+        for relation, budget in request.other_budgets.items()
     }
-    return {"beside": beside}
+    return {"beside": others}

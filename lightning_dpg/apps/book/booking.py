@@ -17,7 +17,8 @@ from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.apps.book.refusals import SAME_PEOPLE, check_record, in_common
 from lightning_dpg.apps.book.request import Request, continued
 from lightning_dpg.apps.book.reservation import Reservation
-from lightning_dpg.apps.book.rows import DataSet
+from lightning_dpg.apps.book.sketch import same_people
+from lightning_dpg.apps.book.state import DataSet
 from lightning_dpg.apps.book.urls import has_password
 from lightning_dpg.budget_book import BOOK_VARIABLE, NO_BOOK
 from lightning_dpg.errors import BookError
@@ -98,7 +99,7 @@ class BookedRun:
         with contextlib.closing(self._book):
             self._reservation.close(outcome, release)
             dataset = self._book.data_set(self.dataset)
-            texts = [self._left(dataset.of(relation)) for relation in dataset.relations]
+            texts = [self._left(dataset.for_relation(relation)) for relation in dataset.relations]
         return f"budget book: {self.dataset} has {'; '.join(texts)}"
 
     def _left(self, dataset: DataSet) -> str:
@@ -164,7 +165,7 @@ def reserve(
             before=as_booked(ledger.entries, total),
             previous=previous,
             condition=method.condition(),
-            beside=ledger.beside,
+            other_budgets=ledger.beside,
             contents={Relation.ATTRIBUTES: fingerprint.rows},
         )
         steps_lost = method.step_entries() if lost_steps else []
@@ -247,16 +248,18 @@ def _data_set(
             f"{chosen!r}\nset privacy.dataset to {own[0]}"
         )
     if chosen not in names:
-        same_people = [
+        alike = [
             each.name
-            for each in book.same_people(fingerprint, book.marks(content), *_totals(relation))
+            for each in same_people(
+                book.database, fingerprint, book.marks(content), *_totals(relation)
+            )
         ]
-        is_of_other = bool(same_people) and chosen not in same_people
+        is_of_other = bool(alike) and chosen not in alike
         warnings.warn(
             f"the data differ from those registered as {chosen!r}: the run is booked on its total, "
             "as on a new version of data on the same people; register other data under another name"
             + (
-                f" (they have the nodes of {same_people[0]!r}, or most: is it the name?)"
+                f" (they have the nodes of {alike[0]!r}, or most: did you mean --dataset {alike[0]}?)"
                 * is_of_other
             ),
             stacklevel=2,
@@ -300,8 +303,8 @@ def _unregistered(
 ) -> BookError:
     """Say how to fit data that are not registered; the same people never get a new total."""
     lines = [f"{book.url}: these data are not registered for the relation {relation}"]
-    same_people = book.same_people(fingerprint, book.marks(content), *_totals(relation))
-    dataset = next(iter(same_people), None)
+    alike = same_people(book.database, fingerprint, book.marks(content), *_totals(relation))
+    dataset = next(iter(alike), None)
     register = "python -m lightning_dpg budget register NAME FILE ..."
     if dataset is not None:
         lines += [in_common(dataset, fingerprint, content), SAME_PEOPLE.format(dataset.name)]
@@ -341,13 +344,13 @@ def book_lost(book: Book, name: str, request: Request, lost: Sequence[LedgerEntr
         BookError: If they are booked, and the total does not pay for them.
     """
     released = [*request.before, *lost]
-    others = [entry for entry in released if entry.relation not in request.beside]
-    beside = {
+    others = [entry for entry in released if entry.relation not in request.other_budgets]
+    other_budgets = {
         relation: _that_holds([each for each in released if each.relation is relation], budget)
-        for relation, budget in request.beside.items()
+        for relation, budget in request.other_budgets.items()
     }
     budget = _that_holds(others, request.budget)
-    stopped = request._replace(plan=lambda _: released, budget=budget, beside=beside)
+    stopped = request._replace(plan=lambda _: released, budget=budget, other_budgets=other_budgets)
     run = book.reserve(name, stopped, is_released=True)
     for entry in run.unreleased:  # the book may know some of them already
         run.book(entry)

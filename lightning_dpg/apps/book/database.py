@@ -7,7 +7,10 @@ processes follow one another.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lightning_dpg.apps.book.state import State
 
 WAIT = 60.0
 """Seconds that a process waits for the write of another one."""
@@ -18,9 +21,11 @@ class Database(ABC):
 
     Attributes:
         url: Where it is, without a password.
+        state: State after the lines that this process has read; None before the first one is read.
     """
 
     url: str
+    state: "State | None" = None
 
     @abstractmethod
     def user(self) -> str:
@@ -46,6 +51,7 @@ class Database(ABC):
             yield
             self.rows("COMMIT")
         except BaseException:
+            self.state = None  # it may have followed lines that are rolled back
             self._roll_back()
             raise
 

@@ -6,16 +6,15 @@ from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.conditions import Condition
 from lightning_dpg.apps.book.report import read, summary_of
-from lightning_dpg.apps.book.rows import Planned, Run
+from lightning_dpg.apps.book.state import Planned, Run
 from lightning_dpg.tables import as_csv, as_json, strict
 
 _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
     *("run", "family", "outcome", "method", "reserved_utc", "closed_utc", "who", "folder"),
     *("settings_sha256", "release_sha256", "budget_epsilon", "budget_delta"),
-    *("condition", "epsilon_in_any_case"),
+    "condition",
 )
 _OF_ENTRY = (
     *("release", "mechanism", "epsilon", "delta", "noise_multiplier", "sample_rate"),
@@ -46,7 +45,7 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
             data = {"dataset": name, "relation": dataset.relation.value, "record": dataset.record}
             for run in part.runs:
                 for entry in map(_entry, run.planned) if run.planned else ({},):
-                    cells = data | _run(run, part.conditions.get(run.number)) | entry
+                    cells = data | _run(run) | entry
                     rows.append([_defused(cells.get(column)) for column in columns])
     return as_csv(columns, rows)
 
@@ -76,9 +75,7 @@ def whole(book: Book, names: Sequence[str]) -> dict[str, Any]:
         summary["registered_utc"] = content.dataset.created
         for part, of_total in zip(content.each_total, [summary, *summary["beside"]], strict=True):
             of_total["releases"] = [
-                _run(run, part.conditions.get(run.number))
-                | {"entries": [_entry(each) for each in run.planned]}
-                for run in part.runs
+                _run(run) | {"entries": [_entry(each) for each in run.planned]} for run in part.runs
             ]
         data_sets.append(summary)
     return {
@@ -89,11 +86,11 @@ def whole(book: Book, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _run(run: Run, condition: Condition | None) -> dict[str, Any]:
+def _run(run: Run) -> dict[str, Any]:
     values = (
         *(run.number, run.family, run.outcome, run.method, run.opened, run.closed, run.who),
         *(run.folder, run.settings, run.release, run.budget.epsilon, run.budget.delta),
-        *(condition or (None, None)),
+        run.condition,
     )
     return dict(zip(_OF_RUN, values, strict=True))
 

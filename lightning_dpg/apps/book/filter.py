@@ -96,10 +96,10 @@ class Spending(NamedTuple):
         epsilon = math.fsum(entry.pure_epsilon for entry in self.entries)
         if has_noise(self.plan):
             return Budget(min(epsilon, self.budget.epsilon), self.budget.delta)
-        return Budget(epsilon, math.fsum(entry.total_delta for entry in self.counted))
+        return Budget(epsilon, math.fsum(entry.total_delta for entry in self.with_owed_deltas))
 
     @property
-    def counted(self) -> list[LedgerEntry]:
+    def with_owed_deltas(self) -> list[LedgerEntry]:
         """The entries, and the deltas of planned releases that may fail, which the run still owes."""
         owed = [entry for entry in self.plan if entry.event.total_delta] if self.entries else []
         left = [
@@ -155,7 +155,7 @@ def subtract(entries: Sequence[LedgerEntry], released: Sequence[LedgerEntry]) ->
     return rest
 
 
-class Together(NamedTuple):
+class RunCosts(NamedTuple):
     """Cost of several runs together, with equal releases merged: each run is read once.
 
     Attributes:
@@ -168,13 +168,13 @@ class Together(NamedTuple):
     deltas: list[float]
     steps: Counter[Event]
 
-    def plus(self, run: Spending, times: int = 1) -> "Together":
+    def plus(self, run: Spending, times: int = 1) -> "RunCosts":
         """Cost of these runs and of further equal ones."""
         steps, cost = Counter(self.steps), run.cost
-        for entry in run.counted:
+        for entry in run.with_owed_deltas:
             steps[entry.event] += times * entry.steps
         epsilons = [*self.epsilons, *[cost.epsilon] * times]
-        return Together(epsilons, [*self.deltas, *[cost.delta] * times], steps)
+        return RunCosts(epsilons, [*self.deltas, *[cost.delta] * times], steps)
 
     def renyi(self, place: int) -> float:
         """Renyi divergence of all releases at one of ``ORDERS``, rounded up."""
@@ -187,19 +187,19 @@ class Together(NamedTuple):
         return math.fsum(steps * event.total_delta for event, steps in self.steps.items()) * _UP
 
 
-def together(runs: Iterable[Spending]) -> Together:
+def together(runs: Iterable[Spending]) -> RunCosts:
     """Cost of runs together."""
-    total = Together([], [], Counter())
+    total = RunCosts([], [], Counter())
     for run in runs:
         cost = run.cost
         total.epsilons.append(cost.epsilon)
         total.deltas.append(cost.delta)
-        for entry in run.counted:
+        for entry in run.with_owed_deltas:
             total.steps[entry.event] += entry.steps
     return total
 
 
-def passes(total: Budget, rule: Rule, runs: Together) -> bool:
+def passes(total: Budget, rule: Rule, runs: RunCosts) -> bool:
     """Return whether a filter accepts all runs.
 
     Args:
@@ -213,7 +213,7 @@ def passes(total: Budget, rule: Rule, runs: Together) -> bool:
     return rule == "split" and _renyi_passes(Budget(total.epsilon, total.delta / 2), runs)
 
 
-def pure_epsilon_left(total: Budget, rule: Rule, runs: Together) -> float:
+def pure_epsilon_left(total: Budget, rule: Rule, runs: RunCosts) -> float:
     """Largest epsilon of one more pure release that passes."""
     delta = total.delta if rule == "sum" else total.delta / 2
     left = 0.0
@@ -227,14 +227,14 @@ def pure_epsilon_left(total: Budget, rule: Rule, runs: Together) -> float:
     return max(0.0, left)
 
 
-def _sum_passes(total: Budget, runs: Together) -> bool:
+def _sum_passes(total: Budget, runs: RunCosts) -> bool:
     return (
         math.fsum(runs.epsilons) <= total.epsilon * _ROUNDING
         and math.fsum(runs.deltas) <= total.delta * _ROUNDING
     )
 
 
-def _renyi_passes(total: Budget, runs: Together) -> bool:
+def _renyi_passes(total: Budget, runs: RunCosts) -> bool:
     if not total.delta or runs.failed > _FAILURES * total.delta:
         return False
     place, allowance = _order(total)

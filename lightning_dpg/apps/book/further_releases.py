@@ -12,10 +12,10 @@ import yaml
 
 from lightning_dpg import methods as shipped_methods
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.filter import Spending, Together
+from lightning_dpg.apps.book.filter import RunCosts, Spending
 from lightning_dpg.apps.book.refusals import check_open
-from lightning_dpg.apps.book.request import rule_beside
-from lightning_dpg.apps.book.rows import DataSet, Run, counted
+from lightning_dpg.apps.book.request import accepting_rule
+from lightning_dpg.apps.book.state import DataSet, Run, cost_of_runs
 from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down, digits_up
@@ -52,7 +52,7 @@ def pure_release(epsilon: float, relation: Relation) -> LedgerEntry:
 
 def share(
     dataset: DataSet,
-    earlier: Together,
+    earlier: RunCosts,
     releases: int,
     plan: Callable[[Budget], Sequence[LedgerEntry]],
     delta: float,
@@ -73,7 +73,7 @@ def share(
             run = Spending(budget, plan(budget))
         except BudgetTooSmall:
             return True  # no noise keeps so little, and a larger epsilon may do
-        return rule_beside(dataset, None, earlier, run, releases) is not None
+        return accepting_rule(dataset, None, earlier, run, releases) is not None
 
     largest = Budget(_largest(fits, dataset.total.epsilon, digits=3 if delta else 4), delta)
     try:
@@ -83,7 +83,7 @@ def share(
     return Share(releases, largest, _noise(entries))
 
 
-def usual_deltas(dataset: DataSet, earlier: Together, releases: int) -> list[float]:
+def usual_deltas(dataset: DataSet, earlier: RunCosts, releases: int) -> list[float]:
     """Deltas of equal further runs that are worth a try.
 
     The Renyi filter counts noise, not the delta of a run: that delta may be as large as the total's.
@@ -191,11 +191,11 @@ def budget_plan(
     with book.database.snapshot():
         dataset, runs = book.data_set(name), book.runs(name)
     if method:
-        earlier = counted(runs, dataset.relation)
+        earlier = cost_of_runs(runs, dataset.relation)
         return planned_rows(dataset, earlier, [method], releases, delta)
     rows = list[Row]()
-    for part in map(dataset.of, dataset.relations):
-        used, earlier = used_methods(part, runs), counted(runs, part.relation)
+    for part in map(dataset.for_relation, dataset.relations):
+        used, earlier = used_methods(part, runs), cost_of_runs(runs, part.relation)
         planned = planned_rows(part, earlier, used, releases, delta)
         rows += without_refused(planned, is_usual=not used)
     return rows
@@ -235,7 +235,7 @@ def used_methods(dataset: DataSet, runs: Sequence[Run]) -> list[str]:
 
 def planned_rows(
     dataset: DataSet,
-    earlier: Together,
+    earlier: RunCosts,
     names: Sequence[str] = (),
     releases: int | None = None,
     delta: float | None = None,
@@ -276,7 +276,7 @@ class _Planned(NamedTuple):
 
 
 def _best(
-    dataset: DataSet, earlier: Together, releases: int, planned: _Planned, deltas: Sequence[float]
+    dataset: DataSet, earlier: RunCosts, releases: int, planned: _Planned, deltas: Sequence[float]
 ) -> Share:
     """Share with the least noise that the book accepts, over some deltas."""
     shares = [share(dataset, earlier, releases, planned.plan, delta) for delta in deltas]
@@ -314,7 +314,9 @@ def _method(name: str, dataset: DataSet) -> _Planned:
     if dataset.max_edges is not None:
         settings["max_edges"] = dataset.max_edges
     method = kind(**settings)
-    if method.pays_rows:  # planned beside any row budget, from which the edges have none
+    if (
+        method.reads_private_columns
+    ):  # planned beside any row budget, from which the edges have none
         method.ledger.beside[Relation.ATTRIBUTES] = Budget(1.0, 0.0)
     epochs = int((section.get("trainer") or {}).get("max_epochs", 1))
     steps = epochs * number_of_steps(method.batch_request(), None)

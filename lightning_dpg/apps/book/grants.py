@@ -11,55 +11,17 @@ user before it pays for anything.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from lightning_dpg.apps.book.database import Database
 from lightning_dpg.apps.book.filter import Spending
-from lightning_dpg.apps.book.rows import DataSet, Run, data_set, spendings
+from lightning_dpg.apps.book.state import DataSet, Grant, Run, spendings
+from lightning_dpg.apps.book.store import data_set, state_of
 from lightning_dpg.apps.book.wording import minute
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 
 _ROUNDING = 1 + 1e-12  # shares of a grant add up to it but for the last digit
-
-
-class Grant(NamedTuple):
-    """Budget of one user for a data set.
-
-    Attributes:
-        number: Its number in the book.
-        dataset: Name of the data set.
-        grantee: User who may spend it.
-        budget: Largest sum over all runs of that user.
-        made: When it was made, in UTC.
-        made_by: User who made it.
-        approved: When a second person approved it.
-        approved_by: That person.
-        relation: Relation of the total that it is a part of.
-    """
-
-    number: int
-    dataset: str
-    grantee: str
-    budget: Budget
-    made: str
-    made_by: str
-    approved: str | None
-    approved_by: str | None
-    relation: Relation
-
-
-def grants(database: Database, dataset: str | None = None) -> list[Grant]:
-    """Grants on a data set, or on all, in the order of their numbers."""
-    rows = database.rows("SELECT * FROM book_grants ORDER BY number")
-    return [
-        Grant(
-            number, name, to, Budget(epsilon, delta), made, by, approved, second, Relation(relation)
-        )
-        for number, name, to, epsilon, delta, made, by, approved, second, relation in rows
-        if dataset in (None, name)
-    ]
 
 
 def pays(dataset: DataSet, grant: Grant) -> bool:
@@ -106,10 +68,10 @@ def check_approval(database: Database, number: int, user: str) -> DataSet:
     Raises:
         BookError: If the user made it, or if there is nothing to approve.
     """
-    by_number = {grant.number: grant for grant in grants(database)}
-    if number not in by_number:
+    grants = state_of(database).grants
+    if number not in grants:
         raise BookError(f"{database.url}: no grant {number}")
-    grant = by_number[number]
+    grant = grants[number]
     dataset = data_set(database, grant.dataset)
     if not dataset.two_persons:
         raise BookError(f"grant {number}: {grant.dataset} asks for one person only: it is in force")
@@ -119,9 +81,9 @@ def check_approval(database: Database, number: int, user: str) -> DataSet:
         )
     if grant.made_by == user:
         raise BookError(f"grant {number}: {user} made it, and another user has to approve it")
-    later = [other for other in grants(database, grant.dataset) if other.number > number]
-    to_same = (grant.grantee, grant.relation)
-    if any((other.grantee, other.relation) == to_same and other.approved for other in later):
+    to_same = (grant.dataset, grant.grantee, grant.relation)
+    later = [other for other in grants.values() if other.number > number and other.approved]
+    if any((other.dataset, other.grantee, other.relation) == to_same for other in later):
         raise BookError(f"grant {number}: a later grant to {grant.grantee} has replaced it")
     return dataset
 
@@ -141,9 +103,9 @@ def spent_by(earlier: Sequence[Run], user: str, relation: Relation) -> dict[int,
     return {family: each for family, each in costs.items() if family in families}
 
 
-def left_of(budget: Budget, counted: Sequence[Spending]) -> Budget:
+def left_of(budget: Budget, spent: Sequence[Spending]) -> Budget:
     """Budget that is left of a grant."""
-    costs = [each.cost for each in counted]
+    costs = [each.cost for each in spent]
     epsilon = budget.epsilon - math.fsum(cost.epsilon for cost in costs)
     return Budget(max(0.0, epsilon), max(0.0, budget.delta - math.fsum(c.delta for c in costs)))
 
@@ -185,8 +147,8 @@ def check_grant(
             + f"\nan owner runs python -m lightning_dpg budget grant {dataset.name} --to {user} "
             f"--{prefix}epsilon E"
         )
-    counted = spent_by(earlier, user, dataset.relation)
-    others = [each for key, each in counted.items() if key != family]
+    spent = spent_by(earlier, user, dataset.relation)
+    others = [each for key, each in spent.items() if key != family]
     own = None if family is None else spendings(earlier, dataset.relation).get(family)
     whole = own._replace(entries=[*own.entries, *spending.entries]) if own else spending
     left, cost = left_of(budget, others), whole.cost

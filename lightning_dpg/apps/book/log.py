@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ FIRST = "0" * 64
 """Hash that the first line names as the previous one."""
 
 _SLACK = timedelta(minutes=5)  # by which clocks of several machines may differ
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Line(NamedTuple):
@@ -42,24 +42,29 @@ class Line(NamedTuple):
     @property
     def computed(self) -> str:
         """Hash that the line ought to have."""
-        return _hash(self.line, self.time, self.kind, self.body, self.previous)
+        return hashlib.sha256(_encode(self[:5]).encode()).hexdigest()
 
+    def fault_after(self, last: "Line | None") -> str:
+        """Say that the line was changed, or that a line before it was removed; empty if neither.
 
-def append(database: Database, kind: str, facts: dict[str, Any]) -> Line:
-    """Append a line; call it inside of a write.
-
-    Raises:
-        BookError: If the clock of this machine is minutes behind the last line.
-    """
-    last = database.rows("SELECT line, time, hash FROM book_log ORDER BY line DESC LIMIT 1")
-    number, before, previous = last[0] if last else (0, "", FIRST)
-    body = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-    time = _now(before, database.url)
-    line = Line(
-        number + 1, time, kind, body, previous, _hash(number + 1, time, kind, body, previous)
-    )
-    database.rows("INSERT INTO book_log VALUES (?, ?, ?, ?, ?, ?)", *line)
-    return line
+        Args:
+            last: Line that it follows; None if it is the first one.
+        """
+        number, previous, time = (last.line, last.hash, last.time) if last else (0, FIRST, "")
+        if self.line != number + 1:
+            return f"line {number + 1}: removed (line {self.line} follows line {number})"
+        if self.hash != self.computed:
+            return (
+                f"line {self.line}: its hash is not that of its content: it was changed, or a line "
+                "was inserted at this place or just before"
+            )
+        if self.previous != previous:
+            return (
+                f"line {self.line}: does not follow line {number}, which was changed or exchanged"
+            )
+        if self.time < time:
+            return f"line {self.line}: its time {self.time} is before that of line {number}"
+        return ""
 
 
 def lines(database: Database, start: int = 1) -> list[Line]:
@@ -68,40 +73,22 @@ def lines(database: Database, start: int = 1) -> list[Line]:
     return [Line(*row) for row in rows]
 
 
-def lines_of(database: Database, kind: str) -> list[Line]:
-    """All lines of a kind."""
-    rows = database.rows("SELECT * FROM book_log WHERE kind = ? ORDER BY line", kind)
-    return [Line(*row) for row in rows]
-
-
-def broken(log: Iterable[Line], after: Line | None = None) -> Iterator[str]:
-    """Say of each line that was changed, removed or inserted which one it is.
+def next_line(last: Line | None, kind: str, facts: dict[str, Any], url: str) -> Line:
+    """The line that follows another one.
 
     Args:
-        log: Lines.
-        after: Line that they follow; by default they begin with the first one.
+        last: That line; None before the first one.
+        kind: Kind of event.
+        facts: Its facts.
+        url: The book.
+
+    Raises:
+        BookError: If the clock of this machine is minutes behind the last line.
     """
-    number, previous, time = (
-        (0, FIRST, "") if after is None else (after.line, after.hash, after.time)
-    )
-    for line in log:
-        if line.line != number + 1:
-            yield f"line {number + 1}: removed (line {line.line} follows line {number})"
-        elif line.hash != line.computed:
-            yield (
-                f"line {line.line}: its hash is not that of its content: it was changed, or a line "
-                "was inserted at this place or just before"
-            )
-        elif line.previous != previous:
-            yield f"line {line.line}: does not follow line {number}, which was changed or exchanged"
-        elif line.time < time:
-            yield f"line {line.line}: its time {line.time} is before that of line {number}"
-        number, previous, time = line.line, line.hash, line.time
-
-
-def _hash(line: int, time: str, kind: str, body: str, previous: str) -> str:
-    text = json.dumps([line, time, kind, body, previous], separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    number, before, previous = (last.line, last.time, last.hash) if last else (0, "", FIRST)
+    body = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    line = Line(number + 1, _now(before, url), kind, body, previous, "")
+    return line._replace(hash=line.computed)
 
 
 def _now(before: str, url: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.projection import record
+from lightning_dpg.apps.book.store import append
 from lightning_dpg.apps.book.writers import described
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.errors import BookError
@@ -95,5 +95,5 @@ def log_measurement(
         user = book.database.user()
         facts = {"who": described(user), "user": user, **measurement._asdict()}
         for name in names:
-            record(book.database, "measure", dataset=name, **facts)
+            append(book.database, "measure", dataset=name, **facts)
     return names

@@ -17,7 +17,8 @@ from typing import Any
 
 from lightning_dpg.apps.book.database import Database
 from lightning_dpg.apps.book.log import FIRST, Line, lines
-from lightning_dpg.apps.book.projection import OWNER_KINDS, record
+from lightning_dpg.apps.book.state import OWNER_KINDS
+from lightning_dpg.apps.book.store import append, state_of
 from lightning_dpg.errors import BookError
 
 VARIABLE = "LIGHTNING_DPG_BOOK_TOKEN"
@@ -70,10 +71,10 @@ def read_token(path: Path) -> bytes:
 
 def begin(database: Database, token: bytes) -> None:
     """Write the first line of a book whose owners need a token; call it inside of a write."""
-    _record(database, token, "init", {"token": _digest(token), "user": database.user()})
+    _append(database, token, "init", {"token": _digest(token), "user": database.user()})
 
 
-def record_sealed(database: Database, path: Path | None, kind: str, facts: dict[str, Any]) -> None:
+def append_sealed(database: Database, path: Path | None, kind: str, facts: dict[str, Any]) -> None:
     """Append a line of an owner, sealed if the book has a token; call it inside of a write.
 
     Args:
@@ -86,9 +87,9 @@ def record_sealed(database: Database, path: Path | None, kind: str, facts: dict[
         BookError: If the book has a token, and this is another one or none.
     """
     if (digest := _expected(database)) is None:
-        record(database, kind, **facts)
+        append(database, kind, **facts)
     else:
-        _record(database, _checked(database, path, digest), kind, facts)
+        _append(database, _checked(database, path, digest), kind, facts)
 
 
 def owner_faults(database: Database, path: Path | None) -> list[str]:
@@ -131,10 +132,10 @@ def _checked(database: Database, path: Path | None, digest: str) -> bytes:
     return token
 
 
-def _record(database: Database, token: bytes, kind: str, facts: dict[str, Any]) -> None:
-    last = database.rows("SELECT hash FROM book_log ORDER BY line DESC LIMIT 1")
-    previous = last[0][0] if last else FIRST
-    record(database, kind, **facts, seal=_seal(token, previous, kind, facts))
+def _append(database: Database, token: bytes, kind: str, facts: dict[str, Any]) -> None:
+    last = state_of(database).last
+    previous = last.hash if last else FIRST
+    append(database, kind, **facts, seal=_seal(token, previous, kind, facts))
 
 
 def _is_sealed(line: Line, token: bytes) -> bool:

@@ -12,29 +12,24 @@ from lightning_dpg.apps.book.further_releases import (
     used_methods,
     without_refused,
 )
-from lightning_dpg.apps.book.log import lines
 from lightning_dpg.apps.book.partition import group_facts, group_summary_of, parts_of
 from lightning_dpg.apps.book.report import Content, read, summary_of
-from lightning_dpg.apps.book.rows import counted
+from lightning_dpg.apps.book.state import cost_of_runs
+from lightning_dpg.apps.book.store import faults, state_of
 from lightning_dpg.apps.book.terminal import shares
-from lightning_dpg.apps.book.verification import faults
 from lightning_dpg.apps.book.wording import (
     GRANT_COLUMNS,
     MARK,
     PART_COLUMNS,
     RUN_COLUMNS,
-    by_edges_text,
     condition_note,
+    facts,
     grant_cells,
-    grant_rule,
-    left_text,
     minute,
     name_of_total,
     part_cells,
     run_cells,
     same_edges_note,
-    spent_text,
-    together_text,
     upper_bounds,
 )
 from lightning_dpg.pages.charts import COLORS
@@ -79,7 +74,7 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         method: Method whose further releases are planned; by default those that were used.
     """
     with book.database.snapshot():
-        log = lines(book.database)
+        last = state_of(book.database).last
         contents = [read(book, name) for name in names]
         groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
     sections = [
@@ -92,8 +87,8 @@ def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
         "url": book.url,
         "written": minute(datetime.now(UTC).isoformat()),
         "sections": [*(_group(group_summary_of(parts)) for parts in groups), *sections],
-        "num_lines": plural(len(log), "line"),
-        "last_hash": log[-1].hash if log else "",
+        "num_lines": plural(last.line if last else 0, "line"),
+        "last_hash": last.hash if last else "",
         "faults": faults(book.database),
     }
     return render("budget", parts, Path(__file__).parent)
@@ -129,32 +124,11 @@ def _group(summary: dict[str, Any]) -> Section:
 
 def _section(content: Content, method: str | None) -> Section:
     summary = summary_of(content)
-    facts = [
-        (
-            "total",
-            f"epsilon {digits_up(summary['total'], 6)}, delta {digits_up(summary['delta'], 6)}",
-        ),
-        ("spent", spent_text(summary)),
-        ("reserved", f"epsilon {digits_up(summary['reserved'], 6)}"),
-        ("left", left_text(summary)),
-    ]
-    if "node" in summary:
-        facts.append(("node level", summary["node_text"]))
-    if by_edges := by_edges_text(summary):
-        facts.append(("edges of a node", by_edges))
-    if together := together_text(summary):
-        facts.append(("together", together))
-    if summary["part_of"]:
-        facts.append(
-            ("part of", f"{summary['part_of']}, whose parts the owner declares to be disjoint")
-        )
-    if rule := grant_rule(summary):
-        facts.append(("grants", rule))
     return Section(
         name=name_of_total(summary),
         words=summary["words"],
         guarantee=_guarantee(summary),
-        facts=facts,
+        facts=facts(summary),
         bar=_bar(summary),
         notes=[
             f"{note[0].upper()}{note[1:]}."
@@ -258,7 +232,7 @@ def _left_over(content: Content, method: str | None) -> list[Table]:
     """
     dataset = content.dataset
     used = [method] if method else used_methods(dataset, content.runs)
-    earlier = counted(content.runs, dataset.relation)
+    earlier = cost_of_runs(content.runs, dataset.relation)
     rows = without_refused(planned_rows(dataset, earlier, used), is_usual=not used)
     measured = dict.fromkeys(number for row in rows for number in row.measured)
     grants = ("Grants can let in less.",) if content.needs_grants else ()

@@ -30,7 +30,7 @@ from typing import Any
 from lightning_dpg.apps.book import totals
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.report import Content, read, released_entries, summary_of
-from lightning_dpg.apps.book.rows import DataSet
+from lightning_dpg.apps.book.state import DataSet
 from lightning_dpg.apps.book.wording import MARK, PLANNED
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import digits_up, rounded_up
@@ -88,21 +88,10 @@ def group_summary_of(parts: Sequence[Content]) -> dict[str, Any]:
         "declared": f"each {record} lies in one part only, and public facts say in which",
         "delta": max(each.total.delta for each in datasets),
         **{name: max(each[name] for each in summaries) for name in ("total", "spent", "reserved")},
-        **_conditional(summaries),
+        "conditional": any(each["conditional"] for each in summaries),
         **(_node(parts) if datasets[0].relation is Relation.EDGE else {}),
         "parts": summaries,
     }
-
-
-def _conditional(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Say whether the numbers of a group need conditions, and the epsilon that holds without them.
-
-    As for the other numbers, the largest epsilon of a part counts.
-    """
-    if not any(each["conditional"] for each in parts):
-        return {"conditional": False}
-    epsilons = [each["in_any_case" if each["conditional"] else "spent"] for each in parts]
-    return {"conditional": True, "in_any_case": None if None in epsilons else max(epsilons)}
 
 
 def group_facts(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ _NO_PERMISSION = (
     "an owner gives permissions: python -m lightning_dpg budget grant --role spender --to USER"
 )
 _LOCK = 0x1DB6  # of writes; locks of runs have two keys, so that they never are this one
-_OF_BOOK = "hashoid('book_runs'::regclass)"  # first key: schemas of one database hold several books
+_OF_BOOK = "hashoid('book_log'::regclass)"  # first key: schemas of one database hold several books
 
 
 class _LockTimeout(BookError):

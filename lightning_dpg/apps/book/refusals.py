@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lightning_dpg.apps.book.identity import Fingerprint, protected_unit
 from lightning_dpg.apps.book.request import Request, largest_epsilon, pure_left
-from lightning_dpg.apps.book.rows import DataSet, Run, counted
+from lightning_dpg.apps.book.state import DataSet, Run, cost_of_runs
 from lightning_dpg.apps.book.wording import minute
 from lightning_dpg.errors import BookError
 from lightning_dpg.interfaces import Identity
@@ -111,7 +111,7 @@ def check_row_total(dataset: DataSet, names: Sequence[str]) -> None:
     Raises:
         BookError: If it has one, or if another data set has.
     """
-    if total := dataset.beside.get(Relation.ATTRIBUTES):
+    if total := dataset.other_totals.get(Relation.ATTRIBUTES):
         raise BookError(
             f"{dataset.name}: the private columns of its nodes have a total of epsilon "
             f"{total.budget.epsilon:g}, delta {total.budget.delta:g}, and no total is raised"
@@ -183,12 +183,12 @@ def too_small(dataset: DataSet, earlier: Sequence[Run], request: Request) -> Boo
         earlier: Its runs.
         request: The run.
     """
-    epsilon, delta = request.beside.get(dataset.relation, request.budget)
+    epsilon, delta = request.other_budgets.get(dataset.relation, request.budget)
     setting, of_rows = "privacy.epsilon", ""
     if dataset.relation is Relation.ATTRIBUTES:
         setting, of_rows = "privacy.row_epsilon", " for private columns of nodes"
     waiting = [f"run {run.number} of {run.who}" for run in earlier if run.is_open]
-    left = pure_left(dataset, counted(earlier, dataset.relation))
+    left = pure_left(dataset, cost_of_runs(earlier, dataset.relation))
     largest = largest_epsilon(dataset, earlier, request)
     is_left, is_large = (value >= _LEAST * dataset.total.epsilon for value in (left, largest))
     lines = [

@@ -1,17 +1,18 @@
 """Summaries of the data sets of a book: numbers for programs and pages."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.apps.book import totals
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.conditions import Condition, conditions, unconditional_epsilon
 from lightning_dpg.apps.book.filter import Spending
-from lightning_dpg.apps.book.grants import Grant, spent_by, states
-from lightning_dpg.apps.book.log import Line, lines_of
+from lightning_dpg.apps.book.grants import spent_by, states
+from lightning_dpg.apps.book.log import Line
 from lightning_dpg.apps.book.request import pure_left
-from lightning_dpg.apps.book.rows import DataSet, Run, counted, same_edges, spendings
+from lightning_dpg.apps.book.sketch import same_edges, same_nodes
+from lightning_dpg.apps.book.state import DataSet, Grant, Run, cost_of_runs, spendings
+from lightning_dpg.apps.book.store import state_of
 from lightning_dpg.apps.book.wording import node_text
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
@@ -31,10 +32,9 @@ class Content(NamedTuple):
         needs_grants: Whether only users with grants may spend on it.
         grants: Grants on this total.
         measurements: Lines of the log on measurements that read its data.
-        conditions: Conditions of the guarantees of runs, by the number of the run.
         same_edges: Other data sets that hold the same edges, under another relation.
         same_nodes: Other data sets on the same people, with other edges and another relation.
-        beside: Contents on the totals of further relations.
+        others: Contents on the totals of further relations.
     """
 
     dataset: DataSet
@@ -43,15 +43,14 @@ class Content(NamedTuple):
     needs_grants: bool
     grants: Sequence[Grant]
     measurements: Sequence[Line]
-    conditions: Mapping[int, Condition]
     same_edges: Sequence[DataSet]
     same_nodes: Sequence[DataSet]
-    beside: Sequence["Content"] = ()
+    others: Sequence["Content"] = ()
 
     @property
     def each_total(self) -> list["Content"]:
         """The content on each total, first the one of the registration."""
-        return [self, *self.beside]
+        return [self, *self.others]
 
 
 def read(book: Book, name: str) -> Content:
@@ -62,39 +61,29 @@ def read(book: Book, name: str) -> Content:
         name: Data set.
     """
     dataset, runs, grants = book.data_set(name), book.runs(name), book.grants(name)
-    measurements = [
-        line for line in lines_of(book.database, "measure") if line.facts["dataset"] == name
-    ]
-    by_run = conditions(book.database)
-    first, *beside = (_on_total(dataset.of(each), runs, grants) for each in dataset.relations)
-    # What is proved without a condition is proved for the relation of the registration.
-    unproved = {
-        number: each._replace(unconditional_epsilon=None) for number, each in by_run.items()
-    }
+    first, *others = (
+        _on_total(dataset.for_relation(each), runs, grants) for each in dataset.relations
+    )
+    measurements = state_of(book.database).measurements
     return first._replace(
-        measurements=measurements,
-        conditions=by_run,
+        measurements=[line for line in measurements if line.facts["dataset"] == name],
         same_edges=same_edges(book.database, name),
-        same_nodes=book.same_nodes(name),
-        beside=[
-            each._replace(conditions=unproved, runs=[run for run in each.runs if run.planned])
-            for each in beside
-        ],
+        same_nodes=same_nodes(book.database, name),
+        others=[each._replace(runs=[run for run in each.runs if run.planned]) for each in others],
     )
 
 
 def _on_total(dataset: DataSet, runs: Sequence[Run], grants: Sequence[Grant]) -> Content:
     """Content on one total: its own runs and grants, and what is left of it."""
     relation = dataset.relation
-    left = 0.0 if dataset.closed else pure_left(dataset, counted(runs, relation))
+    left = 0.0 if dataset.closed else pure_left(dataset, cost_of_runs(runs, relation))
     return Content(
         dataset=dataset,
-        runs=[run.of(relation) for run in runs],
+        runs=[run.for_relation(relation) for run in runs],
         left=left,
         needs_grants=bool(grants) or dataset.two_persons,
         grants=[grant for grant in grants if grant.relation is relation],
         measurements=[],
-        conditions={},
         same_edges=[],
         same_nodes=[],
     )
@@ -107,7 +96,6 @@ def summary(book: Book, name: str) -> dict[str, Any]:
     * ``reserved``: how much larger it would be with all reserved releases.
     * ``left``: largest epsilon of one more pure release; 0 on a closed data set.
     * ``conditional``: whether the guarantee of a run has a condition.
-    * ``in_any_case``: epsilon that all releases prove without the conditions, if any.
     * ``pure_sum``: sum of the epsilons of all releases, if all are pure.
     * ``same_edges``, ``same_nodes``: other data sets with these edges, or with more than half of the nodes.
       Their runs are in none of these numbers.
@@ -127,12 +115,12 @@ def summary_of(content: Content) -> dict[str, Any]:
     """Summarize a data set as :func:`summary` does, from contents that were read before."""
     dataset, runs = content.dataset, content.runs
     delta, relation = dataset.total.delta, dataset.relation
-    released = counted(runs, relation, is_released=True)
+    released = cost_of_runs(runs, relation, is_released=True)
     spent, accountant = totals.spent_epsilon(released, delta)
     pure = totals.pure_sum(released)
     together = spent
     if any(run.is_open for run in runs):
-        together = max(spent, totals.spent_epsilon(counted(runs, relation), delta)[0])
+        together = max(spent, totals.spent_epsilon(cost_of_runs(runs, relation), delta)[0])
     found = {
         "dataset": dataset.name,
         "relation": dataset.relation.value,
@@ -154,11 +142,11 @@ def summary_of(content: Content) -> dict[str, Any]:
         "same_nodes": _named(content.same_nodes),
         **_node(dataset, runs),
         **_by_edges(dataset, runs),
-        **_conditional(content),
+        "conditional": any(run.condition is not None for run in runs),
         "grants": _grants(content),
         "measurements": [_measurement(line) for line in content.measurements],
-        "releases": [_release(run, content.conditions.get(run.number)) for run in runs],
-        "beside": [summary_of(each) for each in content.beside],
+        "releases": [*map(_release, runs)],
+        "beside": [summary_of(each) for each in content.others],
     }
     return found | {"together": _together(found)}
 
@@ -175,10 +163,10 @@ def _together(found: dict[str, Any]) -> list[dict[str, Any]]:
     """
     if found["relation"] != Relation.EDGE:
         return []
-    edge, *beside = (_proved(each) for each in (found, *found["beside"]))
+    edge, *others = (_proved(each) for each in (found, *found["beside"]))
     return [
         {"edges": count, "epsilon": both.epsilon, "delta": both.delta}
-        for rows in beside
+        for rows in others
         for count in _NUMBERS_OF_EDGES
         if (both := joint_budget(group_budget(*edge, count), rows)).delta < 1
     ]
@@ -219,19 +207,7 @@ def released_entries(dataset: DataSet, runs: Sequence[Run]) -> list[LedgerEntry]
         runs: Its runs.
     """
     families = spendings(runs, dataset.relation, is_released=True).values()
-    return [entry for each in families for entry in each.counted]
-
-
-def _conditional(content: Content) -> dict[str, Any]:
-    """Say whether the numbers need conditions, and the epsilon that holds without them."""
-    if not any(run.number in content.conditions for run in content.runs):
-        return {"conditional": False}
-    relation, total = content.dataset.relation, content.dataset.total
-    epsilon = unconditional_epsilon(content.runs, content.conditions, relation, total.delta)
-    return {
-        "conditional": True,
-        "in_any_case": None if epsilon is None else rounded_up(epsilon),
-    }
+    return [entry for each in families for entry in each.with_owed_deltas]
 
 
 def _grants(content: Content) -> list[dict[str, Any]]:
@@ -269,8 +245,8 @@ def _measurement(line: Line) -> dict[str, Any]:
     }
 
 
-def _release(run: Run, condition: Condition | None) -> dict[str, Any]:
-    cost = Spending(run.budget, run.counted, run.plan).cost
+def _release(run: Run) -> dict[str, Any]:
+    cost = Spending(run.budget, run.owed_entries, run.plan).cost
     return {
         "run": run.number,
         "outcome": run.outcome,
@@ -283,7 +259,6 @@ def _release(run: Run, condition: Condition | None) -> dict[str, Any]:
         "folder": run.folder,
         "settings": run.settings,
         "release": run.release,
-        "condition": None if condition is None else condition.words,
-        "in_any_case": None if condition is None else condition.unconditional_epsilon,
+        "condition": run.condition,
         "entries": [each.values for each in run.planned if each.booked],
     }

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from lightning_dpg.apps.book.filter import (
     Rule,
+    RunCosts,
     Spending,
-    Together,
     costs,
     has_noise,
     passes,
@@ -17,7 +17,7 @@ from lightning_dpg.apps.book.filter import (
     subtract,
     together,
 )
-from lightning_dpg.apps.book.rows import DataSet, Run, spendings
+from lightning_dpg.apps.book.state import DataSet, Run, spendings
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down
@@ -41,9 +41,7 @@ class Request(NamedTuple):
         before: Entries of a resumed run's ledger at its start.
         previous: Journal of the run that this one continues, if any.
         condition: Condition of its guarantee; None if it always holds.
-        unconditional_epsilon: Pure epsilon of all its releases that holds without the condition;
-            None if none is proved.
-        beside: Budgets of its ledger for further relations.
+        other_budgets: Budgets of its ledger for further relations.
         contents: Fingerprints of what these relations protect, where they are known.
     """
 
@@ -57,8 +55,7 @@ class Request(NamedTuple):
     before: Sequence[LedgerEntry] = ()
     previous: Path | None = None
     condition: str | None = None
-    unconditional_epsilon: float | None = None
-    beside: Mapping[Relation, Budget] = {}
+    other_budgets: Mapping[Relation, Budget] = {}
     contents: Mapping[Relation, str] = {}
 
 
@@ -105,11 +102,14 @@ def charge_of(earlier: Sequence[Run], request: Request) -> Charge:
     new = subtract(request.before, [*at_start, *released])
     before = subtract(request.before, new)
     booked = [entry.steps for entry in new]
-    if last is not None and (last.budget, last.beside) == (request.budget, request.beside):
+    if last is not None and (last.budget, last.other_budgets) == (
+        request.budget,
+        request.other_budgets,
+    ):
         closed = [entry for run in family if not run.is_open for entry in run.booked]
         lost = subtract([*at_start, *closed], request.before)
         entries = [*new, *subtract(plan, [*request.before, *lost])]
-        both = [*(entry for run in family for entry in run.counted), *entries]
+        both = [*(entry for run in family for entry in run.owed_entries), *entries]
         if costs(both) <= costs(family[0].plan):
             places = [*booked, *[0] * (len(entries) - len(new))]
             counted_by_others = [*before, *lost]  # the journal is to show both
@@ -128,7 +128,7 @@ def spending_of(dataset: DataSet, request: Request, entries: Sequence[LedgerEntr
         entries: Releases to reserve, of all relations.
     """
     relation = dataset.relation
-    budget = request.beside.get(relation, request.budget)
+    budget = request.other_budgets.get(relation, request.budget)
     return Spending(budget, [entry for entry in entries if entry.relation is relation])
 
 
@@ -152,7 +152,7 @@ def largest_epsilon(dataset: DataSet, earlier: Sequence[Run], request: Request) 
     parts = cache(lambda family: _parts(dataset, earlier, family))
     others = parts(None)[1]
     pure = pure_left(dataset, others)
-    if dataset.relation in request.beside:
+    if dataset.relation in request.other_budgets:
         return float(digits_down(pure, 4))
     low, high, largest = 0.0, request.budget.epsilon, 0.0
     middle = _four_digits(pure * (1 - 1e-3))  # near to the answer where the run is of pure epsilon
@@ -162,7 +162,7 @@ def largest_epsilon(dataset: DataSet, earlier: Sequence[Run], request: Request) 
             try:
                 charge = charge_of(earlier, tried)
                 spending = spending_of(dataset, tried, charge.entries)
-                is_accepted = rule_beside(dataset, *parts(charge.family), spending) is not None
+                is_accepted = accepting_rule(dataset, *parts(charge.family), spending) is not None
             except BudgetTooSmall:
                 low = middle
             else:
@@ -174,14 +174,14 @@ def largest_epsilon(dataset: DataSet, earlier: Sequence[Run], request: Request) 
     return largest
 
 
-def pure_left(dataset: DataSet, counted: Together) -> float:
+def pure_left(dataset: DataSet, costs: RunCosts) -> float:
     """Largest epsilon at which one more pure release is accepted.
 
     Args:
         dataset: The data set.
-        counted: Cost of its runs.
+        costs: Cost of its runs.
     """
-    return pure_epsilon_left(dataset.total, dataset.rule if counted.epsilons else "sum", counted)
+    return pure_epsilon_left(dataset.total, dataset.rule if costs.epsilons else "sum", costs)
 
 
 def _four_digits(value: float) -> float:
@@ -191,7 +191,10 @@ def _four_digits(value: float) -> float:
 
 def check(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> None:
     """Refuse a run of another relation or record, without protection, or beyond its own budgets."""
-    if Relation.ATTRIBUTES in request.beside and Relation.ATTRIBUTES not in dataset.relations:
+    if (
+        Relation.ATTRIBUTES in request.other_budgets
+        and Relation.ATTRIBUTES not in dataset.relations
+    ):
         raise BookError(
             f"{dataset.name} has no total for private columns of nodes, which {request.method} reads\n"
             f"an owner sets it: python -m lightning_dpg budget rows {dataset.name} --epsilon E"
@@ -208,9 +211,9 @@ def check(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) ->
         if not entry.event.protects:
             raise BookError(
                 f"{dataset.name}: {request.method} reads the data without protection, which no total "
-                f"affords: {entry.why_void}"
+                f"can pay for: {entry.why_void}"
             )
-    budgets = {dataset.relation: request.budget, **request.beside}
+    budgets = {dataset.relation: request.budget, **request.other_budgets}
     for relation in {entry.relation for entry in entries}:
         reads, budget = (
             [each for each in entries if each.relation is relation],
@@ -257,11 +260,11 @@ def rule_of(
         family: Family that the run joins, if any.
         spending: Cost of the run against this total.
     """
-    return rule_beside(dataset, *_parts(dataset, earlier, family), spending)
+    return accepting_rule(dataset, *_parts(dataset, earlier, family), spending)
 
 
-def rule_beside(
-    dataset: DataSet, own: Spending | None, others: Together, spending: Spending, times: int = 1
+def accepting_rule(
+    dataset: DataSet, own: Spending | None, others: RunCosts, spending: Spending, times: int = 1
 ) -> Rule | None:
     """Rule that accepts one or several equal runs; None if no rule does.
 
@@ -289,8 +292,8 @@ def rule_beside(
 
 def _parts(
     dataset: DataSet, earlier: Sequence[Run], family: int | None
-) -> tuple[Spending | None, Together]:
+) -> tuple[Spending | None, RunCosts]:
     """Cost of a family, and cost of all other families together."""
-    counted = spendings(earlier, dataset.relation)
-    own = None if family is None else counted.pop(family, None)
-    return own, together(counted.values())
+    by_family = spendings(earlier, dataset.relation)
+    own = None if family is None else by_family.pop(family, None)
+    return own, together(by_family.values())

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lightning_dpg.apps.book.database import Database
-from lightning_dpg.apps.book.projection import OPEN, record
+from lightning_dpg.apps.book.state import OPEN
+from lightning_dpg.apps.book.store import append, state_of
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.events import LedgerEntry
 
@@ -103,7 +104,7 @@ class Reservation:
         self._database.check_place()
         with self._database.write():
             if self._outcome() == OPEN:
-                record(
+                append(
                     self._database,
                     "close",
                     run=self.run,
@@ -130,7 +131,7 @@ class Reservation:
                 raise BookError(f"{self._database.url}: run {self.run} is closed ({outcome})")
             for place, _ in parts:
                 if more := booked[place] - self._booked[place]:
-                    record(self._database, "book", run=self.run, place=place, steps=more)
+                    append(self._database, "book", run=self.run, place=place, steps=more)
             last = self._last_line()
         self._booked, self._last = booked, last
 
@@ -142,15 +143,13 @@ class Reservation:
                 f"{self._database.url}: line {line} is gone, or is another one than run {self.run} saw\n"
                 "the book was exchanged, as by a backup, and nothing more is released"
             )
-        ((outcome,),) = self._database.rows("SELECT outcome FROM book_runs WHERE run = ?", self.run)
-        return str(outcome)
+        return state_of(self._database).run(self.run).outcome
 
     def _last_line(self) -> tuple[int, str]:
         """Number and hash of the last line that this run has seen."""
-        ((line, digest),) = self._database.rows(
-            "SELECT line, hash FROM book_log ORDER BY line DESC LIMIT 1"
-        )
-        return line, digest
+        last = state_of(self._database).last
+        assert last is not None  # that of its reservation, or a later one
+        return last.line, last.hash
 
     def _parts(self, entries: Sequence[LedgerEntry]) -> list[tuple[int, int]]:
         """Places of releases in the plan, and the steps that each takes."""

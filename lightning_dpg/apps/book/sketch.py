@@ -38,6 +38,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.apps.book.database import Database
+from lightning_dpg.apps.book.identity import Fingerprint
+from lightning_dpg.apps.book.schema import secret
+from lightning_dpg.apps.book.state import DataSet
+from lightning_dpg.apps.book.store import data_set, state_of
+from lightning_dpg.privacy.events import Relation
+
 Marks = NDArray[np.uint64]
 """Marks of a sketch in ascending order, at most :data:`SIZE`."""
 
@@ -47,6 +54,7 @@ SIZE = 256
 NOBODY: Marks = np.empty(0, dtype=np.uint64)
 """Sketch of data whose nodes have no names, or of data that an earlier version has registered."""
 
+_SAME_PEOPLE = 0.5  # share of the smaller node set above which both are taken for the same people
 _UPPER_HALF = 2**63
 _FILLER = 2**64 - 1
 _NONCE = 16
@@ -107,6 +115,87 @@ def overlap(one: Marks, other: Marks) -> float:
     first, second = one[one <= bound], other[other <= bound]
     smaller = min(len(first), len(second))
     return len(np.intersect1d(first, second, assume_unique=True)) / smaller if smaller else 0.0
+
+
+def same_edges(database: Database, name: str) -> list[DataSet]:
+    """Other data sets that hold the same edges, in any version that was registered or read.
+
+    They have another relation, since one total covers all runs of one relation.
+
+    Args:
+        database: The book.
+        name: Data set.
+    """
+    state = state_of(database)
+    return [
+        dataset
+        for dataset in state.data_sets.values()
+        if dataset.name != name and not state.edges[name].isdisjoint(state.edges[dataset.name])
+    ]
+
+
+def same_people(
+    database: Database, data: Fingerprint, people: Marks, *relations: str
+) -> list[DataSet]:
+    """Data sets on the same people; the one with most common nodes comes first.
+
+    They have a total of one of the relations, other edges, and more than half of the nodes of the
+    smaller node set. Private columns are of people, whatever links them: for the relation
+    ``attributes``, edges may be the same.
+    Lines of earlier versions have no sketch: for them, only equal node sets are found.
+
+    Args:
+        database: The book.
+        data: Fingerprint of data.
+        people: Sketch of the names of their nodes.
+        relations: Neighboring relations of a run or of totals.
+    """
+    shared = []
+    for dataset in state_of(database).data_sets.values():
+        is_known = dataset.edges == data.edges and Relation.ATTRIBUTES not in relations
+        if is_known or not {*relations} & {*dataset.relations}:
+            continue
+        is_equal = dataset.nodes == data.nodes
+        share = 1.0 if is_equal else overlap(_people_of(database, dataset), people)
+        if share > _SAME_PEOPLE:
+            shared.append((not is_equal, -share, dataset))
+    return [dataset for *_, dataset in sorted(shared, key=lambda each: each[:2])]
+
+
+def same_people_as(database: Database, name: str) -> list[DataSet]:
+    """Other data sets with a total of private columns, on the people of a data set.
+
+    Args:
+        database: The book.
+        name: Data set.
+    """
+    dataset = data_set(database, name)
+    people = _people_of(database, dataset)
+    known = Fingerprint(dataset.edges, dataset.nodes)
+    found = same_people(database, known, people, Relation.ATTRIBUTES)
+    return [each for each in found if each.name != name]
+
+
+def same_nodes(database: Database, name: str) -> list[DataSet]:
+    """Other data sets on the people of a data set, with other edges and another relation of edges.
+
+    Args:
+        database: The book.
+        name: Data set.
+    """
+    dataset = data_set(database, name)
+    others = {*Relation} - {dataset.relation, Relation.ATTRIBUTES}
+    if others.isdisjoint(each.relation for each in state_of(database).data_sets.values()):
+        return []
+    people = _people_of(database, dataset)
+    known = [each.name for each in same_edges(database, name)]
+    found = same_people(database, Fingerprint(dataset.edges, dataset.nodes), people, *others)
+    return [each for each in found if each.name not in known]
+
+
+def _people_of(database: Database, dataset: DataSet) -> Marks:
+    """Sketch of the names of the nodes of a data set."""
+    return unseal(secret(database), dataset.sketch) if dataset.sketch else NOBODY
 
 
 def _bound(sketch: Marks) -> int:

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len
@@ -11,24 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from lightning_dpg.apps.book.wording import (
+    AMOUNTS,
     GRANT_COLUMNS,
     MARK,
     PART_COLUMNS,
-    PLANNED,
     RUN_COLUMNS,
-    by_edges_text,
     condition_note,
+    facts,
     grant_cells,
-    grant_rule,
-    left_text,
     part_cells,
     run_cells,
     same_edges_note,
-    spent_text,
-    together_text,
     upper_bounds,
 )
-from lightning_dpg.privacy.budget import digits_up
 
 _BAR = 40
 _SHORT_BAR = 10
@@ -46,29 +42,26 @@ def lines(summary: dict[str, Any]) -> list[str]:
     """
     console = _console()
     content = _account(summary, console)
-    for beside in summary["beside"]:
-        content += [plain(""), *_account(beside, console)]
+    for other in summary["beside"]:
+        content += [plain(""), *_account(other, console)]
     return _lines_on(console, content)
 
 
 def _account(summary: dict[str, Any], console: Console) -> list[RenderableType]:
     """One total of a data set, its bar, and the runs that spend on it."""
-    total, delta = summary["total"], summary["delta"]
-    totals = [
+    found = facts(summary)
+    head = [
         f"{summary['dataset']}: relation {summary['relation']}, record {summary['record']}",
         *([summary["words"]] if summary["words"] else []),
-        f"total     epsilon {digits_up(total, 6)}, delta {digits_up(delta, 6)}",
-        f"spent     {spent_text(summary)}",
-        f"reserved  epsilon {digits_up(summary['reserved'], 6)}",
-        f"left      {left_text(summary)}",
+        *_named(found[:AMOUNTS], console),
     ]
-    bar = _bar(summary, _BAR, console).append(f" {summary['spent'] / total:.0%} spent")
-    grants = [_grants(summary["grants"])] if summary["grants"] else []
+    spent = summary["spent"] / summary["total"]
+    notes = [*same_edges_note(summary), *upper_bounds(summary)]
     content: list[RenderableType] = [
-        *map(plain, totals),
-        bar,
-        *map(plain, _notes(summary)),
-        *grants,
+        *map(plain, head),
+        _bar(summary, _BAR, console).append(f" {spent:.0%} spent"),
+        *map(plain, [*notes, *_named(found[AMOUNTS:], console)]),
+        *([_grants(summary["grants"])] if summary["grants"] else []),
     ]
     if not summary["releases"]:
         return [*content, plain("no releases")]
@@ -76,12 +69,12 @@ def _account(summary: dict[str, Any], console: Console) -> list[RenderableType]:
     return [*content, runs, *map(plain, condition_note(summary))]
 
 
-def group_lines(summary: dict[str, Any], facts: Sequence[tuple[str, str]]) -> list[str]:
+def group_lines(summary: dict[str, Any], found: Sequence[tuple[str, str]]) -> list[str]:
     """Return what a group of disjoint parts proves, and one table of its parts, as lines.
 
     Args:
         summary: Summary of the group.
-        facts: Its facts by name.
+        found: Its facts by name.
     """
     parts = summary["parts"]
     kind = f"relation {summary['relation']}, record {summary['record']}"
@@ -90,9 +83,10 @@ def group_lines(summary: dict[str, Any], facts: Sequence[tuple[str, str]]) -> li
     for each in parts:
         table.add_row(*map(plain, part_cells(each)))
     _fold_only(table, "part", "words")
-    before = [*head, *(f"{name:9} {text}" for name, text in facts)]
+    console = _console()
+    before = [*head, *_named(found, console)]
     after = [*_same_edges(parts), *condition_note(summary)]
-    return _lines_on(_console(), [*map(plain, before), table, *map(plain, after)])
+    return _lines_on(console, [*map(plain, before), table, *map(plain, after)])
 
 
 def all_lines(summaries: Sequence[dict[str, Any]]) -> list[str]:
@@ -153,27 +147,15 @@ def _same_edges(summaries: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{each['dataset']}: {note}" for each in summaries for note in same_edges_note(each)]
 
 
-def _notes(summary: dict[str, Any]) -> list[str]:
-    """Lines below the bar."""
-    notes = [*same_edges_note(summary), *upper_bounds(summary)]
-    if summary["part_of"]:
-        notes.append(
-            f"part of   {summary['part_of']}, whose parts the owner declares to be disjoint"
+def _named(found: Sequence[tuple[str, str]], console: Console) -> list[str]:
+    """Facts behind their names, folded where a terminal is narrow."""
+    return [
+        line
+        for name, text in found
+        for line in wrap(
+            text, console.width, initial_indent=f"{name:9} ", subsequent_indent=" " * 10
         )
-    if "node" in summary:
-        statement, condition, _ = summary["node_text"].partition(PLANNED)
-        notes.append(f"node      {statement.rstrip()}")
-        notes += [f"          {condition}"] if condition else []
-    if by_edges := by_edges_text(summary):
-        notes.append(f"edges     {by_edges}")
-    if together := together_text(summary):
-        notes.append(f"together  {together}")
-    if count := len(summary["measurements"]):
-        times = "once" if count == 1 else f"{count} times"
-        notes.append(f"measured  {times}, on no total: budget history {summary['dataset']}")
-    if rule := grant_rule(summary):
-        notes.append(f"grants    {rule}")
-    return notes
+    ]
 
 
 def _grants(grants: Sequence[dict[str, Any]]) -> Table:

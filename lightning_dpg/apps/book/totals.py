@@ -42,7 +42,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lightning_dpg.apps.book.filter import Together
+from lightning_dpg.apps.book.filter import RunCosts
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.events import Approximate, Gaussian, LedgerEntry, Pure
 from lightning_dpg.privacy.meaning import group_budget
@@ -54,7 +54,7 @@ _SMALLEST_DELTA = 1e-100
 _CLOSE = 1.01  # a sum of pure epsilons that is larger by no more is stated: it can be added by hand
 
 
-def spent_epsilon(runs: Together, delta: float) -> tuple[float, str]:
+def spent_epsilon(runs: RunCosts, delta: float) -> tuple[float, str]:
     """Smallest epsilon that is proved for all runs together at a delta, and the accountant's name.
 
     If all releases have a pure epsilon, it is their sum, which can be checked by hand, unless another
@@ -74,7 +74,7 @@ def spent_epsilon(runs: Together, delta: float) -> tuple[float, str]:
     return (pure, composition.PURE) if pure <= _CLOSE * epsilon else (epsilon, name)
 
 
-def pure_sum(runs: Together) -> float:
+def pure_sum(runs: RunCosts) -> float:
     """Sum of the epsilons of all releases; infinite if one of them is not of pure epsilon.
 
     Args:

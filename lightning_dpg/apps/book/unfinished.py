@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from lightning_dpg.apps.book.filter import as_booked, costs
-from lightning_dpg.apps.book.rows import Run
+from lightning_dpg.apps.book.state import Run
 from lightning_dpg.apps.book.writers import machine_of
 from lightning_dpg.privacy.events import Event, LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger

@@ -19,6 +19,9 @@ MARK = "†"
 PLANNED = "if all runs were planned in advance"
 """Condition of the node-level epsilon: no filter holds it."""
 
+AMOUNTS = 4
+"""Number of facts of a total that its bar shows."""
+
 
 def minute(time: str) -> str:
     """A time of the book, which is in UTC, up to the minute.
@@ -29,29 +32,71 @@ def minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def left_text(summary: dict[str, Any]) -> str:
-    """Say what is left of a data set, or that it is closed.
+def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Facts of one total by name; the first :data:`AMOUNTS` are what its bar shows.
 
     Args:
         summary: Summary of a data set.
     """
+    delta = digits_up(summary["delta"], 6)
+    part_of, count = summary["part_of"], len(summary["measurements"])
+    times = "once" if count == 1 else f"{count} times"
+    found = [
+        ("total", f"epsilon {digits_up(summary['total'], 6)}, delta {delta}"),
+        ("spent", _spent(summary)),
+        ("reserved", f"epsilon {digits_up(summary['reserved'], 6)}"),
+        ("left", _left(summary)),
+        ("part of", part_of and f"{part_of}, whose parts the owner declares to be disjoint"),
+        ("node", summary.get("node_text", "")),
+        ("edges", _by_edges(summary)),
+        ("together", _together(summary)),
+        ("measured", f"{times}, on no total: budget history {summary['dataset']}" * bool(count)),
+        ("grants", _grant_rule(summary)),
+    ]
+    return [(name, text) for name, text in found if text]
+
+
+def _left(summary: dict[str, Any]) -> str:
     if summary["closed"]:
         return f"nothing: closed at {minute(summary['closed'])} UTC by {summary['closed_by']}"
     return f"one pure release of epsilon {summary['left']:g}" if summary["left"] else "nothing"
 
 
-def spent_text(summary: dict[str, Any]) -> str:
-    """Say what is spent, first by the number that can be added up by hand, if there is one.
-
-    Args:
-        summary: Summary of a data set.
-    """
+def _spent(summary: dict[str, Any]) -> str:
+    """What is spent, first by the number that can be added up by hand, if there is one."""
     spent, added = digits_up(summary["spent"], 6), summary["pure_sum"]
     if added is None or added <= summary["spent"]:
         return f"epsilon {spent} ({summary['accountant']})"
     return (
         f"epsilon {digits_up(added, 6)} added up, {spent} proved together ({summary['accountant']})"
     )
+
+
+def _grant_rule(summary: dict[str, Any]) -> str:
+    """Who may spend on a data set; empty if every user may."""
+    if summary["two_persons"]:
+        return "needed by all runs, each made by one person and approved by another"
+    return "needed by all runs" if summary["needs_grants"] else ""
+
+
+def _by_edges(summary: dict[str, Any]) -> str:
+    """Epsilon of several numbers of edges of one node; empty where none is proved."""
+    found = summary.get("epsilon_by_edges")
+    if not found:
+        return ""
+    by_number = {int(count): epsilon for count, epsilon in found.items()}
+    return f"epsilon by the edges of one node together: {in_words(by_number)}"
+
+
+def _together(summary: dict[str, Any]) -> str:
+    """What is spent on the private columns of a node and its edges together; empty without them."""
+    amounts = [
+        f"with {each['edges']} of its edges: epsilon {digits_up(each['epsilon'], 6)}, delta "
+        f"{digits_up(each['delta'], 3)}"
+        for each in summary["together"]
+        if each["epsilon"]
+    ]
+    return f"the private columns of a node {'; '.join(amounts)}" if amounts else ""
 
 
 def same_edges_note(summary: dict[str, Any]) -> list[str]:
@@ -66,45 +111,6 @@ def same_edges_note(summary: dict[str, Any]) -> list[str]:
         for what in SAME
         for each in summary[what]
     ]
-
-
-def grant_rule(summary: dict[str, Any]) -> str:
-    """Say who may spend on a data set; empty if every user may.
-
-    Args:
-        summary: Summary of a data set.
-    """
-    if summary["two_persons"]:
-        return "needed by all runs, each made by one person and approved by another"
-    return "needed by all runs" if summary["needs_grants"] else ""
-
-
-def by_edges_text(summary: dict[str, Any]) -> str:
-    """Say the epsilon of several numbers of edges of one node; empty where none is proved.
-
-    Args:
-        summary: Summary of a data set.
-    """
-    found = summary.get("epsilon_by_edges")
-    if not found:
-        return ""
-    by_number = {int(count): epsilon for count, epsilon in found.items()}
-    return f"epsilon by the edges of one node together: {in_words(by_number)}"
-
-
-def together_text(summary: dict[str, Any]) -> str:
-    """Say what is spent on the private columns of a node and its edges together; empty without them.
-
-    Args:
-        summary: Summary of a data set.
-    """
-    amounts = [
-        f"with {each['edges']} of its edges: epsilon {digits_up(each['epsilon'], 6)}, delta "
-        f"{digits_up(each['delta'], 3)}"
-        for each in summary["together"]
-        if each["epsilon"]
-    ]
-    return f"the private columns of a node {'; '.join(amounts)}" if amounts else ""
 
 
 def node_text(node: float | str, size: int, delta: float) -> str:
@@ -153,23 +159,16 @@ def upper_bounds(summary: dict[str, Any]) -> list[str]:
 
 
 def condition_note(summary: dict[str, Any]) -> list[str]:
-    """Say that numbers hold under conditions only, and what holds in any case.
+    """Say that numbers hold under conditions only.
 
     Args:
         summary: Summary of a data set or of a group.
     """
-    if not summary["conditional"]:
-        return []
-    epsilon = summary["in_any_case"]
-    of_group = f" for one {summary['record']}" if "parts" in summary else ""
-    proved = (
-        "nothing is proved"
-        if epsilon is None
-        else f"all releases together are ({epsilon:g}, {summary['delta']:g})-DP{of_group}"
+    note = (
+        f"{MARK} under a condition: the epsilons hold only if the conditions do; without them nothing "
+        "is proved"
     )
-    return [
-        f"{MARK} under a condition: the epsilons hold only if the conditions do; in any case {proved}"
-    ]
+    return [note] if summary["conditional"] else []
 
 
 def part_cells(summary: dict[str, Any]) -> tuple[str, ...]:

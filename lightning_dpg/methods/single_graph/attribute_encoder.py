@@ -1,6 +1,6 @@
 r"""AttributeEncoder: links from public node attributes, by a metric learned with DP-SGD.
 
-Gradients of the edge term :math:`\log(1 + e^{-l})` are clipped in closed form: that of the log odds
+Gradients of the edge term :math:`\log(1 + e^{-l})` are clipped in closed form: the gradient of the log odds
 is :math:`8 (y_i (y_j W)^T + y_j (y_i W)^T)` by W and
 :math:`L_i + L_j` by c. Norms and sums follow without a matrix for each edge. With a matrix for each
 end the same holds for rows that are filled up with zeros, see :meth:`AttributeLogits.placed`. A

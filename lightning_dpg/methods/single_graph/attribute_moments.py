@@ -148,7 +148,7 @@ class MomentScores(nn.Module):
         score = score_of_images(images.float(), rows.float(), scale)  # in half the time
 
         def log_odds(pairs: Tensor) -> Tensor:
-            # Where it is below that of a random pair, the noise is larger than the estimate.
+            # Where a score is below a random pair's, the noise is larger than the estimate.
             return score(pairs).clamp(min=density).log()
 
         return swap_by_scores(start, space.num_nodes, log_odds, SWAP_ROUNDS, generator, space=space)
@@ -293,7 +293,7 @@ def moment_entry(
 
     Args:
         budget: Budget of the whole run.
-        counts: Planned costs of the counts, whose relation and record are those of the moment, too.
+        counts: Planned costs of the counts, with the relation and the record of the moment.
         proof: Function that proves its L2 sensitivity.
         *arguments: Arguments of the proof.
     """
@@ -330,7 +330,7 @@ class NodeAttributeMoments(MomentLinks):
         ("restricted" DP). A larger degree is refused, and this refusal is not protected. Leaving
         edges out, as :class:`NodeDegrees` does, would not replace the bound: one node can change
         which edges are left all over the graph, and the moment with them. The set of nodes and the
-        attributes are public, those of the protected node among them.
+        attributes are public, also of the protected node.
 
     Cost:
         Time is O(N F r + (N + M) r^2) and memory O(N F + M), with no limit on N. A graph of M edges

@@ -79,7 +79,7 @@ def row_record(domains: Mapping[str, Sequence[str]] | None) -> str:
     """Return the unit of protection of rows, with the names of the columns."""
     names = list(domains or ())
     if not names:
-        return ""  # that of the relation, before the data are known
+        return ""  # before the data are known, the relation says it
     return f"private column{'s' * (len(names) > 1)} {', '.join(names)} of one node"
 
 
@@ -248,10 +248,10 @@ class Attributed(OneShotSynthesizer):
        weighs :math:`\min(1, D / \max(d_u, d_v))` by the true degrees. No edge is left out and no degree
        is bounded. This reads both, and one noise serves both: an edge pays
        :math:`3D / ((D + 1) b)` and a row :math:`2D / b` for each column, see
-       :func:`mixing_edge_sensitivity` and :func:`mixing_row_sensitivity`. What the smaller noise of
-       both would save is left to the structure, or to the tables.
+       :func:`mixing_edge_sensitivity` and :func:`mixing_row_sensitivity`. What the smaller of both noises
+       would save is left to the structure, or to the tables.
     4. Amounts: transfers by bins of amounts and by classes of the released degrees of payer and payee;
-       sums of amounts by public classes of both, or by those of the degrees; nodes by their true degree
+       sums of amounts by public classes of both, or by classes of the degrees; nodes by their true degree
        and the sum of their amounts, see :func:`amount_count_sensitivity`,
        :func:`amount_sum_sensitivity` and :func:`strength_sensitivity`.
     5. Times: transfers by day and by hour of the week, gaps within pairs by length and reply, pairs by
@@ -263,7 +263,7 @@ class Attributed(OneShotSynthesizer):
     the tables, without categories that no more than noise has; a graph is drawn, then a row for each
     node given the class of its degree; whole rows are exchanged within classes, and then edges rewired
     without a change of degrees, until the mixing is as close to the released one as its noise allows.
-    Amounts are drawn by the classes of their ends, where bins within the noise become those of all
+    Amounts are drawn by the classes of their ends, where bins within the noise are taken from all
     transfers, and multiplied until sums and the strengths of nodes are as released. Edges of the
     structure ``chung_lu`` move first, until the degrees are the released ones, see
     :func:`with_degrees`. Times come from
@@ -278,19 +278,19 @@ class Attributed(OneShotSynthesizer):
         release. For the structure alone take its method.
 
     Privacy:
-        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), and beside it,
-        with private columns, at that of the columns of one node (they are exchanged for any others).
+        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), and, with
+        private columns, at the level of the columns of one node (they are exchanged for any others).
         Each level has a total of its own. The guarantee has no condition and needs no delta. With
         transfers, one edge is a pair with all of them: its first k, with their amounts and times,
-        count, or without times the sum of all amounts. With ``unit: transfer`` the level is that of one
-        transfer, and all of them count. What is proved for one edge holds for one transfer, which adds
+        count, or without times the sum of all amounts. With ``unit: transfer`` one transfer is
+        protected, and all of them count. What is proved for one edge holds for one transfer, which adds
         or removes one edge at most. The set of nodes, the domains of the columns, the largest amount
-        and the window of the times are public. Rows and transfers are drawn: those of a node are not
-        those of its bearer.
+        and the window of the times are public. Rows and transfers are drawn: what stands
+        beside a node is not what its bearer has.
 
     Cost:
-        Time and memory are those of the structure, and O(N J + M J) beside, with a joint distribution
-        of at most a million cells; for T transfers O(T log T).
+        Time and memory are the structure's, and O(N J + M J) more, with a joint distribution of at most
+        a million cells; for T transfers O(T log T).
 
     Differences from the paper:
         AGM-DP leaves out edges of nodes of many edges, counts mixing of all combinations of values, and
@@ -370,7 +370,7 @@ class Attributed(OneShotSynthesizer):
         return self._bounds != (None, None)
 
     @property
-    def pays_rows(self) -> bool:
+    def reads_private_columns(self) -> bool:
         """Whether it reads private columns."""
         return self.has_rows
 
@@ -422,11 +422,11 @@ class Attributed(OneShotSynthesizer):
         super().accept_data(data)
         records = served_records(type(self).__name__, self.capabilities.reads, data)
         columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
-        self._take("domains", None if columns is None else columns.domains)
+        self._take_public_fact("domains", None if columns is None else columns.domains)
         transfers = transfers_of(records)
         bounds = TransferBounds(None, None) if transfers is None else transfers.bounds
-        self._take("weight_max", bounds.weight_max)
-        self._take("time_window", window_text(bounds.window))
+        self._take_public_fact("weight_max", bounds.weight_max)
+        self._take_public_fact("time_window", window_text(bounds.window))
         if transfers is None and self.hparams["unit"] != "relation":
             raise MisconfigurationException(
                 "unit transfer protects one transfer, and the data have neither amounts nor times\n"
@@ -438,7 +438,7 @@ class Attributed(OneShotSynthesizer):
             check_mixing(num_nodes, self._sizes)
             check_cells([int(degree_classes(np.array([num_nodes]))[0]) + 1, *self._sizes])
 
-    def _take(self, name: str, value: object) -> None:
+    def _take_public_fact(self, name: str, value: object) -> None:
         """Take a public fact of the data, and refuse a setting that differs from it."""
         if self.hparams[name] is None:
             self.hparams[name] = value

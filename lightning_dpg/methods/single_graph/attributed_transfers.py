@@ -14,7 +14,7 @@ from lightning_dpg.graph.drawn_tables import DrawnTransfers
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     EndClasses,
-    TransferCountsSource,
+    TransferStatistics,
     Window,
     amount_borders,
     largest_amount,
@@ -93,9 +93,7 @@ class Times(nn.Module):
             for key, (name, *proof) in reads.items()
         ]
 
-    def release(
-        self, method: OneShotSynthesizer, source: TransferCountsSource, reads: Reads
-    ) -> None:
+    def release(self, method: OneShotSynthesizer, source: TransferStatistics, reads: Reads) -> None:
         """Release all curves.
 
         Args:
@@ -167,7 +165,7 @@ def public_ends(classes: Tensor, space: PairSpace) -> EndClasses:
     """Return public classes of nodes, of shape ``(N,)`` and -1 for none, as classes of ends."""
     own = classes.cpu().numpy().astype(np.int64)
     of_end, sizes = np.zeros(space.num_ends, dtype=np.int64), list[int]()
-    for part in space.parts:  # that of the in-degrees has the numbers of nodes once more
+    for part in space.parts:  # the part of the in-degrees has the numbers of nodes once more
         nodes = np.arange(part.start, part.stop) % len(own)
         known, of_end[part.start : part.stop] = np.unique(own[nodes], return_inverse=True)
         sizes.append(len(known))
@@ -230,7 +228,7 @@ class Amounts(nn.Module):
     def release(
         self,
         method: OneShotSynthesizer,
-        source: TransferCountsSource,
+        source: TransferStatistics,
         weight_max: float,
         degrees: Integers,
         classes: Tensor | None,
@@ -384,7 +382,7 @@ class TransferPart(nn.Module):
     def release(
         self,
         method: OneShotSynthesizer,
-        source: TransferCountsSource,
+        source: TransferStatistics,
         facts: TransferFacts,
         degrees: Integers,
         classes: Tensor | None,

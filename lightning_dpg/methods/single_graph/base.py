@@ -49,7 +49,7 @@ class OneShotSynthesizer(Synthesizer):
 
         Args:
             source: Counts of the training records (private). A method that asks for no ``edges``
-                leaves those of a table where they are.
+                leaves the edges of a table where they are.
             reads: The entries of :meth:`plan`, by key.
         """
 
@@ -94,7 +94,7 @@ class OneShotSynthesizer(Synthesizer):
 
 
 def statistics_of(records: GraphRecords, space: PairSpace) -> GraphStatisticsSource:
-    """Return the counts of records: their own, or those of their edges in memory."""
+    """Return the counts of records: their own, or counts of their edges in memory."""
     if isinstance(records, HoldsStatistics):
         return records.statistics
     return EdgeStatistics(records.edges, space)

@@ -15,9 +15,9 @@ from lightning_dpg.graph.affinity_blocks import (
     thinned,
     within_degrees,
 )
+from lightning_dpg.graph.class_links import draw_links, near_pairs
 from lightning_dpg.graph.edge_statistics import CountsWedges, GraphStatisticsSource, NumberedEdges
 from lightning_dpg.graph.expected_degrees import sorted_blocks
-from lightning_dpg.graph.linked_classes import draw_links, near_pairs
 from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
 from lightning_dpg.graph.stubs import (
     MANY_STUBS,
@@ -257,7 +257,7 @@ class BTER(OneShotSynthesizer):
         """Draw the edges of :meth:`sample_edges`, in lexicographic order and in blocks.
 
         Memory is O(M), since loops and repeated pairs are found among all pairs of stubs; it is
-        several times less than that of a graph object.
+        several times less than a graph object takes.
         """
         yield from sorted_blocks(self._numbers(generator), len(self.degrees))
 

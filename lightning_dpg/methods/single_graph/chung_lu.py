@@ -80,7 +80,7 @@ class ChungLu(OneShotSynthesizer):
         return edges_by_degrees(self.space, self.degrees.cpu(), int(self.num_edges), generator)
 
     def edge_blocks(self, generator: torch.Generator) -> Iterator[Tensor]:
-        """Draw the edges in pieces, which are independent of each other, see ``edge_pieces``.
+        """Draw the edges in pieces, which are independent of each other, see ``weighted_pairs``.
 
         The pieces of a graph of a million edges or more are those of :meth:`sample_edges` for an
         equal generator. Directed and bipartite graphs are one piece.

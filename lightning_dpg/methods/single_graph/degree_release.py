@@ -68,14 +68,14 @@ def release_degrees(
     the k-th largest degree, and it estimates the degrees of rare hubs, whose noisy degrees hardly
     change places, see :func:`descending_degrees`.
 
-    The degrees of a directed graph are its out-degrees and then its in-degrees, those of a bipartite
-    graph the degrees of the left nodes and then of the right ones. Both parts are released together
+    A directed graph has out-degrees and then in-degrees, a bipartite graph the degrees of the left nodes
+    and then of the right ones. Both parts are released together
     and then treated one by one.
 
     Args:
         method: The method, which pays.
         source: Counts of the training records (private).
-        reads: Planned reads, those of :func:`degree_entries` among them.
+        reads: Planned reads, among them :func:`degree_entries`.
 
     Returns:
         The number of edges, and integers of shape ``(num_ends,)`` from 0 to the largest possible

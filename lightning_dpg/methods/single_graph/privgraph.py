@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from lightning_dpg.graph.class_links import draw_links
 from lightning_dpg.graph.communities import (
     by_role,
     cell_links,
@@ -27,7 +28,6 @@ from lightning_dpg.graph.communities import (
     turn_stops,
 )
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
-from lightning_dpg.graph.linked_classes import draw_links
 from lightning_dpg.graph.stubs import count_links, stub_mixing
 from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 from lightning_dpg.interfaces import ALL_KINDS
@@ -73,8 +73,8 @@ class PrivGraph(OneShotSynthesizer):
        degrees, powers of two apart, with discrete Laplace noise; sensitivity 1. These numbers show which
        nodes hold the edges between communities, and whether hubs are linked to each other.
     6. Draws graphs with these degrees and as many edges between each two communities, by the classes of
-       their ends, see :func:`cell_links`; those within a community have the rest of its degrees, see
-       :func:`draw_links`. Every other community of which this rest is odd has one edge more or less to
+       their ends, see :func:`cell_links`. Edges within a community have the rest of its degrees, see
+       :func:`draw_links`; where this rest is odd, every other community has one edge more or less to
        others. Hubs of more edges than their community has nodes have more of them to others; where
        degrees or hubs leave no place for released edges, the nearest are drawn.
 
@@ -296,7 +296,7 @@ class PrivGraph(OneShotSynthesizer):
 
     @property
     def _classes(self) -> Tensor:
-        """Community of each degree; of the second ends of pairs behind that of the first ends."""
+        """Community of each degree: first of the first ends of pairs, then of the second ends."""
         return end_classes(self.space, self.communities, self._num_blocks)
 
     def score(self, pairs: Tensor) -> Tensor:

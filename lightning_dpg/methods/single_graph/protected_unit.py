@@ -9,15 +9,13 @@ from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     Counted,
-    CountsTransfers,
-    TransferCountsSource,
     TransferStatistics,
     Window,
     counted_transfers,
     largest_amount,
     window_of,
 )
-from lightning_dpg.interfaces import BoundedTransfers, HoldsTransfers, TransferBounds, Transfers
+from lightning_dpg.interfaces import HoldsTransfers, TransferBounds, Transfers
 from lightning_dpg.privacy.events import (
     RECORDS,
     WITH_TRANSFERS,
@@ -34,7 +32,7 @@ def relation_of(unit: ProtectedUnit) -> Relation:
     return Relation.TRANSFER if unit == "transfer" else Relation.EDGE
 
 
-def transfers_of(records: object) -> BoundedTransfers | None:
+def transfers_of(records: object) -> Transfers | None:
     """Return the transfers that records hold (private); None without amounts and times."""
     return records.transfers if isinstance(records, HoldsTransfers) else None
 
@@ -140,19 +138,14 @@ class TransferFacts(NamedTuple):
         )
 
 
-def counts_of(
-    transfers: BoundedTransfers, facts: TransferFacts, space: PairSpace
-) -> TransferCountsSource:
-    """Return the counts of transfers: those of their engine, or of transfers in memory.
+def counts_of(transfers: Transfers, facts: TransferFacts, space: PairSpace) -> TransferStatistics:
+    """Return the counts of transfers.
 
     Args:
         transfers: All transfers (private).
         facts: What is public, and the unit.
         space: Pairs of nodes (public).
     """
-    if isinstance(transfers, CountsTransfers):
-        return transfers.counts(facts.most)
-    assert isinstance(transfers, Transfers)  # there is no third form
     held = transfers._replace(bounds=facts.bounds)
     return TransferStatistics(
         counted(held, facts.kind, facts.most),

@@ -5,17 +5,10 @@ r"""Gromov-Wasserstein discrepancies between graphs, and k-means of graphs with 
 over all couplings T of the uniform weights of the nodes (Peyre, Cuturi, Solomon,
 "Gromov-Wasserstein averaging of kernel and distance matrices", 2016). The fused discrepancy adds
 distances between the features of the nodes (Vayer et al., "Optimal transport for structured data
-with application on graphs", 2019). The problem is not convex: the result is a local minimum, and
-more starts may find a lower one.
+with application on graphs", 2019). The problem is not convex: the result is a local minimum.
 """
 
-import hashlib
-import math
-import time
-import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -35,7 +28,6 @@ _TOLERANCE = 1e-9  # of a step, absolute and relative, as in POT
 _MOST_STEPS = 10_000
 _MOST_PIVOTS = 10_000_000
 _OPTIMAL = 1
-_SECONDS_BETWEEN_SAVES = 30.0
 _BLOCK = 200  # pairs per task of a process
 _PAIRS_WORTH_PROCESSES = 20_000  # processes take seconds to start
 _WIDTHS = (0.3, 3.0, 30.0, 300.0)
@@ -86,21 +78,17 @@ class Space(NamedTuple):
     """Features of its nodes, shape ``(n, F)``; None for the discrepancy that is not fused."""
 
 
-def gromov_discrepancy(
-    first: Space, second: Space, *, alpha: float = 0.5, starts: int = 1, seed: int = 0
-) -> float:
-    """Compute the discrepancy of two graphs; the fused one if they have features.
+def gromov_discrepancy(first: Space, second: Space, *, alpha: float = 0.5) -> float:
+    """Compute the discrepancy of two graphs from independent nodes; the fused one with features.
 
     Args:
         first: One graph.
         second: The other one.
         alpha: Weight of the distances within the graphs; the squared Euclidean distances of the
             features have the rest. It is 1 without features.
-        starts: Number of starts: the first from independent nodes, all others at random.
-        seed: Seed of the random starts.
 
     Returns:
-        Smallest value found, at least 0.
+        Value of the local minimum, at least 0.
     """
     p, q = _weights(len(first.distances)), _weights(len(second.distances))
     scaled = q * p.sum() / q.sum()  # moves the last digit, as POT does
@@ -110,27 +98,13 @@ def gromov_discrepancy(
     else:
         costs = (1 - alpha) * cdist(first.features, second.features, "sqeuclidean")
     constant = _mean_squares(first.distances, p) + _mean_squares(second.distances, q).T
-    doubled = 2 * second.distances
-    rng = np.random.default_rng([seed, len(p), len(q)])
-    lowest = math.inf
-    for start in range(starts):
-        coupling = p[:, None] * q[None, :]
-        if start:
-            vertex = _transport(p, scaled, rng.random((len(p), len(q))))
-            coupling = (coupling + vertex) / 2
-        value = _descend(first.distances, doubled, constant, costs, alpha, p, scaled, coupling)
-        lowest = min(lowest, value)
-    return max(lowest, 0.0)
+    doubled, coupling = 2 * second.distances, p[:, None] * q[None, :]
+    value = _descend(first.distances, doubled, constant, costs, alpha, p, scaled, coupling)
+    return max(value, 0.0)
 
 
 def pairwise_discrepancies(
-    spaces: Sequence[Space],
-    *,
-    alpha: float = 0.5,
-    starts: int = 1,
-    folder: Path | None = None,
-    progress: bool = False,
-    workers: int | None = None,
+    spaces: Sequence[Space], *, progress: bool = False, workers: int | None = None
 ) -> Matrix:
     """Compute the discrepancies of all pairs of graphs.
 
@@ -139,10 +113,6 @@ def pairwise_discrepancies(
 
     Args:
         spaces: The G graphs.
-        alpha: See :func:`gromov_discrepancy`.
-        starts: See :func:`gromov_discrepancy`.
-        folder: Folder for intermediate results, saved twice a minute, from which a stopped run can
-            go on. The file is named after a digest of all inputs of the result.
         progress: Whether to show a progress bar.
         workers: Number of processes that share the pairs; None is one for each core if there are
             enough pairs to pay for their start, and else this process alone.
@@ -155,33 +125,21 @@ def pairwise_discrepancies(
     """
     _check(spaces)
     size = len(spaces)
-    values = np.zeros(size * (size - 1) // 2)
-    num_done, path = 0, None
-    if folder is not None:
-        path = folder / f"gromov-{_digest(spaces, alpha, starts)}.npz"
-        if path.exists():
-            num_done, saved = _saved(path)
-            values[:num_done] = saved
-    saved_at, begin = time.monotonic(), num_done
+    num_pairs = size * (size - 1) // 2
     if workers is None:
-        workers = cpu_count() if len(values) - begin > _PAIRS_WORTH_PROCESSES else 1
+        workers = cpu_count() if num_pairs > _PAIRS_WORTH_PROCESSES else 1
     solve = delayed(_solved)
     tasks = (
-        solve(spaces[first], spaces[start:end], alpha, starts, number)
-        for first, start, end, number in _blocks(size, begin)
+        solve(spaces[first], spaces[start : start + _BLOCK])
+        for first in range(size)
+        for start in range(first + 1, size, _BLOCK)
     )
     results = Parallel(n_jobs=workers, return_as="generator", inner_max_num_threads=1)(tasks)
-    bar = tqdm(total=len(values), initial=begin, unit="pair", disable=not progress)
-    for block in results:
-        values[num_done : num_done + len(block)] = block
-        num_done += len(block)
-        bar.update(len(block))
-        if path is not None and time.monotonic() - saved_at > _SECONDS_BETWEEN_SAVES:
-            _save(path, values[:num_done])
-            saved_at = time.monotonic()
-    bar.close()
-    if path is not None and num_done > begin:
-        _save(path, values)
+    values: list[float] = []
+    with tqdm(total=num_pairs, unit="pair", disable=not progress) as bar:
+        for block in results:
+            values += block
+            bar.update(len(block))
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size, 1)] = values
     return matrix + matrix.T
@@ -260,31 +218,9 @@ def _mean_squares(distances: Matrix, weights: Matrix) -> Matrix:
     return np.dot(distances**2, weights.reshape(-1, 1))
 
 
-def _blocks(size: int, begin: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield blocks of pairs: one graph with some that follow it, after the first ``begin`` pairs.
-
-    Yields:
-        The graph, start and end of the others, and the number of the first pair.
-    """
-    number = 0
-    for first in range(size - 1):
-        start = first + 1 + max(0, min(begin - number, size - first - 1))
-        number += start - first - 1
-        while start < size:
-            end = min(size, start + _BLOCK)
-            yield first, start, end, number
-            number += end - start
-            start = end
-
-
-def _solved(
-    first: Space, others: Sequence[Space], alpha: float, starts: int, number: int
-) -> list[float]:
-    """Compute discrepancies of one graph and others, the first of which is pair ``number``."""
-    return [
-        gromov_discrepancy(first, other, alpha=alpha, starts=starts, seed=seed)
-        for seed, other in enumerate(others, start=number)
-    ]
+def _solved(first: Space, others: Sequence[Space]) -> list[float]:
+    """Compute the discrepancies of one graph and others."""
+    return [gromov_discrepancy(first, other) for other in others]
 
 
 def _check(spaces: Sequence[Space]) -> None:
@@ -296,36 +232,6 @@ def _check(spaces: Sequence[Space]) -> None:
             raise Refusal(f"graph {number}: distances of shape {shape}, expected (n, n)")
         if not np.allclose(space.distances, space.distances.T, atol=1e-10):
             raise Refusal(f"graph {number}: its distances are not symmetric")
-
-
-def _digest(spaces: Sequence[Space], alpha: float, starts: int) -> str:
-    digest = hashlib.sha256(f"1 {len(spaces)} {alpha!r} {starts}".encode())
-    for space in spaces:
-        for part in space:
-            digest.update(repr(None if part is None else part.shape).encode())
-            if part is not None:
-                digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def _saved(path: Path) -> tuple[int, Matrix]:
-    """Return how many values a file of an earlier run holds, and the values."""
-    try:
-        with np.load(path, allow_pickle=False) as saved:
-            return int(saved["done"]), saved["values"]
-    except (OSError, ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise Refusal(
-            f"{path}: a damaged file of values that an earlier run has saved ({error})\n"
-            "remove it: they are computed again"
-        ) from error
-
-
-def _save(path: Path, values: Matrix) -> None:
-    """Replace the file atomically: a killed run leaves the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial.npz")
-    np.savez(partial, values=values, done=len(values))
-    partial.replace(path)
 
 
 class Clusters(NamedTuple):

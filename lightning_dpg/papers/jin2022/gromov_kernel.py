@@ -1,7 +1,6 @@
 """Gromov-Wasserstein discrepancies of exact graphs, without privacy: an upper baseline."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -40,8 +39,7 @@ class GromovKernel(GraphFeatureRelease):
 
     Cost:
         All G (G - 1) / 2 pairs of graphs are compared, each by a series of transport problems
-        between all pairs of their nodes. A stopped run goes on from its partial results in the same
-        folder. Labels of new graphs are not predicted.
+        between all pairs of their nodes. Labels of new graphs are not predicted.
 
     * Jin, Chen, "Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed
       Structural Graphs", 2022.
@@ -80,10 +78,8 @@ class GromovKernel(GraphFeatureRelease):
             )
             for graph in records.graphs
         ]
-        # A stopped run can continue from its partial results in the same folder.
-        folder = Path(self.trainer.default_root_dir)
         progress = self.trainer.progress_bar_callback is not None
-        discrepancies = pairwise_discrepancies(spaces, folder=folder, progress=progress)
+        discrepancies = pairwise_discrepancies(spaces, progress=progress)
         return {"discrepancies": torch.from_numpy(discrepancies)}
 
     def kernels(self, embedding: Embedding, sizes: Tensor) -> list[NDArray[np.float64]]:

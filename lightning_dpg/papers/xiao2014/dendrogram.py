@@ -200,9 +200,9 @@ def dividing_branch(dendrogram: NDArray[np.int64], pairs: NDArray[np.int64]) -> 
     table = np.arange(len(sizes))
     branches, level = np.zeros(len(pairs), dtype=np.int64), np.frexp(high - low)[1] - 1
     for step in range(int(level.max(initial=-1)) + 1):
-        here = level == step
-        first, last = table[low[here] + 1], table[high[here] + 1 - 2**step]
-        branches[here] = np.where(sizes[first] > sizes[last], first, last)
+        at_level = level == step
+        first, last = table[low[at_level] + 1], table[high[at_level] + 1 - 2**step]
+        branches[at_level] = np.where(sizes[first] > sizes[last], first, last)
         shifted = table[2**step :]
         table = np.where(
             sizes[table[: len(shifted)]] > sizes[shifted], table[: len(shifted)], shifted

@@ -270,7 +270,7 @@ class DPGVAE(GraphAutoencoder):
         self.log_curve(_DIVERGENCE, divergence)
         per_edge = len(self.sums.rows) / self.total_edges
         loss = self._annealed_weight() * divergence * per_edge
-        public_backward(self, loss, self._parameters_of(judge=False))
+        public_backward(self, loss, self._parameters_of(discriminator=False))
 
     @property
     def networks(self) -> nn.ModuleDict:
@@ -445,7 +445,7 @@ class DPGGAN(DPGVAE):
         describe, mask = self.discriminator.describe, blocks.mask
         distance = structure_loss(describe(real, mask), describe(rebuilt, mask))
         loss = distance / self.total_edges + generator_loss(self.discriminator(fake, mask))
-        autoencoder = self._parameters_of(judge=False)
+        autoencoder = self._parameters_of(discriminator=False)
         public_backward(self, self.hparams["gan_weight"] * loss, autoencoder)
         separation = discriminator_loss(
             self.discriminator(real, mask), self.discriminator(fake.detach(), mask)

@@ -65,7 +65,7 @@ class GraphAutoencoder(GraphSetSynthesizer):
 
     def configure_optimizers(self) -> list[Optimizer]:
         """Adam for the autoencoder, and for the discriminator if there is one."""
-        groups = [self._parameters_of(judge=judge) for judge in (False, True)]
+        groups = [self._parameters_of(discriminator=each) for each in (False, True)]
         return [Adam(group, self.hparams["learning_rate"]) for group in groups if group]
 
     @property
@@ -96,10 +96,10 @@ class GraphAutoencoder(GraphSetSynthesizer):
             optimizer.zero_grad()
         return optimizers
 
-    def _parameters_of(self, *, judge: bool) -> list[nn.Parameter]:
+    def _parameters_of(self, *, discriminator: bool) -> list[nn.Parameter]:
         """Parameters of the discriminator, or all others."""
         parameters = self.named_parameters()
-        return [p for name, p in parameters if name.startswith("discriminator.") == judge]
+        return [p for name, p in parameters if name.startswith("discriminator.") == discriminator]
 
     def _annealed_weight(self) -> float:
         """Weight of the divergence, which rises linearly from 0 in the first half of the run.
@@ -318,7 +318,7 @@ class GGAN(GVAE):
         distance = structure_loss(*described)
         adversarial = distance / mask.sum() + generator_loss(discriminator(features, fake, mask))
         loss = bound.loss + self.hparams["gan_weight"] * adversarial
-        public_backward(self, loss, self._parameters_of(judge=False))
+        public_backward(self, loss, self._parameters_of(discriminator=False))
         real = discriminator(features, adjacency, mask)
         separation = discriminator_loss(real, discriminator(features, fake.detach(), mask))
         public_backward(self, separation, list(discriminator.parameters()))

@@ -219,9 +219,9 @@ class DPGGANAsPublished(DPGVAEAsPublished):
     def add_gradients(self) -> None:
         """Add the gradients of the autoencoder, and of the discriminator on other graphs."""
         super().add_gradients()
-        self._judge(*self._sampled_graphs())
+        self._add_discriminator_gradient(*self._sampled_graphs())
 
-    def _judge(self, blocks: DenseBatch, adjacency: Tensor) -> None:
+    def _add_discriminator_gradient(self, blocks: DenseBatch, adjacency: Tensor) -> None:
         """Compute the discriminator's gradient on graphs and their reconstructions."""
         latent, *_ = self._posterior(blocks, adjacency)
         fake = self.decoder.logits(latent).sigmoid().detach()

@@ -344,8 +344,8 @@ class GraphRNN(GraphSetSynthesizer):
             if memory is not None:
                 memory = memory[:, :active].contiguous()
             if self.hparams["counts"]:
-                here = torch.full((active,), position)
-                row = torch.cat([row, self._counts(here, sizes[order[:active]], rest)], 1)
+                positions = torch.full((active,), position)
+                row = torch.cat([row, self._counts(positions, sizes[order[:active]], rest)], 1)
             state, memory = self.rows.step(row.to(self.device), memory)
             width = min(position, look_back)
             uniform = torch.rand(active, width, generator=generator).to(self.device)

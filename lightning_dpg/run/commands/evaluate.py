@@ -1,6 +1,5 @@
 """``evaluate``: similarity of synthetic graphs to the real graph."""
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Annotated, Literal
@@ -96,7 +95,6 @@ def evaluate(
     refuse_missing_inputs(real, synthetic, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_releases
-    from lightning_dpg.evaluation.purposes import NOT_PRIVATE
     from lightning_dpg.run.data import data_of_run, real_graph
 
     original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
@@ -120,8 +118,8 @@ def evaluate(
         problem = explain(error)
     files = [path for path in outputs.values() if path is not None and path.is_file()]
     return Outcome(
-        [*evaluation.table(), NOT_PRIVATE, *map(str, files)],
-        json.loads(evaluation.to_json()) | {"files": files},
+        [evaluation.text(), *map(str, files)],
+        evaluation.values | {"files": files},
         FINE if problem is None else REFUSED,
         problem or "",
     )

@@ -78,7 +78,6 @@ def test_customers_without_an_edge_are_in_no_edge_list_and_in_the_release(folder
     assert report(capsys, "real.edges", "release.npz")["nodes"] == 32
 
 
-@pytest.mark.slow
 def test_a_release_is_fitted_again_without_the_targets(folder, capsys):
     """With next to no noise randomized response publishes the graph, and not what it never saw."""
     options = ["--data.init_args.name", "karate", "--privacy.epsilon", "30"]
@@ -166,7 +165,6 @@ def test_mistakes(folder, fails, args, said):
     assert said in fails("attack", *args)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_graphs_of_other_kinds_are_attacked_as_such(kind, folder, capsys):
     if kind == "directed":
@@ -218,7 +216,6 @@ CONFIG = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "attributes"), [("links.csv", "people.csv"), ("links.graphml", "from_graph")]
 )
@@ -244,7 +241,6 @@ def test_attributes_are_known_to_both_columns(folder, capsys, monkeypatch, name,
     assert rows["scores of the generator", "any"]["baseline"]["auc"]["value"] > 0.8
 
 
-@pytest.mark.slow
 def test_attributes_given_in_python_are_known_to_both_columns(folder):
     write_people()
     people = pd.read_csv("people.csv")

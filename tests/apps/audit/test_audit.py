@@ -87,7 +87,6 @@ def test_honest_methods_pass(audit, capsys, args, epsilon, delta, canaries, leas
     assert "not private" in printed
 
 
-@pytest.mark.slow
 def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
     silent = lambda self, size, *_, dtype, **__: torch.zeros(size, dtype=dtype)
     monkeypatch.setattr(NoiseSource, "normal", silent)
@@ -111,7 +110,7 @@ def test_missing_gaussian_noise_is_caught(audit, monkeypatch, capsys):
     [
         ("white_box", []),
         # Released degrees are moved at random by as much as noise of that scale leaves uncertain.
-        pytest.param("black_box", ["--runs", "20", "--canaries", "20"], marks=pytest.mark.slow),
+        ("black_box", ["--runs", "20", "--canaries", "20"]),
     ],
 )
 def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
@@ -123,7 +122,6 @@ def test_missing_integer_noise_is_caught(audit, monkeypatch, view, fits):
     assert result["epsilon_lower_bound"] > result["claimed_epsilon"] == 0.2
 
 
-@pytest.mark.slow
 def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkeypatch):
     def exact(read, value, ledger, noise, law=None, *, also=()):
         ledger.spend(read, *also)
@@ -159,7 +157,6 @@ SCORED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("config", list(SCORED))
 def test_the_scored_releases_are_named_each_with_what_is_claimed_up_to_it(audit, capsys, config):
     runs = ("--runs", "4", "--canaries", "9", "--confidence", "0.999")
@@ -182,7 +179,6 @@ def test_a_release_that_no_score_reads_is_named(audit, monkeypatch, capsys):
     assert "scored: 2 of 3 reads, not: ordered degrees" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_missing_noise_of_one_release_is_caught_and_named(audit, monkeypatch, capsys):
     plant(monkeypatch, 0, ["degree_mixing"])
     runs = ("--view", "white_box", "--runs", "8", "--canaries", "10")
@@ -245,9 +241,7 @@ def test_mistakes(tmp_path, fails, args, said):
     assert said in fails("audit", *args)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1, 8])
-@pytest.mark.parametrize("view", ["black_box", "white_box"])
+@pytest.mark.parametrize(("view", "epsilon"), [("black_box", 8), ("white_box", 1)])
 @pytest.mark.parametrize(
     "config",
     [

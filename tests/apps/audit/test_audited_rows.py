@@ -119,7 +119,6 @@ def test_noise_that_is_off_is_caught(monkeypatch, key):
     assert audit(people(), row_epsilon=1.0, canaries=11, runs=4).refuting
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("planted_bug", ["half", "half of the sensitivity"])
 def test_noise_that_is_too_small_is_caught(monkeypatch, planted_bug):
     """One of three audits refutes it."""

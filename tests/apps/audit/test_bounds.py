@@ -19,13 +19,13 @@ from lightning_dpg.apps.audit.bounds import (
 )
 from lightning_dpg.privacy import dpsgd
 from lightning_dpg.privacy.dpsgd import DPSGD, clipped_gradient_sum
-from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import noise_of, pay
 from lightning_dpg.privacy.selection import choose_in_turns
 from tests import entries
+from tests.entries import entry
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,11 @@ def train(inserted, noise, *, sigma=1.0, rate=0.5, booked_rate=None, copies=1, s
     weight, ledger = nn.Parameter(torch.zeros(COUNT)), PrivacyLedger(Relation.EDGE)
     seen = torch.zeros(COUNT)
     ledger.observer = lambda _, noisy: seen.add_(noisy)
-    entry = LedgerEntry(
-        key="gradient",
+    read = entry(
         name="gradient",
-        relation=Relation.EDGE,
-        sensitivity=1.0,
         proof="edge_gradient_sensitivity",
-        event=Gaussian(sigma, booked_rate or rate),
+        noise_multiplier=sigma,
+        sample_rate=booked_rate or rate,
     )
     records, coins = inserted.nonzero().flatten().repeat(copies), NoiseSource()
 
@@ -198,7 +196,7 @@ def train(inserted, noise, *, sigma=1.0, rate=0.5, booked_rate=None, copies=1, s
             partial(clipped_gradient_sum, loss, {"weight": weight}, (drawn,)),
             {"weight": weight},
             ledger=ledger,
-            entry=entry,
+            entry=read,
             noise=noise,
             expected_size=1.0,
         )
@@ -249,14 +247,13 @@ def test_a_huge_gradient_that_is_not_clipped_is_caught(inserted, monkeypatch):
     assert bound(seen, inserted) > ledger.epsilon(DELTA)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reused", [True, False])
 def test_noise_that_a_resumed_run_repeats_is_caught(inserted, reused):
     keys = (1, 1) if reused else (1, 2)
     parts = [train(inserted, NoiseSource(unsafe_seed=key), sigma=4.0) for key in keys]
     ledger = PrivacyLedger(Relation.EDGE)
     for _, booked in parts:
-        for entry in booked.entries:
-            ledger.spend(entry)
+        for read in booked.entries:
+            ledger.spend(read)
     difference = (parts[0][0] - parts[1][0]).abs().round(decimals=3)
     assert (bound(difference, inserted) > ledger.epsilon(DELTA)) == reused

@@ -19,7 +19,7 @@ from lightning_dpg.methods import (
     neighbor_votes,
 )
 from lightning_dpg.privacy import aggregation_perturbation
-from tests.apps.audit.test_planted_bugs import AUDITS, Row, check, half, off
+from tests.apps.audit.test_planted_bugs import Row, half, is_caught, off
 from tests.attributed import classified, classified_twins, twins
 from tests.planting import audited
 
@@ -91,14 +91,11 @@ def _one_confidence(monkeypatch):
     monkeypatch.setattr(neighbor_votes, "confidence", lambda rows, evidence: 4.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_a_planted_bug_is_caught(name):
-    """One of up to three audits refutes the claim, see the test of the other methods."""
-    assert any(check(ROWS[name]).refuting for _ in range(AUDITS))
+    assert is_caught(ROWS[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "read", "canaries"),
     [(VOTES, TWINS, PAIRS), (SUMS, TWINS, PAIRS), (NODES, strangers, stars)],
@@ -106,6 +103,6 @@ def test_a_planted_bug_is_caught(name):
 )
 def test_the_proved_epsilon_comes_near_the_claim_from_below(make, read, canaries):
     """Gaussian noise without sampling leaves an audit no room but that of chance."""
-    audit = audited(make, read, (4.0, 1e-5), canaries, 200, confidence=0.999)
+    audit = audited(make, read, (4.0, 1e-5), canaries, 100, confidence=0.999)
     assert not audit.refuting
-    assert 0.6 * 4.0 < audit.together.all_guesses.gaussian_epsilon < 4.0
+    assert 0.5 * 4.0 < audit.together.all_guesses.gaussian_epsilon < 4.0

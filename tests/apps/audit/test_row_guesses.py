@@ -1,9 +1,7 @@
 """Guesses of private rows: by hand, in a release that keeps its promise, and in one that leaks."""
 
-import json
 import math
 import re
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -15,8 +13,7 @@ from lightning_dpg.apps.audit.row_guesses import by_neighbors, guess_rows
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.drawn_tables import DrawnRows
 from lightning_dpg.release.release import Release
-
-PAGE = Path(__file__).parents[3] / "docs" / "programs.md"
+from tests.documented_objects import keys_of
 
 
 def fitted(graph, column, values, **settings):
@@ -107,8 +104,7 @@ def test_the_report_has_the_guesses_for_people_and_programs(planted):
     data, release = planted
     report = dpg.attack(data, release)
     rows = report.values["row_guesses"]
-    (example,) = re.findall(r'`(\{"column": .*?\})`', PAGE.read_text(encoding="utf-8"))
-    assert [*rows[0]] == [*json.loads(example)]
+    assert [*rows[0]] == keys_of("`row_guesses`")
     assert re.search(r"block +name +.*no better than the prior", str(report))
     assert re.search(r"block +neighbors +.* better than the prior", str(report))
     unknown = AttackReport(report.values | {"row_guesses": []})

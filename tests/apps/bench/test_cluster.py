@@ -71,7 +71,6 @@ def compare(out, executor, **changes):
     return benchmark(**given | changes, out=out, executor=executor, say=str)
 
 
-@pytest.mark.slow
 def test_a_fit_that_the_executor_loses_twice_is_marked_and_the_others_leave_their_files(tmp_path):
     killed = RuntimeError("\n".join(f"line {number}" for number in range(9)))
     results = compare(tmp_path, AtOnce([killed, None, killed]))
@@ -115,7 +114,6 @@ def test_no_scheduler_and_no_dask_are_said_in_few_lines(tmp_path, fails, monkeyp
     assert 'pip install "lightning_dpg[cluster]"' in fails(*options)
 
 
-@pytest.mark.slow
 def test_an_address_without_a_scheduler_is_refused(fails, monkeypatch):
     pytest.importorskip("distributed", reason="needs the extra cluster")
     monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 1)
@@ -152,7 +150,6 @@ def scheduler(tmp_path):
                 process.wait(timeout=LIMIT)
 
 
-@pytest.mark.slow
 def test_a_dask_cluster_that_loses_a_worker_gives_the_results_of_this_process(
     tmp_path, scheduler, monkeypatch
 ):

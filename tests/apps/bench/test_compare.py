@@ -87,7 +87,6 @@ def read_csv(folder):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
 def test_results_are_those_of_the_kept_graphs(folder):
     rows = read_csv(folder)
     real = queries.profile(from_networkx(nx.karate_club_graph()))
@@ -103,7 +102,6 @@ def test_results_are_those_of_the_kept_graphs(folder):
             assert float(row["fit_seconds"]) > float(row["draw_seconds"]) > 0
 
 
-@pytest.mark.slow
 def test_only_what_is_needed_stays(folder):
     out = folder / "out"
     assert {path.name for path in out.iterdir()} == {
@@ -115,7 +113,6 @@ def test_only_what_is_needed_stays(folder):
     assert len(list((out / "runs").iterdir())) == 4  # what failed has left nothing
 
 
-@pytest.mark.slow
 def test_failures_say_why(folder):
     failed = [row for row in read_csv(folder) if row["note"].startswith("failed")]
     assert {(row["method"], row["run"]) for row in failed} == {("broken", "0"), ("broken", "1")}
@@ -127,7 +124,6 @@ def test_failures_say_why(folder):
     assert "broken, run 1 failed:" in (folder / "out" / "results.md").read_text()
 
 
-@pytest.mark.slow
 def test_a_second_call_does_what_failed(folder, asked, tmp_path):
     again = tmp_path / "again"  # tests of the same results may come after this one
     shutil.copytree(folder, again)
@@ -234,7 +230,6 @@ def in_this_process(monkeypatch):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
 def test_graphs_of_other_kinds_are_compared_as_such(kind, tmp_path, monkeypatch, capsys):

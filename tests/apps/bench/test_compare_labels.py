@@ -67,7 +67,6 @@ def rows_of(folder, method, query="accuracy"):
     return [row for row in rows if row["method"] == method and row["query"] == query]
 
 
-@pytest.mark.slow
 def test_all_rows_are_there_and_the_largest_budget_tells_the_labels(folder):
     found = {row["method"] for row in csv.DictReader((folder / "out" / "results.csv").open())}
     baselines = {"node_kernel (baseline)", "size_kernel (baseline)"}
@@ -95,7 +94,6 @@ def test_folds_are_drawn_anew_for_each_run():
     assert len(accuracies) > 1
 
 
-@pytest.mark.slow
 def test_report_shows_the_real_graphs_and_no_figure_of_features(folder):
     page = (folder / "out" / "report.html").read_text()
     assert page.count('alt="Adjacency matrix of original"') == 2
@@ -103,7 +101,6 @@ def test_report_shows_the_real_graphs_and_no_figure_of_features(folder):
     assert "Features have no figure" in page
 
 
-@pytest.mark.slow
 def test_sets_without_labels_and_methods_of_graphs_are_refused(folder, capsys):
     rest = ["--epsilons", "1", "--out", str(folder / "refused")]
     private = str(folder / "private.yaml")
@@ -116,7 +113,6 @@ def test_sets_without_labels_and_methods_of_graphs_are_refused(folder, capsys):
     assert not (folder / "refused").exists()
 
 
-@pytest.mark.slow
 def test_nothing_is_generated_of_features(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     fit = [

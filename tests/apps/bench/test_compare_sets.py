@@ -99,7 +99,6 @@ def statistics_by_networkx(graph):
     }
 
 
-@pytest.mark.slow
 def test_rows_are_methods_untrained_and_baselines(folder):
     rows = {(r["method"], r["role"], r["epsilon"], r["private"]) for r in read_csv(folder)}
     assert rows == {
@@ -112,7 +111,6 @@ def test_rows_are_methods_untrained_and_baselines(folder):
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("row", ["private", "erdos_renyi_set_baseline-", "open_untrained"])
 def test_errors_are_those_of_networkx_on_the_kept_graphs(folder, row):
     drawn = drawn_by(folder, f"{row}-" if row == "private" else row)
@@ -132,14 +130,12 @@ def test_errors_are_those_of_networkx_on_the_kept_graphs(folder, row):
         assert float(answer["synthetic"]) == pytest.approx(np.nanmean([b[query] for b in theirs]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("row", ["erdos_renyi_set_baseline_exact", "open_untrained"])
 def test_rows_without_privacy_draw_the_exact_numbers_of_edges(folder, row):
     drawn = [graph.size() for graph in drawn_by(folder, row)]
     assert drawn == [graph.size() for graph in GRAPHS]
 
 
-@pytest.mark.slow
 def test_classifiers_are_asked_once_and_only_if_wanted(folder):
     rows = [row for row in read_csv(folder) if row["query"] == "gin_accuracy"]
     assert {row["run"] for row in rows} == {"0"}
@@ -158,7 +154,6 @@ def test_classifiers_are_asked_once_and_only_if_wanted(folder):
     assert others == [True, True, *[False] * 8]
 
 
-@pytest.mark.slow
 def test_table_begins_with_the_originals_and_counts_wins(folder):
     lines = (folder / "out" / "results.md").read_text().splitlines()
     heads, _, *rows = (
@@ -183,7 +178,6 @@ def test_table_begins_with_the_originals_and_counts_wins(folder):
         assert row[heads.index("beats erdos_renyi_set")] == expected
 
 
-@pytest.mark.slow
 def test_report_shows_the_sets(folder):
     page = (folder / "out" / "report.html").read_text()
     body = page[: page.index('<script type="application/json"')]

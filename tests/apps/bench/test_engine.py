@@ -133,7 +133,6 @@ def test_objects_are_named_by_themselves_by_number_or_by_a_dictionary():
     }
 
 
-@pytest.mark.slow
 def test_objects_are_kept_and_another_one_of_the_name_is_refused(tmp_path, in_this_process):
     def run(graphs):
         return benchmark(["erdos_renyi"], graphs, [4], tmp_path, seeds=[0], say=str)

@@ -129,7 +129,6 @@ def probe(folder, probed, page, fragment=""):
     return probed(folder, (folder / "report.html").read_text(), PROBE, page, fragment)
 
 
-@pytest.mark.slow
 def test_page_draws_without_complaint(folder, browser):
     dom, said = browser(f"{(folder / 'report.html').as_uri()}#query=modularity&epsilon=2")
     assert not said
@@ -141,7 +140,6 @@ def test_page_draws_without_complaint(folder, browser):
     assert EVIL not in dom
 
 
-@pytest.mark.slow
 def test_choices_redraw(folder, probed):
     seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
     assert (seen["first"], seen["second"]) == ("modularity", "triangles")
@@ -155,23 +153,6 @@ def test_choices_redraw(folder, probed):
     assert abs(seen["footer"]) < 1  # also of a page that is wider than its content
 
 
-@pytest.mark.slow
-def test_hidden_methods_are_hidden_in_tables_and_in_the_saved_numbers(folder, probed):
-    seen = probe(folder, probed, "probe.html", "#query=modularity&graph=karate&epsilon=0.5")
-    kept = list(METHODS)[1:]
-    assert seen["heads"] == ["query", "real", *kept]
-    head, *rows = seen["rows"]
-    assert head == ["graph", "epsilon", "method", "query", "mean", "standard deviation"]
-    assert len(rows) == len(kept) * len(QUERIES)
-    assert {(graph, epsilon) for graph, epsilon, *_ in rows} == {
-        ("karate", 0.5),
-        ("karate", "not private"),
-    }
-    assert seen["up"] == sorted(METHODS)
-    assert seen["down"] == seen["up"][::-1]
-
-
-@pytest.mark.slow
 def test_queries_open_their_meaning(folder, probed):
     for page in ("probe.html", "narrow.html"):
         seen = probe(folder, probed, page)
@@ -183,7 +164,6 @@ def test_queries_open_their_meaning(folder, probed):
     assert all(str(escape(glossary()[query].text)) in content for query in QUERIES)
 
 
-@pytest.mark.slow
 def test_narrow_page_does_not_scroll_sideways(folder, probed):
     seen = probe(folder, probed, "narrow.html")
     assert seen["width"][1] == 360
@@ -207,7 +187,6 @@ def test_page_is_complete_without_network_and_script(folder):
     assert body.count("data:image/png;base64,") == 2 * len(EPSILONS) + len(METHODS) + 2
 
 
-@pytest.mark.slow  # wandb starts a process
 def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")

@@ -94,7 +94,6 @@ def wait_for(folder, pattern, process):
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("moment", ["imports", "fit", "fit, ended by a batch system"])
 def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
@@ -152,7 +151,6 @@ def test_workers_end_with_a_parent_that_was_killed():
     assert all_end(process.pid)
 
 
-@pytest.mark.slow
 def test_a_dead_process_costs_one_job_and_its_log_stays(tmp_path, monkeypatch):
     (tmp_path / "crash.py").write_text(CRASH)
     monkeypatch.syspath_prepend(tmp_path)

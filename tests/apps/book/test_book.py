@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from lightning_dpg.apps.book import owner
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.apps.book.request import Request
@@ -28,7 +29,7 @@ def asked(*plan, epsilon=None, delta=0.0, **changes):
 def new(url, epsilon=2.0, delta=1e-6, **changes):
     book = Book(url, is_new=True)
     values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
-    book.register("crm", Fingerprint("e", "n"), total=Budget(epsilon, delta), **values)
+    owner.register(book, "crm", Fingerprint("e", "n"), total=Budget(epsilon, delta), **values)
     return book
 
 
@@ -102,10 +103,10 @@ def test_the_same_data_have_one_total_for_each_relation(url):
     same, other = Fingerprint("e", "other nodes"), Fingerprint("f", "n")
     values = {"total": Budget(1.0, 0.0), "record_unit": "undirected edge"}
     with pytest.raises(BookError, match="registered as 'crm' already"):
-        book.register("again", same, relation=Relation.EDGE, **values)
+        owner.register(book, "again", same, relation=Relation.EDGE, **values)
     with pytest.raises(BookError, match="there is a data set 'crm'"):
-        book.register("crm", other, relation=Relation.EDGE, **values)
-    book.register("people", same, relation=Relation.NODE, **values)
+        owner.register(book, "crm", other, relation=Relation.EDGE, **values)
+    owner.register(book, "people", same, relation=Relation.NODE, **values)
     assert book.names_of("e") == ["crm", "people"]
     book.reserve("people", asked(pure(1.0, relation=Relation.NODE)))
     assert book.left("crm") == 2.0

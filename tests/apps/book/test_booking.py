@@ -13,6 +13,7 @@ from pytorch_lightning.callbacks import Callback, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
 import lightning_dpg as dpg
+from lightning_dpg.apps.book import owner
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.report import summary
 from lightning_dpg.apps.book.reservation import Reservation
@@ -30,7 +31,8 @@ from lightning_dpg.methods import ChungLu, PrivateGraphKernel
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import PROVED_FOR, Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.events import PROVED_FOR, Relation
+from tests.entries import entry
 from tests.training import quiet_trainer
 
 KARATE = nx.karate_club_graph()
@@ -51,7 +53,7 @@ def register(book, name, data, epsilon=4.0, delta=1e-4, **changes):
     data.setup("fit")
     values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
     fingerprint = book.fingerprint(data.identity())
-    book.register(name, fingerprint, total=Budget(epsilon, delta), **values)
+    owner.register(book, name, fingerprint, total=Budget(epsilon, delta), **values)
 
 
 def labelled(graphs=SET):
@@ -88,13 +90,13 @@ def test_the_condition_of_a_run_is_booked(book):
     for _ in range(2):
         quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(ChungLu(), data)
     proved = summary(book, "people")
-    assert 1.9 < proved["spent"] <= 2.0 and "in_any_case" not in proved
+    assert 1.9 < proved["spent"] <= 2.0 and not proved["conditional"]
     quiet_trainer(PrivacyAccountant(1.0, 0.0)).fit(Conditional(), data)
     found = summary(book, "people")
     conditions = [each["condition"] for each in found["releases"]]
     assert conditions == [None, None, "the moon is full"]
     assert 2.9 < found["spent"] <= 3.0
-    assert found["in_any_case"] is None  # nothing is proved without the condition
+    assert found["conditional"]
 
 
 def test_a_total_of_transfers_books_runs_on_edges_by_transfer(book, tmp_path):
@@ -194,16 +196,8 @@ class Steps(PrivateModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
     def entries(self, steps):
-        entry = LedgerEntry(
-            key="steps",
-            name="steps",
-            relation=self.relation,
-            sensitivity=1.0,
-            proof="test",
-            steps=steps,
-            event=Gaussian(4.0),
-        )
-        return [entry]
+        read = entry(name="steps", steps=steps, noise_multiplier=4.0)
+        return [read]
 
     def plan(self, budget, steps):
         return self.entries(steps)

@@ -24,8 +24,6 @@ class Die(Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 """
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):

@@ -3,15 +3,15 @@
 import pytest
 import torch
 
+from lightning_dpg.apps.book import owner, terminal
 from lightning_dpg.apps.book import page as book_page
-from lightning_dpg.apps.book import terminal
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.further_releases import budget_plan
 from lightning_dpg.apps.book.identity import Fingerprint, protected_unit
 from lightning_dpg.apps.book.page import page
 from lightning_dpg.apps.book.report import summary
 from lightning_dpg.apps.book.request import Request
-from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.store import faults
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import BookError
@@ -70,7 +70,7 @@ def test_one_number_is_fixed_when_the_data_are_registered(book):
     data = Fingerprint("edges of crm", "nodes of crm")
     values = {"total": Budget(1.0, 0.0), "record_unit": UNIT}
     with pytest.raises(BookError, match="registered as 'crm' already"):
-        book.register("five", data, **values, relation=Relation.EDGES_OF_NODE, max_edges=5)
+        owner.register(book, "five", data, **values, relation=Relation.EDGES_OF_NODE, max_edges=5)
     for changes, message in [
         ({"max_edges": None}, r"number of edges of one node.*got None\ngive it: --max-edges 20"),
         ({"max_edges": 0}, "got 0"),
@@ -135,7 +135,7 @@ def test_a_fit_is_recognized_and_refused_with_another_number(tmp_path, monkeypat
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", url)
     book, data = Book(url, is_new=True), labelled()
     known = book.fingerprint(data.identity())
-    book.register("ring", known, total=Budget(4.0, 1e-5), **TOTAL)
+    owner.register(book, "ring", known, total=Budget(4.0, 1e-5), **TOTAL)
 
     def fit(max_edges):
         method = NodeNeighborVotes(max_edges=max_edges, rank=2)
@@ -159,7 +159,7 @@ def test_the_command_line_registers_the_number(place, capsys):
 
 
 def test_private_columns_beside_it_do_not_change_the_number(book):
-    book.add_row_total("crm", Budget(1.0, 0.0))
+    owner.add_row_total(book, "crm", Budget(1.0, 0.0))
     with pytest.raises(BookError, match="hides at most 5"):
         book.reserve("crm", with_columns(votes(5)))
     book.reserve("crm", with_columns(votes(20)))
@@ -168,4 +168,6 @@ def test_private_columns_beside_it_do_not_change_the_number(book):
 def with_columns(request):
     """The request with a read of private columns."""
     plan = [*request.plan(request.budget), entry(0.5, relation=Relation.ATTRIBUTES)]
-    return request._replace(plan=lambda _: plan, beside={Relation.ATTRIBUTES: Budget(0.5, 0.0)})
+    return request._replace(
+        plan=lambda _: plan, other_budgets={Relation.ATTRIBUTES: Budget(0.5, 0.0)}
+    )

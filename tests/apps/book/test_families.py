@@ -44,7 +44,7 @@ def stopped(book, tmp_path):
 
 
 def shown(book):
-    return sum(entry.steps for run in book.runs("crm") for entry in run.counted)
+    return sum(entry.steps for run in book.runs("crm") for entry in run.owed_entries)
 
 
 def test_a_resumed_run_shares_the_budget(book, stopped, tmp_path):
@@ -59,7 +59,7 @@ def test_a_resumed_run_shares_the_budget(book, stopped, tmp_path):
 
 
 def test_two_runs_that_go_on_from_one_checkpoint_do_not_share_it(book, stopped, tmp_path):
-    """Together they would make 160 steps at the price of 100."""
+    """RunCosts they would make 160 steps at the price of 100."""
     request = training(tmp_path / "one.jsonl", steps(40), previous=stopped)
     book.reserve("crm", request)
     with pytest.raises(BookError, match="does not pay for GAN"):
@@ -185,7 +185,7 @@ def test_a_killed_run_of_another_machine_waits_for_it(book, tmp_path, monkeypatc
 def test_a_copied_run_folder_shares_no_budget_with_the_original(
     book, stopped, tmp_path, original_first
 ):
-    """Together they would make 160 steps at the price of 100."""
+    """RunCosts they would make 160 steps at the price of 100."""
     copied = tmp_path / "copy" / "ledger.jsonl"
     copied.parent.mkdir()
     ledger = PrivacyLedger(Relation.EDGE)

@@ -194,7 +194,6 @@ def test_what_is_left_is_let_in_and_a_little_more_is_not():
     assert pure_epsilon_left(Budget(1.0, 0.0), "sum", [pure(1.0)]) == 0
 
 
-@pytest.mark.slow
 def test_whatever_is_let_in_keeps_the_total_by_the_accountant_of_others():
     pytest.importorskip("dp_accounting", reason="dp_accounting is not installed")
     from dp_accounting import dp_event, pld

@@ -70,7 +70,6 @@ def epsilon_by_distributions(entries):
     return composed.get_epsilon_for_delta(DELTA)
 
 
-@pytest.mark.slow
 def test_five_methods_spend_what_is_added_up_by_hand(tmp_path, monkeypatch):
     pytest.importorskip("dp_accounting", reason="dp_accounting is not installed")
     monkeypatch.chdir(tmp_path)

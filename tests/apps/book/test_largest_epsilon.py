@@ -11,7 +11,7 @@ from lightning_dpg.apps.book.request import (
     rule_of,
     spending_of,
 )
-from lightning_dpg.apps.book.rows import DataSet, Planned, Run
+from lightning_dpg.apps.book.state import DataSet, Planned, Run
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.events import Relation

@@ -8,8 +8,7 @@ import pytest
 import lightning_dpg as dpg
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.log import lines
-from lightning_dpg.apps.book.projection import record
-from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.store import append, faults
 from lightning_dpg.main import main
 
 GRAPH = nx.karate_club_graph()
@@ -43,7 +42,6 @@ COMPARE = ["compare", "--methods", "chung_lu", "--epsilons", "1", "--runs", "1",
 AUDIT = ["audit", "--config", "chung_lu.yaml", "--data.init_args.name", "graph.txt"]
 
 
-@pytest.mark.slow
 def test_commands_are_logged_once_and_spend_nothing(place, capsys):
     with pytest.warns(UserWarning, match=WARNING):
         assert main([*COMPARE, "--graphs", "graph.txt", "karate", "--out", "out"]) == 0
@@ -79,7 +77,7 @@ def test_a_book_with_lines_of_evaluations_and_attacks_opens_and_verifies(place, 
     with book.database.write():
         for command in ("evaluate", "attack"):
             facts = {"methods": [], "epsilons": [], "who": "ann", "user": "ann"}
-            record(book.database, "measure", dataset="people", command=command, **facts)
+            append(book.database, "measure", dataset="people", command=command, **facts)
     book.close()
     assert [each["command"] for each in measured()] == ["evaluate", "attack"]
     assert main(["budget", "verify"]) == 0

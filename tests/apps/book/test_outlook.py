@@ -6,7 +6,7 @@ import pytest
 
 from lightning_dpg.apps.book import further_releases
 from lightning_dpg.apps.book.request import Request
-from lightning_dpg.apps.book.rows import counted
+from lightning_dpg.apps.book.state import cost_of_runs
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -30,7 +30,7 @@ def plan_of(steps):
 
 
 def share(book, releases, steps, place=0):
-    known, earlier = book.data_set("crm"), counted(book.runs("crm"), Relation.EDGE)
+    known, earlier = book.data_set("crm"), cost_of_runs(book.runs("crm"), Relation.EDGE)
     delta = 0.0 if steps is PURE else further_releases.usual_deltas(known, earlier, releases)[place]
     return further_releases.share(known, earlier, releases, plan_of(steps), delta)
 

@@ -5,6 +5,7 @@ import json
 import networkx as nx
 import pytest
 
+from lightning_dpg.apps.book import owner
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.apps.book.partition import group_facts, group_summary
@@ -18,7 +19,7 @@ from tests.apps.book.test_book import asked, pure
 def add(book, name, edges, epsilon=1.0, **changes):
     values = {"relation": Relation.EDGE, "record_unit": "undirected edge", "part_of": "months"}
     total = Budget(epsilon, 0.0)
-    book.register(name, Fingerprint(edges, "n"), total=total, **(values | changes))
+    owner.register(book, name, Fingerprint(edges, "n"), total=total, **(values | changes))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from lightning_dpg.apps.book import owner
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.errors import BookError
@@ -29,11 +30,12 @@ def race(url, rounds, start, results):
     start.wait()  # a process that ends frees its runs
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [5, 50])
 def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
     book = Book(url, is_new=True)
     for number in range(rounds):
-        book.register(
+        owner.register(
+            book,
             f"set {number}",
             Fingerprint(f"{number}", ""),
             relation=Relation.EDGE,
@@ -86,7 +88,7 @@ def settle(book):
         book.reconcile()
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, 60])
 def test_killed_runs_keep_what_they_released_and_give_back_the_rest(url, kills, tmp_path):
     kills = kills if url.startswith("sqlite") else min(kills, MOST_ON_A_SERVER)
     total = (kills + 1) * STEPS * COST
@@ -148,9 +150,7 @@ def go_on(url, folder, length, number, made):
     run.close("ended")
 
 
-@pytest.mark.parametrize(
-    ("runs", "kills", "length"), [(1, 3, 40), pytest.param(20, 4, 50, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("runs", "kills", "length"), [(1, 3, 40), (20, 4, 50)])
 def test_runs_that_are_killed_and_go_on_spend_what_one_run_does(url, runs, kills, length, tmp_path):
     """The total pays for each run once, so that no run may count a second time."""
     runs = runs if url.startswith("sqlite") else min(runs, MOST_ON_A_SERVER // kills)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.store import faults
 from lightning_dpg.errors import BookError
 from tests.apps.book.test_book import asked, new, pure
 
@@ -120,7 +120,7 @@ def test_a_run_whose_book_goes_back_in_time_stops_before_its_next_block(url, clo
         run.book(pure(COST))
     with book.database.write():
         book.database.rows("DELETE FROM book_log WHERE line = 4")
-        book.database.rows("UPDATE book_entries SET booked = 1")
+        book.database.rows("UPDATE book_head SET line = 3")
     run.book(pure(COST))  # was booked before
     with pytest.raises(BookError, match="line 4 is gone, or is another one") as stopped:
         run.book(pure(COST))

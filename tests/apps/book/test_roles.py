@@ -4,15 +4,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from lightning_dpg.apps.book import owner as owner_acts
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.identity import Fingerprint
-from lightning_dpg.apps.book.log import append
-from lightning_dpg.apps.book.owner import give_role
 from lightning_dpg.apps.book.report import summary
-from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.roles import give_role
+from lightning_dpg.apps.book.store import faults
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
+from tests.apps.book.small_book import append_by_hand
 from tests.apps.book.test_book import asked, new, pure
 
 USERS = ("ann", "Bob's", 'of"ficer')
@@ -44,10 +45,10 @@ def test_a_spender_runs_books_reconciles_and_shows(place):
     run = book.reserve("crm", asked(pure(0.5), pure(0.25)))
     run.book(pure(0.5))
     run.close("ended")
-    place.owner.add_row_total("crm", Budget(1.0, 0.0))
+    owner_acts.add_row_total(place.owner, "crm", Budget(1.0, 0.0))
     rows = pure(0.5, relation=Relation.ATTRIBUTES)
-    beside = {Relation.ATTRIBUTES: Budget(0.5, 0.0)}
-    book.reserve("crm", asked(pure(0.25), rows, epsilon=0.25, beside=beside))
+    others = {Relation.ATTRIBUTES: Budget(0.5, 0.0)}
+    book.reserve("crm", asked(pure(0.25), rows, epsilon=0.25, other_budgets=others))
     book.close()  # the server gives its locks back, and the run is dead
     book = Book(place.ann)
     assert book.reconcile() == [2]
@@ -66,24 +67,12 @@ def test_the_server_refuses_all_else_of_a_spender(place):
         "DELETE FROM book_log",
         "UPDATE book_log SET body = '{}'",
         "TRUNCATE book_log",
-        "INSERT INTO book_datasets SELECT * FROM book_datasets",
-        "INSERT INTO book_totals VALUES ('crm', 'attributes', 'r', 9, 0, '', '')",
-        "UPDATE book_totals SET epsilon = 9",
-        "UPDATE book_budgets SET epsilon = 0",
-        "UPDATE book_datasets SET epsilon = 100",
-        "UPDATE book_datasets SET closed = NULL",
-        "DELETE FROM book_datasets",
-        "INSERT INTO book_grants VALUES (1, 'crm', 'ann', 9, 0, '', 'ann', NULL, NULL)",
-        "UPDATE book_grants SET epsilon = 9",
-        "UPDATE book_grants SET approved_by = 'ann'",
-        "UPDATE book_entries SET entry = '{}'",
-        "UPDATE book_runs SET epsilon = 0",
-        "DELETE FROM book_runs",
-        "DELETE FROM book_entries",
+        "INSERT INTO book_head VALUES (1, '')",
+        "DELETE FROM book_head",
         "UPDATE book_facts SET value = '0'",
         "ALTER TABLE book_log DISABLE ROW LEVEL SECURITY",
         "DROP POLICY book_append ON book_log",
-        "ALTER TABLE book_runs ADD COLUMN more TEXT",
+        "ALTER TABLE book_log ADD COLUMN more TEXT",
         "DROP TABLE book_log",
         "SET SESSION AUTHORIZATION owner",
     ):
@@ -102,10 +91,10 @@ def test_the_server_refuses_all_else_of_a_spender(place):
             pytest.raises(BookError, match="row-level security"),
             book.database.write(),
         ):
-            append(book.database, kind, {"user": user})
+            append_by_hand(book, kind, {"user": user})
     for act in (
-        lambda: book.grant("crm", "ann", Budget(1.0, 0.0)),
-        lambda: book.close_data_set("crm"),
+        lambda: owner_acts.grant(book, "crm", "ann", Budget(1.0, 0.0)),
+        lambda: owner_acts.close_data_set(book, "crm"),
     ):
         with pytest.raises(BookError, match="row-level security"):
             act()
@@ -115,7 +104,8 @@ def test_the_server_refuses_all_else_of_a_spender(place):
 @on_a_server
 def test_users_of_the_server_keep_to_grants_that_two_of_them_made(place):
     owner = place.owner
-    owner.register(
+    owner_acts.register(
+        owner,
         "people",
         Fingerprint("f", "n"),
         relation=owner.data_set("crm").relation,
@@ -126,20 +116,20 @@ def test_users_of_the_server_keep_to_grants_that_two_of_them_made(place):
     for user, role in zip(USERS, ("spender", "owner", "owner"), strict=True):
         give_role(owner.database, role, user)
     ann, bob, officer = Book(place.ann), Book(place.bob), Book(place.officer)
-    assert bob.grant("people", "ann", Budget(1.0, 0.0)).made_by == "Bob's"
+    assert owner_acts.grant(bob, "people", "ann", Budget(1.0, 0.0)).made_by == "Bob's"
     with pytest.raises(BookError, match="Bob's made it, and another user"):
-        bob.approve(1)
+        owner_acts.approve(bob, 1)
     with pytest.raises(BookError, match="waits for approval"):
         ann.reserve("people", asked(pure(0.5)))
     # Not by hand either: no line in the name of another user.
     with pytest.raises(BookError, match="row-level security"), bob.database.write():
-        append(bob.database, "approve", {"number": 1, "user": 'of"ficer'})
-    for statement in ("DELETE FROM book_log", "UPDATE book_datasets SET epsilon = 100"):
+        append_by_hand(bob, "approve", {"number": 1, "user": 'of"ficer'})
+    for statement in ("DELETE FROM book_log", "INSERT INTO book_facts VALUES ('a', 'b')"):
         with pytest.raises(BookError, match="permission denied"):
             bob.database.rows(statement)
-    assert officer.approve(1).approved_by == 'of"ficer'
+    assert owner_acts.approve(officer, 1).approved_by == 'of"ficer'
     ann.reserve("people", asked(pure(1.0))).close("stopped")
-    officer.close_data_set("people")
+    owner_acts.close_data_set(officer, "people")
     with pytest.raises(BookError, match='by of"ficer: no further run'):
         ann.reserve("people", asked(pure(0.5)))
     assert faults(owner.database) == []

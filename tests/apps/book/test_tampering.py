@@ -7,10 +7,10 @@ import stat
 import pytest
 
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.log import append, broken, lines
-from lightning_dpg.apps.book.projection import record
-from lightning_dpg.apps.book.verification import faults
+from lightning_dpg.apps.book.log import lines
+from lightning_dpg.apps.book.store import append, faults
 from lightning_dpg.errors import BookError
+from tests.apps.book.small_book import append_by_hand
 from tests.apps.book.test_book import asked, new, pure
 
 
@@ -71,23 +71,64 @@ def test_tampered_logs_are_found_with_the_line(book, tamper, expected):
         book.reserve("crm", asked(pure(0.5)))
 
 
-def test_lines_cut_off_at_the_end_and_edited_tables_are_found(book):
-    book.database.rows("DELETE FROM book_log WHERE line = 7")
-    assert faults(book.database)[0].startswith("table runs: row 2 ")
-
-
-def test_an_edited_table_is_found(book):
-    book.database.rows("UPDATE book_datasets SET epsilon = 100")
-    assert "table datasets: row 'crm' does not follow from the log" in faults(book.database)
-    with pytest.raises(BookError, match="nothing is spent"):
+def test_lines_cut_off_at_the_end_are_found(book):
+    book.database.rows("DELETE FROM book_log WHERE line >= 6")
+    assert faults(book.database) == ["line 6: removed, with all lines up to 7"]
+    with pytest.raises(BookError, match="nothing is spent on it: line 6: removed"):
         book.reserve("crm", asked(pure(0.5)))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE book_head SET hash = '0'",
+        "UPDATE book_head SET line = 6",
+        "DELETE FROM book_head",
+        "INSERT INTO book_head SELECT * FROM book_head",
+    ],
+)
+def test_an_edited_head_is_found(book, edit):
+    book.database.rows(edit)
+    with pytest.raises(BookError, match="nothing is spent on it: line 7: is not the last"):
+        book.reserve("crm", asked(pure(0.5)))
+
+
+def test_a_change_of_an_early_line_is_found_at_the_next_reservation_of_an_open_book(book):
+    """Although the book has read all lines before, and reads only new ones in between."""
+    other = Book(book.url)
+    book.database.rows("UPDATE book_log SET body = REPLACE(body, '2.0', '9.0') WHERE line = 1")
+    assert book.left("crm") == 1.0
+    assert other.left("crm") == 8.0  # what it shows, with a warning
+    for place in (book, other):
+        with pytest.raises(BookError, match="nothing is spent on it: line 1: its hash"):
+            place.reserve("crm", asked(pure(0.5)))
+
+
+@pytest.mark.parametrize(
+    "exchange",
+    ["DELETE FROM book_log WHERE line = 7", "UPDATE book_log SET hash = '0' WHERE line = 7"],
+)
+def test_an_open_book_refuses_another_history(book, exchange):
+    book.database.rows(exchange)
+    with pytest.raises(BookError, match="line 7 is gone, or is another one"):
+        book.left("crm")
+
+
+def test_what_a_write_that_failed_has_said_is_forgotten(book):
+    with pytest.raises(RuntimeError), book.database.write():
+        append(book.database, "close_data_set", name="crm", user="ann")
+        assert book.data_set("crm").closed
+        raise RuntimeError
+    assert book.data_set("crm").closed is None
+    assert faults(book.database) == []
 
 
 def test_a_clock_that_runs_back_is_refused(book):
     with book.database.write():
         book.database.rows("UPDATE book_log SET time = '2999-01-01T00:00:00+00:00' WHERE line = 7")
+    book = Book(book.url)
     with pytest.raises(BookError, match="set the clock"), book.database.write():
-        append(book.database, "register", {})
+        append(book.database, "close_data_set", name="crm", user="ann")
     assert len(lines(book.database)) == 7
 
 
@@ -97,7 +138,7 @@ def test_times_never_decrease(book):
     late = late._replace(hash=late.computed)
     after = log[1]._replace(previous=late.hash)
     after = after._replace(hash=after.computed)
-    assert next(broken([late, after])).startswith("line 2: its time")
+    assert after.fault_after(late).startswith("line 2: its time")
 
 
 def test_a_damaged_file_spends_nothing(tmp_path):
@@ -151,10 +192,8 @@ def test_no_later_line_takes_back_what_was_spent(book, kind, facts):
     """As of somebody who can write to the file: hashes that were kept elsewhere stay true."""
     book.reserve("crm", asked(pure(0.5)))
     with pytest.raises(ValueError), book.database.write():
-        record(book.database, kind, **facts)
-    with book.database.write():
-        append(book.database, kind, facts)
-    book.database.rows("UPDATE book_entries SET booked = 0")
+        append(book.database, kind, **facts)
+    append_by_hand(book, kind, facts)
     assert faults(book.database)[0].startswith("line 9: cannot be read (")
 
 

@@ -46,7 +46,6 @@ FIVE = [
 ]
 
 
-@pytest.mark.slow
 def test_five_runs_cost_what_one_ledger_says_and_what_is_added_by_hand():
     by_hand = sum(each.curve() for one in FIVE for each in one.entries)
     epsilon, accountant = spent(FIVE, 1e-5)
@@ -54,7 +53,6 @@ def test_five_runs_cost_what_one_ledger_says_and_what_is_added_by_hand():
     assert epsilon < rdp_to_epsilon(by_hand, 1e-5) < sum(one.budget.epsilon for one in FIVE)
 
 
-@pytest.mark.slow
 def test_five_runs_by_the_accountant_of_others():
     pytest.importorskip("dp_accounting", reason="dp_accounting is not installed")
     from dp_accounting.pld import common
@@ -116,7 +114,6 @@ def test_node_level_of_mixed_releases_is_that_of_a_group():
     assert found == pytest.approx(exact.get_epsilon_for_delta(1e-6), rel=5e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 4])
 def test_node_level_of_sampled_noise_is_above_the_exact_mixture(size):
     """How many of a node's edges are drawn is binomial, and each that is adds to the shift."""

@@ -17,9 +17,8 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
 from lightning_dpg.metrics.graph_sets import set_differences
-from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Pure
-from lightning_dpg.privacy.ledger import LedgerEntry, Relation
+from tests.entries import entry
 from tests.scoring import scored
 from tests.training import quiet_trainer
 
@@ -40,20 +39,19 @@ def test_one_step_spends_the_budget_on_the_numbers_of_edges(tmp_path):
     method = ErdosRenyiSet()
     trainer = fit(tmp_path, method, GraphSetDataModule(GRAPHS), 2.0)
     assert trainer.global_step == 1
-    entry = LedgerEntry(
+    read = entry(
+        "pure",
         key="num_edges_per_graph",
         name="number of edges of each graph",
-        relation=Relation.EDGE,
-        sensitivity=1,
         proof="edges_per_graph_sensitivity",
-        event=Pure(2.0),
+        epsilon=2.0,
     )
-    assert method.ledger.entries == [entry]
+    assert method.ledger.entries == [read]
     # A resumed run has released already, and its budget has nothing left.
     resumed = ErdosRenyiSet()
     checkpoint = trainer.checkpoint_callback.best_model_path
     fit(tmp_path, resumed, GraphSetDataModule(GRAPHS), 2.0, ckpt_path=checkpoint)
-    assert resumed.ledger.entries == [entry]
+    assert resumed.ledger.entries == [read]
     assert torch.equal(resumed.num_edges, method.num_edges)
 
 
@@ -77,11 +75,6 @@ def test_edges_that_occur_often_cost_more_noise(tmp_path):
     method = ErdosRenyiSet()
     fit(tmp_path, method, SubgraphDataModule(size=40, max_occurrences=4), 3.0)
     assert [(e.sensitivity, e.event.epsilon) for e in method.ledger.entries] == [(4, 3.0)]
-
-
-def test_a_budget_is_asked_for(tmp_path):
-    with pytest.raises(MisconfigurationException, match="has no PrivacyAccountant"):
-        fit(tmp_path, ErdosRenyiSet(), GraphSetDataModule(GRAPHS), None)
 
 
 SIZES = [3, 1, 5, 4]
@@ -149,22 +142,13 @@ def test_numbers_of_edges_are_booked_and_possible(seed, epsilon, occurrences):
     method = paths()
     method.max_occurrences = occurrences
     method.release_num_edges_per_graph(edges, method.num_edges_entry(epsilon))
-    (entry,) = method.ledger.entries
-    assert entry.name == "number of edges of each graph"
-    assert entry.event == Pure(epsilon)
-    assert entry.sensitivity == occurrences
+    (read,) = method.ledger.entries
+    assert read.name == "number of edges of each graph"
+    assert read.event == Pure(epsilon)
+    assert read.sensitivity == occurrences
     assert all(0 <= m <= n * (n - 1) // 2 for m, n in zip(method.num_edges, SIZES, strict=True))
     if math.isinf(epsilon):
         assert method.num_edges.tolist() == [graph.number_of_edges() for graph in graphs]
-
-
-def test_nothing_is_released_beyond_the_budget():
-    method = paths()
-    method.ledger.budget = Budget(1.0, 0.0)
-    edges = torch.tensor([[0, 1]])
-    method.release_num_edges_per_graph(edges, method.num_edges_entry(0.9))
-    with pytest.raises(ValueError, match="the budget is 0"):
-        method.release_num_edges_per_graph(edges, method.num_edges_entry(0.2))
 
 
 def test_score_is_the_density_of_the_pairs_graph():

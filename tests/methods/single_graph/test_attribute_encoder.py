@@ -4,15 +4,12 @@ import math
 
 import pytest
 import torch
-from opacus.accountants.utils import get_noise_multiplier
 from pytorch_lightning.callbacks import ModelCheckpoint
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch.func import functional_call
 from torch.nn.functional import normalize, softplus
 
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_space import BipartitePairs, space_of
@@ -29,9 +26,7 @@ from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
-from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 from tests.attributed import AttributedDataModule, attributed_graph, tastes_and_products
 from tests.training import quiet_trainer
@@ -163,7 +158,6 @@ def test_ledgers_are_those_written_by_hand(kind):
         assert entries[3].steps == (20 if name == "encoder" else 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_links_that_no_cosine_shows_are_learned_within_a_budget(kind):
     graph, attributes = tastes_and_products(kind)
@@ -377,37 +371,6 @@ def auc(score, graph, seed=0):
     return link_prediction(score(pairs[linked]), score(pairs[~linked]))[0]
 
 
-def test_the_ledger_is_the_list_written_by_hand():
-    torch.manual_seed(0)
-    method = fit(AttributeEncoder(**SMALL))
-    entries = method.ledger.entries
-    assert [entry.key for entry in entries] == [
-        "num_edges",
-        "ordered_degrees",
-        "degrees",
-        "attribute_gradient",
-    ]
-    assert [entry.proof for entry in entries] == [
-        "edge_count_sensitivity",
-        "degree_l1_sensitivity",
-        "degree_l1_sensitivity",
-        "edge_gradient_sensitivity",
-    ]
-    assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
-    assert [entry.sensitivity for entry in entries] == [1, 2, 2, 1.0]
-    steps = entries[3]
-    assert (steps.event.mechanism, steps.event.sample_rate, steps.steps) == ("gaussian", 0.1, 200)
-    assert all(entry.relation == Relation.EDGE for entry in entries)
-    assert entries == method.plan(Budget(2.0, DELTA), 1)
-    # Another accountant, and the degrees added to it instead of composed with it, needs more noise.
-    separate = get_noise_multiplier(
-        target_epsilon=1.6, target_delta=DELTA, sample_rate=0.1, steps=200, accountant="rdp"
-    )
-    assert 0.7 * separate < steps.event.noise_multiplier < separate
-    assert not method.ledger.affords(*method.step_entries())
-    assert "the node attributes, which were not computed from the edges" in method.assumptions
-
-
 def test_the_noise_of_a_step_has_the_booked_scale():
     # Without an edge a noisy sum is noise alone.
     data = AttributedDataModule(make_graph(torch.empty(0, 2).long(), 30), attributed_graph(30)[1])
@@ -455,20 +418,6 @@ def test_the_released_weights_are_means_of_the_second_half():
     )
 
 
-def test_a_release_scores_and_draws_as_the_method_does():
-    torch.manual_seed(0)
-    method = fit(AttributeEncoder(**SMALL, iterations=5))
-    restored = AttributeEncoder(num_nodes=120, **SMALL)
-    load_released(restored, method.released_state())
-    pairs = torch.combinations(torch.arange(120))
-    torch.testing.assert_close(restored.score(pairs), method.score(pairs))
-    drawn = [m.sample_edges(torch.Generator().manual_seed(3)) for m in (method, restored)]
-    assert torch.equal(*drawn)
-    assert len(drawn[0]) == int(method.num_edges)
-    found = torch.bincount(drawn[0].flatten(), minlength=120)
-    assert torch.corrcoef(torch.stack([found, method.degrees]).double())[0, 1] > 0.8
-
-
 def test_a_resumed_run_goes_on_with_its_rows_degrees_and_noise(tmp_path):
     data = AttributedDataModule(*attributed_graph(), steps_per_epoch=5)
     keep = ModelCheckpoint(tmp_path / "kept", "{epoch}", save_top_k=-1)
@@ -514,10 +463,3 @@ def test_no_step_spends_on_the_degrees_alone_and_scores_by_cosines_and_degrees()
 def test_it_refuses_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         AttributeEncoder(**settings)
-
-
-def test_it_refuses_data_without_attributes():
-    method = AttributeEncoder(**SMALL)
-    with pytest.raises(MisconfigurationException, match="ttribute"):
-        fit(method, EdgeListDataModule(attributed_graph()[0]))
-    assert not method.ledger.entries

@@ -14,7 +14,6 @@ from lightning_dpg.methods.single_graph.attribute_moments import (
     NodeAttributeMoments,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.privacy.accounting import gdp_delta
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.paid_weights import load_released
@@ -80,25 +79,6 @@ def moment_noise(method, epsilon):
         new.ledger.observer = lambda key, noisy: key == "attribute_moment" and drawn.append(noisy)
         fit(new, data, epsilon)
     return torch.cat(drawn), new.ledger.last_entry("attribute_moment")
-
-
-def test_the_ledger_is_the_list_written_by_hand():
-    method = fit(AttributeMoments(rank=4))
-    entries = method.ledger.entries
-    assert [entry.key for entry in entries] == [
-        "num_edges",
-        "ordered_degrees",
-        "degrees",
-        "attribute_moment",
-    ]
-    assert [entry.event.pure_epsilon for entry in entries[:3]] == pytest.approx([0.08, 0.08, 0.24])
-    moment = entries[3]
-    assert (moment.event.mechanism, moment.proof) == ("gaussian", "edge_moment_sensitivity")
-    assert moment.sensitivity == pytest.approx(1.0, abs=1e-5)
-    assert entries == method.plan(Budget(2.0, DELTA), 1)
-    # The closed form of one Gaussian: between all of epsilon, and what is left beside the degrees.
-    mu = 1 / moment.event.noise_multiplier
-    assert gdp_delta(mu, 2.0) <= DELTA < gdp_delta(1.01 * mu, 1.6)
 
 
 def test_the_node_level_ledger_has_the_bound_in_each_sensitivity():

@@ -171,7 +171,6 @@ def test_a_directed_graph_is_refused():
     assert "Attributed learns undirected graphs, and this one is directed" in said
 
 
-@pytest.mark.slow
 def test_two_files_become_a_verified_release(tmp_path, monkeypatch, capsys):
     """Values outside of the domain, missing ones, nodes without a row, and rows without an edge."""
     monkeypatch.chdir(tmp_path)
@@ -207,20 +206,17 @@ def test_two_files_become_a_verified_release(tmp_path, monkeypatch, capsys):
     assert list((tmp_path / "more").glob("people-*.csv"))
 
 
-@pytest.mark.slow
 def test_audits_and_attacks_read_its_structure(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["fit", "--config", "attributed", "--out", "run"]) == 0
     assert main(["attack", "run"]) == 0
     assert "fitted without the targets" not in capsys.readouterr().out
-    for view in ("black_box", "white_box"):
-        options = ["--config", "attributed", "--canaries", "20", "--view", view, "--no-book"]
-        assert main(["audit", *options, "--out", view]) == 0
-        assert "not refuted" in capsys.readouterr().out
+    options = ["--config", "attributed", "--canaries", "20", "--view", "white_box", "--no-book"]
+    assert main(["audit", *options, "--out", "audited"]) == 0
+    assert "not refuted" in capsys.readouterr().out
     assert main(["evaluate", "run"]) == 0
 
 
-@pytest.mark.slow
 def test_a_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["fit", "--config", "attributed", "--out", "run"]) == 0

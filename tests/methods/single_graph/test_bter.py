@@ -21,7 +21,7 @@ from lightning_dpg.methods.single_graph.bter import (
     merged_classes,
 )
 from lightning_dpg.metrics.functional import local_clustering, triangles
-from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
 from tests.graphs import edges_of
@@ -95,21 +95,6 @@ def test_edges_between_classes_move_within_their_sensitivity():
     for bit in bits:
         changes = np.abs(counts - counts[np.arange(1024) ^ (1 << bit)]).sum(axis=1)
         assert (changes == edge_partition_sensitivity()).all()
-
-
-def test_the_ledger_holds_five_releases():
-    method = released(nx.karate_club_graph(), 2.0)
-    booked = [(e.name, e.event.pure_epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
-    assert booked == [
-        ("number of edges", pytest.approx(0.1), 1, "edge_count_sensitivity"),
-        ("ordered degrees", pytest.approx(0.4), 2, "degree_l1_sensitivity"),
-        ("degree of each node", pytest.approx(0.8), 2, "degree_l1_sensitivity"),
-        ("edges between classes of degrees", pytest.approx(0.1), 1, "edge_partition_sensitivity"),
-        ("wedges and closed wedges by degree", pytest.approx(0.6), 8, "wedge_sensitivity"),
-    ]
-    assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
-    with pytest.raises(PrivacyBudgetExceeded):
-        release_edges(method, torch.tensor([[0, 1]]))
 
 
 def test_degrees_and_clustering_are_matched_without_noise():

@@ -71,18 +71,6 @@ def test_all_graphs_of_four_nodes_and_their_neighbours():
     assert largest == pytest.approx(epsilon)
 
 
-def test_the_ledger_holds_three_releases():
-    method, _ = released(PAIRS, 4, 2.0)
-    booked = [(e.name, e.event.pure_epsilon, e.sensitivity, e.proof) for e in method.ledger.entries]
-    assert booked == [
-        ("number of edges", pytest.approx(0.2), 1, "edge_count_sensitivity"),
-        ("ordered degrees", pytest.approx(0.6), 2, "degree_l1_sensitivity"),
-        ("degree of each node", pytest.approx(1.2), 2, "degree_l1_sensitivity"),
-    ]
-    assert {e.event.mechanism for e in method.ledger.entries} == {"pure"}
-    assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
-
-
 @given(st.integers(2, 30), st.floats(0, 1), st.integers(0, 99))
 def test_without_noise_all_degrees_are_known(num_nodes, density, seed):
     graph = nx.gnp_random_graph(num_nodes, density, seed=seed)

@@ -25,8 +25,7 @@ from lightning_dpg.metrics.communities import (
     normalized_mutual_information,
 )
 from lightning_dpg.metrics.functional import degrees, triangles
-from lightning_dpg.privacy.events import Pure
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
 from lightning_dpg.privacy.sensitivity.neighbor_sums import earlier_neighbor_sensitivity
@@ -108,41 +107,6 @@ def test_laws_of_communities_and_links_are_within_epsilon_of_neighbours(rate):
         ]
     assert totals == pytest.approx(1)  # all communities were seen
     assert 0.5 * rate < max(losses) <= rate + link_rate + 1e-9
-
-
-def test_ledger_of_one_fit():
-    method = fitted(from_networkx(nx.karate_club_graph()), 2.0)
-    expected = [
-        ("number of edges", 0.1, 1, "edge_count_sensitivity"),
-        ("ordered degrees", 0.125, 2, "degree_l1_sensitivity"),
-        ("degree of each node", 0.275, 2, "degree_l1_sensitivity"),
-        ("communities", 1.2, 1, "earlier_neighbor_sensitivity"),
-        ("edges within and between communities", 0.1, 1, "edge_partition_sensitivity"),
-        (
-            "wedges by equal or different communities of their ends",
-            *(0.1, 4, "label_wedge_sensitivity"),
-        ),
-        (
-            "edges between classes of degrees, within communities and between them",
-            *(0.1, 1, "edge_partition_sensitivity"),
-        ),
-    ]
-    assert method.ledger.entries == [
-        LedgerEntry(
-            key=entry.key,
-            name=name,
-            relation=Relation.EDGE,
-            sensitivity=sensitivity,
-            proof=proof,
-            event=Pure(entry.event.pure_epsilon),
-        )
-        for entry, (name, _, sensitivity, proof) in zip(
-            method.ledger.entries, expected, strict=True
-        )
-    ]
-    booked = [entry.event.pure_epsilon for entry in method.ledger.entries]
-    assert booked == pytest.approx([epsilon for _, epsilon, _, _ in expected])
-    assert method.ledger.epsilon(0.0) == pytest.approx(2.0)
 
 
 def class_noise(monkeypatch):
@@ -283,7 +247,6 @@ def test_no_community_is_refused():
         PrivGraph(10, num_communities=0)
 
 
-@pytest.mark.slow
 def test_communities_of_facebook(data_root):
     graph = read_graph(data_root / "graphs" / "Facebook.edges.gz", keep_gaps=True)
     sample = fitted(graph, 1.0).sample(torch.Generator().manual_seed(0))

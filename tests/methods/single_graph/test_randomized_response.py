@@ -117,23 +117,6 @@ def entries(method):
     ]
 
 
-def test_ledger_by_hand():
-    edges, n = planted()
-    method = released(edges, n, 2.0)
-    assert entries(method) == [
-        ("number of edges", "pure", 1, "edge_count_sensitivity", 0.1),
-        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.9)),
-    ]
-    method = released(edges, n, 2.0, denoise="spectral", degree_share=0.4)
-    assert entries(method) == [
-        ("number of edges", "pure", 1, "edge_count_sensitivity", pytest.approx(0.1)),
-        ("ordered degrees", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.2)),
-        ("degree of each node", "pure", 2, "degree_l1_sensitivity", pytest.approx(0.6)),
-        ("edges", "pure", 1, "pair_bit_sensitivity", pytest.approx(1.1)),
-    ]
-    assert method.ledger.headline(0.0) == (pytest.approx(2.0), "sum of pure epsilons")
-
-
 @pytest.mark.parametrize("epsilon", [0.7, 6.0])
 def test_no_outcome_tells_neighbours_apart_by_more_than_epsilon(epsilon):
     """Exact joint law of number and reports, for all graphs of 4 nodes and all single flips."""
@@ -182,7 +165,6 @@ def test_without_noise_the_graph_itself_remains(denoise):
     assert method.ledger.reasons
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [{"denoise": "spectral"}, {"denoise": "spectral", "degree_share": 0.1}]
 )
@@ -199,7 +181,7 @@ def test_denoised_scores_find_edges_that_were_held_out(arguments):
     assert link_prediction(reports.score(held_out), reports.score(others))[0] < 0.65
 
 
-@pytest.mark.parametrize("degree", [pytest.param(20, marks=pytest.mark.slow), 50])
+@pytest.mark.parametrize("degree", [20, 50])
 def test_scores_fit_dense_communities(degree):
     """Walks and ranks that suit sparse graphs drown four communities in noise of the graph's own."""
     inside = degree * 0.6 / 75
@@ -260,11 +242,10 @@ def errors(real, synthetic):
     ]
 
 
-@pytest.mark.slow
 def test_more_budget_does_not_hurt():
     """Mean errors over six kinds of graphs; isolated nodes once were communities at epsilon 0.5."""
-    epsilons, means, graphs = (0.5, 1.0, 2.0, 5.0), [], []
-    for seed in range(4):
+    epsilons, means, graphs = (0.5, 1.0, 5.0), [], []
+    for seed in range(2):
         for graph in families(200, seed):
             edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges))
             graphs.append((edges, seed, facts(graph, seed)))
@@ -283,7 +264,6 @@ def test_more_budget_does_not_hurt():
     assert (means[-1] < means[0]).all()
 
 
-@pytest.mark.slow
 def test_a_draw_is_nearer_to_the_graph_than_the_reports_are():
     edges, n = planted()
     overlap = torch.zeros(2)

@@ -231,7 +231,6 @@ def test_a_graph_without_edges_has_no_transfers(exact):
     assert drawn.pairs.shape == (0, 2) and len(drawn.times) == len(drawn.amounts) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["relation", "transfer"])
 def test_a_release_is_verified_attacked_audited_and_drawn_from_again(
     unit, tmp_path, monkeypatch, capsys

@@ -60,8 +60,8 @@ def distance(one, other):
         (4, (2,), 1),
         (4, (3,), 2),
         (3, (2, 2), 1),
-        pytest.param(5, (2,), 2, marks=pytest.mark.slow),
-        pytest.param(5, (2,), 1, marks=pytest.mark.slow),
+        (5, (2,), 2),
+        (5, (2,), 1),
     ],
 )
 def test_all_graphs_and_rows_move_within_the_bounds(num_nodes, sizes, max_weight):

@@ -10,13 +10,8 @@ import pytest
 from lightning_dpg.main import LIGHTNING_COMMANDS, command_names, main
 from lightning_dpg.metrics.node_classification import NETWORKS
 from lightning_dpg.outcome import EXIT_CODES
+from tests.documented_objects import FIT, PAGE, keys_of, nested_keys
 
-ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "programs.md").read_text(encoding="utf-8")
-EXAMPLES = {
-    each["command"] + each.get("task", ""): each
-    for each in map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
-}
 BUDGET = (
     "init",
     "register",
@@ -59,10 +54,10 @@ def said(place, monkeypatch, capsys):
     return run
 
 
-def check(found, name):
-    """An object has the keys of the example in the documentation."""
+def check(found, name, row=""):
+    """An object has the keys that the documentation names."""
     assert found["command"] == name
-    assert list(found) == list(EXAMPLES[name + found.get("task", "")]), name
+    assert list(found) == ["command", *keys_of(row or f"`{name}`")], name
 
 
 RELEASE = "runs/chung_lu/version_0"
@@ -93,19 +88,18 @@ def test_predictions_of_classes_are_an_object_of_rows(said, monkeypatch):
         monkeypatch.setitem(NETWORKS, name, network._replace(steps=2))
     graph = "planted_classes"
     found = said("evaluate", graph, graph, "--task", "node-classification", "--num-seeds", "2")
-    check(found, "evaluate")
-    (example,) = EXAMPLES["evaluatenode_classification"]["rows"]
+    check(found, "evaluate", "`evaluate` of classes of nodes")
+    entry = "`rows` of classes of nodes"
     for row in found["rows"]:
-        assert list(row) == list(example)
-        for query, score in example["scores"].items():
-            assert list(row["scores"][query]) == list(score)
+        assert list(row) == keys_of(entry)
+        assert list(row["scores"]["node_accuracy"]) == nested_keys(entry, "scores")
     compared = found["rows"][-1]["scores"]["node_accuracy"]["to_best_control"]
-    assert list(compared) == list(example["scores"]["node_accuracy"]["to_best_control"])
+    assert list(compared) == keys_of("`to_best_control`")
 
 
 def test_a_fit_prints_one_object(said, capsys):
     found = said("fit", "--config", "chung_lu", "--trainer.default_root_dir", "runs")
-    check(found, "fit")
+    assert list(found) == list(FIT)
     statement = json.loads(Path(found["release"], "privacy.json").read_text())
     assert found["guarantee"].startswith(statement["guarantee"])
     assert (found["epsilon"], found["reads"]) == (statement["epsilon"], 3)
@@ -122,7 +116,7 @@ def test_a_run_without_a_guarantee_says_so(said):
 def test_refusals_are_objects_too(said, capsys):
     for words in (["verify", "none"], ["evaluate", "karat", "karate"], ["fit", "--config", "none"]):
         found = said(*words, code=2)
-        assert list(found) == ["command", "error", "exit_code"]
+        assert list(found) == ["command", *keys_of("a refusal of any command")]
         assert (found["command"], found["exit_code"]) == (words[0], 2)
     assert main(["verify", "none", "--json"]) == 2
     out, err = capsys.readouterr()

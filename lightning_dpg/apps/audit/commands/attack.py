@@ -80,4 +80,4 @@ def attack(
         undirected=reading.undirected,
         kind=reading.kind,
     )
-    return Outcome([str(report)], report.values)
+    return Outcome([report.text()], report.values)

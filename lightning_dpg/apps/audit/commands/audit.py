@@ -1,7 +1,6 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
 import inspect
-import json
 import time
 from pathlib import Path
 from typing import Annotated
@@ -98,13 +97,12 @@ def audit(
         book="none" if no_book else book,
     )
     seconds = time.perf_counter() - started
-    content, files = report.to_json(), list[Path]()
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        files = [out / "audit.json"]
-        files[0].write_text(content, encoding="utf-8")
+    files = [] if out is None else [out / "audit.json"]
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(report.to_json(), encoding="utf-8")
     return Outcome(
-        [str(report), f"time: {seconds:.1f} s", *map(str, files)],
-        json.loads(content) | {"seconds": round(seconds, 3), "files": files},
+        [report.text(), f"time: {seconds:.1f} s", *map(str, files)],
+        report.values | {"seconds": round(seconds, 3), "files": files},
         REFUTED if report.refuting else FINE,
     )

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from lightning_dpg.apps.audit.scores.counts import (
     counts_score,
     degrees_score,
     links_score,
-    num_edges_score,
     ordered_degrees_score,
 )
 from lightning_dpg.apps.audit.scores.gradients import (
@@ -109,15 +107,6 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
 
     if isinstance(method, GraphSetSynthesizer) and len(method.num_edges):
         return num_edges_per_graph_score(seen(method.ledger.entries[0], method.num_edges))
-    if "embedding_reports" in entries:
-        reports = method.features.cpu()
-        are_signs = isinstance(method, LDPGromovWassersteinAsPublished)
-        signs = reports if are_signs else reports - sum(BOUNDS) / 2
-        return client_reports_score(seen(entries["embedding_reports"], signs))
-    if "scalar_reports" in entries:
-        law = method.law(method.ledger.budget)
-        noisy = law.reports_of(method.features)
-        return scalar_reports_score(seen(entries["scalar_reports"], noisy))
     if "neighbor_sums_1" in entries:
         return _released_sums(seen(entries["neighbor_sums_1"], torch.empty(0)))
     if any(key.rstrip("0123456789_") in _SUBGRAPHS for key in entries):
@@ -128,9 +117,7 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
     if isinstance(method, NodeClassifier):
         return _replayed(method, data, pairs, known_graph)
     draws_graphs = isinstance(method, Synthesizer)
-    if not draws_graphs:  # the method publishes no likelihood of pairs
-        return torch.zeros(len(pairs))
-    if any(name.startswith("generator.") for name in method.released_state()):
+    if draws_graphs and any(name.startswith("generator.") for name in method.released_state()):
         return _generator(method, pairs, known_graph)
     parts = [
         white_box_score(seen(entries[key], value(method)))
@@ -147,7 +134,9 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
     if parts:
         return sum(parts[1:], parts[0])
     if set(entries) == {"num_edges"}:
-        return num_edges_score(seen(entries["num_edges"], method.num_edges))
+        return white_box_score(seen(entries["num_edges"], method.num_edges))
+    if not draws_graphs:  # the method publishes no likelihood of pairs
+        return torch.zeros(len(pairs))
     likelihood: Tensor = method.score(pairs)
     return likelihood
 
@@ -166,13 +155,21 @@ def _released_choice(method: Any) -> Tensor:
     return chosen
 
 
-# Noisy values that the release of a method of one graph holds, by their keys in the ledger.
+def _released_signs(method: Any) -> Tensor:
+    reports: Tensor = method.features.cpu()
+    are_signs = isinstance(method, LDPGromovWassersteinAsPublished)
+    return reports if are_signs else reports - sum(BOUNDS) / 2
+
+
+# Noisy values that a release holds, by their keys in the ledger.
 _RELEASED: dict[str, Callable[[Any], Tensor]] = {
     "branch_edges": lambda method: method.counts,
     "dendrogram": lambda method: method.dendrogram,
     "degrees": lambda method: method.degrees.cpu(),
     "attribute_moment": _released_moment,
     "communities": _released_choice,
+    "embedding_reports": _released_signs,
+    "scalar_reports": lambda method: method.law(method.ledger.budget).reports_of(method.features),
 }
 
 
@@ -235,12 +232,7 @@ def _replayed(method: NodeClassifier, data: Any, pairs: Tensor, known_graph: Dat
 def _degree_mixing(observation: Observation) -> Tensor:
     classes = torch.from_numpy(degree_classes(observation.method.degrees.cpu().numpy()))
     lower = observation.noisy[*np.tril_indices(len(observation.noisy))]
-    return links_score(observation, lower, classes, observation.entry.event.pure_epsilon)
-
-
-def _community_links(observation: Observation) -> Tensor:
-    rate = observation.entry.event.pure_epsilon / observation.entry.sensitivity
-    return links_score(observation, observation.noisy, observation.method.communities, rate)
+    return links_score(observation, lower, classes)
 
 
 def _wedges(observation: Observation) -> Tensor:
@@ -252,9 +244,9 @@ def _wedges(observation: Observation) -> Tensor:
     )
 
 
-def _degree_counts(observation: Observation) -> Tensor:
-    size, highest = observation.known_graph.num_nodes, len(observation.noisy)
-    return counts_score(observation, partial(counts_at_least, num_nodes=size, max_degree=highest))
+def _degree_counts(one: Observation) -> Tensor:
+    size, highest = one.known_graph.num_nodes, len(one.noisy)
+    return counts_score(one, lambda edges: counts_at_least(edges, size, highest))
 
 
 def _largest_degrees(observation: Observation) -> Tensor:
@@ -278,21 +270,8 @@ def _joint_degrees(observation: Observation) -> Tensor:
     return counts_score(observation, counts, rates)
 
 
-def _clipped_attribute_moment(observation: Observation) -> Tensor:
-    rows = moment_rows(observation)
-    return vote_moment_score(observation, rows, rows)
-
-
-def _vote_moment(observation: Observation) -> Tensor:
-    return vote_moment_score(observation, moment_rows(observation), observation.method.summed)
-
-
-def _subgraph_counts(observation: Observation) -> Tensor:
-    return subgraph_counts_score(observation, {observation.entry.key: observation.noisy})
-
-
 SCORES: dict[str, Callable[[Observation], Tensor]] = {
-    "num_edges": num_edges_score,
+    "num_edges": lambda one: counts_score(one, lambda edges: np.array([len(edges)])),
     "ordered_degrees": ordered_degrees_score,
     "degrees": degrees_score,
     "degree_mixing": _degree_mixing,
@@ -303,7 +282,7 @@ SCORES: dict[str, Callable[[Observation], Tensor]] = {
     "column_mixing": mixing_score,
     **dict.fromkeys(COUNTS, transfer_score),
     "communities": communities_score,
-    "community_links": _community_links,
+    "community_links": lambda one: links_score(one, one.noisy, one.method.communities),
     "community_wedges": lambda one: counts_score(one, one.method.wedges_by_labels),
     "class_links": lambda one: counts_score(one, one.method.links_by_classes),
     "dendrogram": dendrogram_score,
@@ -316,17 +295,22 @@ SCORES: dict[str, Callable[[Observation], Tensor]] = {
     "attribute_moment": attribute_moment_score,
     "attribute_gradient": attribute_gradient_score,
     "neighbor_sums": neighbor_sums_score,
-    "clipped_attribute_moment": _clipped_attribute_moment,
-    "vote_moment": _vote_moment,
-    "clipped_vote_moment": _vote_moment,
+    "clipped_attribute_moment": lambda one: vote_moment_score(
+        one, moment_rows(one), moment_rows(one)
+    ),
+    **dict.fromkeys(
+        ("vote_moment", "clipped_vote_moment"),
+        lambda one: vote_moment_score(one, moment_rows(one), one.method.summed),
+    ),
     "neighbor_votes": lambda one: sums_score(one, one.method.summed),
     "num_edges_per_graph": num_edges_per_graph_score,
-    "pooled_degrees": pooled_statistics_score,
-    "pooled_triangles": pooled_statistics_score,
-    "pooled_components": pooled_statistics_score,
-    "edge_counts": _subgraph_counts,
-    "walks": _subgraph_counts,
-    "graphlets": _subgraph_counts,
+    **dict.fromkeys(
+        ("pooled_degrees", "pooled_triangles", "pooled_components"), pooled_statistics_score
+    ),
+    **dict.fromkeys(
+        ("edge_counts", "walks", "graphlets"),
+        lambda one: subgraph_counts_score(one, {one.entry.key: one.noisy}),
+    ),
     "embedding_reports": client_reports_score,
     "scalar_reports": scalar_reports_score,
     "client_updates": client_updates_score,

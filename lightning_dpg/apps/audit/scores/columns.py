@@ -13,7 +13,7 @@ from lightning_dpg.apps.audit.scores.counts import counted_changes, table_scores
 from lightning_dpg.apps.audit.scores.observation import Observation
 from lightning_dpg.datamodules.transfers import joined, of_edges
 from lightning_dpg.graph.edge_statistics import exact_mixing
-from lightning_dpg.graph.transfer_counts import EndClasses, TransferCountsSource
+from lightning_dpg.graph.transfer_counts import EndClasses, TransferStatistics
 from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.single_graph.attributed_transfers import strength_nodes
@@ -93,7 +93,7 @@ def _classes(of_end: Tensor) -> EndClasses:
 
 
 _STRENGTHS = "strengths"
-COUNTS: dict[str, Callable[[Attributed, TransferCountsSource], Integers]] = {
+COUNTS: dict[str, Callable[[Attributed, TransferStatistics], Integers]] = {
     "pair_numbers": lambda _, source: source.numbers(),
     "amounts": lambda m, source: source.amounts(_classes(m.transfers.amounts.count_classes)),
     "amount_sums": lambda m, source: source.sums(_classes(m.transfers.amounts.sum_classes)),

@@ -21,15 +21,6 @@ from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.privacy.events import Gaussian
 
 
-def num_edges_score(observation: Observation) -> Tensor:
-    """Score the pairs by a number of edges; all pairs have the same score."""
-    known, entry = observation.known_graph.edge_index.shape[1] // 2, observation.entry
-    surplus = observation.noisy.cpu().reshape(1).numpy() - known
-    cells = np.zeros(len(observation.pairs), dtype=np.int64)
-    rate = weight(entry.event.pure_epsilon / entry.sensitivity)
-    return torch.from_numpy(partition_scores(surplus, cells, rate))
-
-
 def ordered_degrees_score(observation: Observation) -> Tensor:
     """Score each pair by released degrees in descending order; an edge changes two of them."""
     ordered, rate = observation.noisy, weight(observation.entry.event.pure_epsilon) / 2
@@ -38,7 +29,7 @@ def ordered_degrees_score(observation: Observation) -> Tensor:
     return torch.from_numpy(sequence_scores(noisy, canaries, exact, rate))
 
 
-def links_score(observation: Observation, noisy: Tensor, classes: Tensor, epsilon: float) -> Tensor:
+def links_score(observation: Observation, noisy: Tensor, classes: Tensor) -> Tensor:
     """Score each pair by noisy numbers of edges within and between classes.
 
     Args:
@@ -46,15 +37,12 @@ def links_score(observation: Observation, noisy: Tensor, classes: Tensor, epsilo
         noisy: Released numbers, the lower triangle of the result of :func:`count_links` row by row,
             shape ``(K (K + 1) / 2,)``.
         classes: Class of each node, released or public, shape ``(N,)``.
-        epsilon: Decay of the noise per unit.
     """
     names = classes.cpu().numpy()
-    table = count_links(names, observation.known_edges.numpy())
-    lower = np.tril_indices(len(table))
-    surplus = noisy.cpu().numpy() - table[lower]
-    column, row = np.sort(names[observation.pairs.cpu().numpy()], axis=1).T
-    cells = row * (row + 1) // 2 + column
-    return torch.from_numpy(partition_scores(surplus, cells, weight(epsilon)))
+    lower = np.tril_indices(int(names.max()) + 1)
+    return counts_score(
+        observation._replace(noisy=noisy), lambda edges: count_links(names, edges)[lower]
+    )
 
 
 def counts_score(
@@ -88,7 +76,7 @@ def degrees_score(observation: Observation) -> Tensor:
     canaries = torch.bincount(pairs.flatten(), minlength=len(degrees))
     surplus = degrees.double().cpu() - expected - canaries / 2
     if isinstance(event, Gaussian):
-        return surplus[pairs].sum(1) / max(observation.entry.scale, 1e-6) ** 2
+        return surplus[pairs].sum(1) / observation.std**2
     return weight(event.pure_epsilon) * surplus.clamp(-0.5, 0.5)[pairs].sum(1)
 
 
@@ -165,24 +153,6 @@ def table_scores(
         Scores of shape ``(P,)``.
     """
     return coin_scores(changes, lambda cell, sums: -rates[cell] * np.abs(surplus[cell] - sums))
-
-
-def partition_scores(
-    surplus: NDArray[np.int64], cells: NDArray[np.int64], rate: float
-) -> NDArray[np.float64]:
-    """Score canaries by edge counts of cells, where each canary is in one cell.
-
-    Args:
-        surplus: Noisy counts minus those of the known edges, shape ``(C,)``.
-        cells: Number of the cell of each canary, shape ``(P,)``.
-        rate: Decay of the noise.
-
-    Returns:
-        Scores of shape ``(P,)``.
-    """
-    ones, canaries = np.ones(len(cells), dtype=np.int64), np.arange(len(cells))
-    changes = csr_array((ones, (canaries, cells)), shape=(len(cells), len(surplus)))
-    return table_scores(surplus, changes, np.full(len(surplus), rate))
 
 
 def sequence_scores(

@@ -118,14 +118,12 @@ def updates_score(
     pairs, edges = observation.pairs.cpu(), observation.known_edges
     held = torch.nonzero(client_of >= 0)[:, 0]
     changes = alone(lambda extra: updates(torch.cat([edges, extra])), pairs[held], client_of[held])
-    rest = observation.noisy.double().cpu() - updates(edges).double().sum(0) - changes.sum(0) / 2
     scores = torch.zeros(len(pairs), dtype=torch.double)
-    scores[held] = inclusion_estimate(rest, changes, observation.entry.scale, 0.5)
+    scores[held] = observation.by_changes(updates(edges).sum(0), changes)
     return scores
 
 
-# Finite value for a release without noise.
-_LEAST_STD = 1e-6
+_LEAST_VARIANCE = 1e-12
 # Runs of the attacker's own, with coins of its own.
 _SHADOW_RUNS = 8
 
@@ -138,16 +136,12 @@ def attribute_moment_score(observation: Observation) -> Tensor:
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    if isinstance(observation.method, NodeClassifier):
-        rows = moment_rows(observation)
-    else:
-        rows = observation.method.scores.rows
+    is_classifier = isinstance(observation.method, NodeClassifier)
+    rows = moment_rows(observation) if is_classifier else observation.method.scores.rows
     rows, pairs = rows.cpu().double(), observation.pairs.cpu()
     directions = torch.stack([as_vector(edge_moment(pair[None], rows)) for pair in pairs])
     known_part = as_vector(edge_moment(observation.known_edges, rows))
-    rest = observation.noisy.cpu().double() - known_part - directions.sum(0) / 2
-    std = max(observation.entry.scale, _LEAST_STD)
-    return inclusion_estimate(rest, directions, std, 0.5)
+    return observation.by_changes(known_part, directions)
 
 
 def moment_rows(observation: Observation) -> Tensor:
@@ -174,8 +168,8 @@ def attribute_gradient_score(observation: Observation) -> Tensor:
     rest = noisy.double() - expected - rate / 2 * directions.sum(0)
     # The number of other edges in the batch is unknown: their mean is one more direction.
     both = torch.cat([directions, expected[None]])
-    std = max(entry.scale, _LEAST_STD)
-    return rate * inclusion_estimate(rest, both, std, rate / 2)[: len(pairs)].cpu()
+    estimate = inclusion_estimate(rest, both, observation.std, rate / 2)
+    return rate * estimate[: len(pairs)].cpu()
 
 
 def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW_RUNS) -> Tensor:
@@ -212,7 +206,7 @@ def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW
     rest = logits - mean - shift * centered
     # The means of the runs have lost a degree of freedom, and have a variance of their own.
     variance = rest.square().mean() * (shadow_runs + 1) / (shadow_runs - 1)
-    return shift.clamp(min=0.0) * (released - mean) / variance.clamp(min=_LEAST_STD**2)
+    return shift.clamp(min=0.0) * (released - mean) / variance.clamp(min=_LEAST_VARIANCE)
 
 
 def _shadow_run(

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binom
 from torch import Tensor
 
 from lightning_dpg.apps.audit.scores.counts import alone, counts_score
 from lightning_dpg.apps.audit.scores.observation import Observation, weight
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.graph_set.pooled_shapes import (
     SetStatistics,
     place_weights,
@@ -29,24 +27,15 @@ def num_edges_per_graph_score(observation: Observation) -> Tensor:
     Returns:
         Log-likelihood ratios under discrete Laplace noise, shape ``(P,)``.
     """
-    method, pairs = observation.method, observation.pairs
+    method = observation.method
     entries = [entry for entry in method.ledger.entries if entry.key == "num_edges_per_graph"]
     rate = weight(min((e.event.pure_epsilon / e.sensitivity for e in entries), default=math.inf))
-    size = len(method.sizes)
-    graphs = method.graph_of(pairs[:, 0]).cpu()
-    canaries = torch.bincount(graphs, minlength=size)
-    edges = method.graph_of(undirected_edges(observation.known_graph)[:, 0]).cpu()
-    surplus = observation.noisy.cpu() - torch.bincount(edges, minlength=size)
-    # Any number of the graph's other canaries can be edges.
-    others = torch.arange(int(canaries.max()))
-    trials = (canaries.clamp(min=1) - 1)[:, None].numpy()
-    chances = torch.from_numpy(binom.logpmf(others.numpy(), trials, 0.5))
+    owners = method.graph_of(torch.arange(observation.known_graph.num_nodes)).cpu().numpy()
 
-    def likelihood(edge: int) -> Tensor:
-        noise = surplus[:, None].double() - others - edge
-        return torch.logsumexp(chances - rate * noise.abs(), 1)
+    def counts(edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.bincount(owners[edges[:, 0]], minlength=len(method.sizes))
 
-    return (likelihood(1) - likelihood(0))[graphs]
+    return counts_score(observation, counts, rate)
 
 
 def subgraph_counts_score(observation: Observation, noisy: Mapping[str, Tensor]) -> Tensor:

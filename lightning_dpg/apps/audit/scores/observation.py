@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 from torch_geometric.data import Data
 
+from lightning_dpg.apps.audit.bounds import inclusion_estimate
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import LedgerEntry
@@ -18,6 +19,8 @@ def scored_part(method: Any) -> Any:
 
 # Weight of a release without noise, instead of infinity.
 _CERTAIN = 100.0
+# Standard deviation of a release without noise, instead of 0.
+_LEAST_STD = 1e-6
 
 
 class Observation(NamedTuple):
@@ -52,6 +55,25 @@ class Observation(NamedTuple):
     def rate(self) -> float:
         """Decay of discrete Laplace noise per unit."""
         return weight(self.entry.event.pure_epsilon) / self.entry.sensitivity
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of normal noise."""
+        return max(self.entry.scale, _LEAST_STD)
+
+    def by_changes(self, before: Tensor, changes: Tensor) -> Tensor:
+        """Score canaries that add known vectors to a noisy sum, by the best linear estimate of coins.
+
+        Args:
+            before: Sum of the known edges, of any shape of K numbers.
+            changes: Change by each canary, shape ``(P, K)``.
+
+        Returns:
+            Approximate log-likelihood ratios of shape ``(P,)``.
+        """
+        changes = changes.double().cpu()
+        rest = self.noisy.double().cpu().flatten() - before.double().cpu().flatten()
+        return inclusion_estimate(rest - changes.sum(0) / 2, changes, self.std, 0.5)
 
 
 def weight(epsilon: float) -> float:

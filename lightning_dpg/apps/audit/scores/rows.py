@@ -46,8 +46,7 @@ def sums_score(observation: Observation, summed: Tensor) -> Tensor:
     pairs, known = observation.pairs.cpu(), undirected_edges(observation.known_graph)
     rest = observation.noisy.double().cpu() - neighbor_sums(known, rows)
     rest -= neighbor_sums(pairs, rows) / 2
-    std = max(observation.entry.scale, 1e-6)
-    return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / std**2
+    return (rest[pairs] * rows[pairs.flip(1)]).sum((1, 2)) / observation.std**2
 
 
 def neighbor_sums_score(observation: Observation) -> Tensor:
@@ -133,10 +132,6 @@ def clipped_gradients(
     return flat * clip_factor(flat.square().sum(1), max_grad_norm)[:, None]
 
 
-# Finite value for a release without noise.
-_LEAST_STD = 1e-6
-
-
 def released_values(method: Any) -> dict[str, Tensor]:
     """Return the noisy values in the release of a method that counts votes, by their keys.
 
@@ -179,9 +174,7 @@ def vote_moment_score(observation: Observation, rows: Tensor, beliefs: Tensor) -
         votes = known[ends] + neighbor_sums(torch.searchsorted(ends, edges), beliefs[ends])
         change = clipped(votes, clip) - clipped(known[ends], clip)
         directions.append((rows[ends].T @ change).flatten())
-    changes = torch.stack(directions)
-    rest = (observation.noisy - before).flatten() - changes.sum(0) / 2
-    return inclusion_estimate(rest, changes, max(entry.scale, _LEAST_STD), 0.5)
+    return observation.by_changes(before, torch.stack(directions))
 
 
 # Finite value for a score without noise.

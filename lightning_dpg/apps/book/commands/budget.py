@@ -125,19 +125,19 @@ def verify(*, token: Path | None = None, book: str | None = None) -> Outcome:
     """
     with open_book(book, token) as place:
         # Start-up time: the import brings PyTorch.
-        from lightning_dpg.apps.book.log import lines
-        from lightning_dpg.apps.book.verification import faults
+        from lightning_dpg.apps.book.owner_token import owner_faults
+        from lightning_dpg.apps.book.store import faults, state_of
 
         changes = faults(place.database)
         if token and not changes:
-            changes = place.owner_faults()
+            changes = owner_faults(place.database, token)
         if changes:
             return Outcome(changes, {"book": place.url, "faults": changes}, REFUTED)
-        log = lines(place.database)
-        last = log[-1].hash if log else None
+        last = state_of(place.database).last
+        count, digest = (last.line, last.hash) if last else (0, None)
         return Outcome(
-            [f"{place.url}: {len(log)} lines, no fault; last hash {last or 'none'}"],
-            {"book": place.url, "faults": [], "lines": len(log), "last_hash": last},
+            [f"{place.url}: {count} lines, no fault; last hash {digest or 'none'}"],
+            {"book": place.url, "faults": [], "lines": count, "last_hash": digest},
         )
 
 

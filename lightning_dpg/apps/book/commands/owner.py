@@ -16,8 +16,7 @@ from lightning_dpg.run.source import Reading, data_settings
 
 if TYPE_CHECKING:
     from lightning_dpg.apps.book.book import Book
-    from lightning_dpg.apps.book.grants import Grant
-    from lightning_dpg.apps.book.rows import DataSet
+    from lightning_dpg.apps.book.state import DataSet, Grant
     from lightning_dpg.interfaces import Identity
     from lightning_dpg.privacy.budget import Budget
 
@@ -34,7 +33,7 @@ def init(*, token: Path | None = None, book: str | None = None) -> Outcome:
     """
     with open_book(book, token, is_new=True) as place:
         url = place.url
-    lines = [f"made the budget book {url}", "it is as private as the data: keep a backup"]
+    lines = [f"made the budget book {url}", "protect it like the data, and back it up"]
     if token:
         lines.append(f"made the token of its owner, {token}: keep it where no spender can read it")
     return Outcome(lines, {"book": url, "token": token})
@@ -109,6 +108,7 @@ def register(
     nodes = {"column": column, "left": left, "right": right, "side_column": side_column}
     section = _section(f"{file or data}", reading, nodes)
     # Start-up time: the import brings PyTorch.
+    from lightning_dpg.apps.book import owner, sketch
     from lightning_dpg.apps.book.identity import protected_unit
     from lightning_dpg.apps.book.refusals import check_max_edges, in_common
     from lightning_dpg.apps.book.report import summary
@@ -124,7 +124,7 @@ def register(
         fingerprint, people = place.fingerprint(content), place.marks(content)
         same_people = [
             dataset
-            for dataset in place.same_people(fingerprint, people, protected)
+            for dataset in sketch.same_people(place.database, fingerprint, people, protected)
             if not part_of or dataset.part_of != part_of
         ]
         if same_people and not other_people:
@@ -132,11 +132,14 @@ def register(
                 same_people[0], in_common(same_people[0], fingerprint, content), name
             )
         if row_total is not None:
-            same_columns = place.same_people(fingerprint, people, Relation.ATTRIBUTES)
+            same_columns = sketch.same_people(
+                place.database, fingerprint, people, Relation.ATTRIBUTES
+            )
             if same_columns and not other_people:
                 raise _same_columns(name, same_columns[0])
             same_people += [each for each in same_columns if each not in same_people]
-        place.register(
+        owner.register(
+            place,
             name,
             fingerprint,
             relation=protected,
@@ -214,15 +217,17 @@ def rows(
         python -m lightning_dpg budget rows crm --epsilon 3
     """
     _check_budget("a total of private columns", epsilon, delta, is_positive=True)
-    # Start-up time: the import brings PyTorch.
+    # Start-up time: the imports bring PyTorch.
+    from lightning_dpg.apps.book.owner import add_row_total
+    from lightning_dpg.apps.book.sketch import same_people_as
     from lightning_dpg.privacy.budget import Budget
 
     total = Budget(epsilon, delta)
     with _opened_by_owner(book, token) as place:
-        same_people = place.same_people_as(name)
+        same_people = same_people_as(place.database, name)
         if same_people and not other_people:
             raise _same_columns(name, same_people[0])
-        place.add_row_total(name, total)
+        add_row_total(place, name, total)
     names = [dataset.name for dataset in same_people]
     values = {"dataset": name, "row_total": epsilon, "row_delta": delta, "same_people": names}
     return Outcome([f"{name}: {_of_rows(total)}"], values)
@@ -280,17 +285,21 @@ def grant(
     """
     if sum(each is not None for each in (role, approve, epsilon, row_epsilon)) != 1:
         raise CommandError(
-            "say one of three things:\nNAME --to USER --epsilon E [--delta D], or --row-epsilon E "
+            "use one of:\nNAME --to USER --epsilon E [--delta D], or --row-epsilon E "
             "[--row-delta D]\n--approve NUMBER\n--role spender --to USER"
         )
+    # Start-up time: the imports bring PyTorch.
+    from lightning_dpg.apps.book import owner
+    from lightning_dpg.apps.book.roles import give_role
+
     with _opened_by_owner(book, token) as place:
         if approve is not None:
-            approved = place.approve(approve)
+            approved = owner.approve(place, approve)
             return Outcome([f"approved {_in_words(approved)}"], _values(approved))
         if to is None or (name is None) != (role is not None):
             raise CommandError("give --to USER, and the NAME of the data set unless with --role")
         if role is not None:
-            place.give_role(role, to)
+            give_role(place.database, role, to)
             line = f"{place.url}: {to} has the role {role}"
             return Outcome([line], {"to": to, "role": role})
         assert name is not None  # the only way that is left
@@ -303,14 +312,15 @@ def grant(
 def _grant(
     book: "Book", name: str, to: str, epsilon: float, delta: float, *, of_rows: bool = False
 ) -> Outcome:
-    # Start-up time: the import brings PyTorch.
+    # Start-up time: the imports bring PyTorch.
+    from lightning_dpg.apps.book import owner
     from lightning_dpg.privacy.budget import Budget
     from lightning_dpg.privacy.events import Relation
 
     _check_budget("a grant", epsilon, delta)
     is_first = not book.grants(name)
     relation = Relation.ATTRIBUTES if of_rows else None
-    new = book.grant(name, to, Budget(epsilon, delta), relation)
+    new = owner.grant(book, name, to, Budget(epsilon, delta), relation)
     lines = [f"granted {_in_words(new)}"]
     has_two_persons = book.data_set(name).two_persons
     if is_first and not has_two_persons:
@@ -331,8 +341,11 @@ def close(name: str, *, token: Path | None = None, book: str | None = None) -> O
     Example:
         python -m lightning_dpg budget close crm
     """
+    # Start-up time: the import brings PyTorch.
+    from lightning_dpg.apps.book.owner import close_data_set
+
     with _opened_by_owner(book, token) as place:
-        place.close_data_set(name)
+        close_data_set(place, name)
         open_runs = [run.number for run in place.runs(name) if run.is_open]
     lines = [f"closed {name} for good: no further run may spend on it"]
     if open_runs:

@@ -130,7 +130,6 @@ def test_a_moment_is_attacked_as_well_as_one_number_with_normal_noise():
     assert correct / made == pytest.approx(best, abs=4 * math.sqrt(best * (1 - best) / made))
 
 
-@pytest.mark.slow
 def test_the_released_weights_tell_canaries_from_runs_without_them():
     method, _, coins = audited(AttributeEncoder(rank=12, iterations=60, sample_rate=0.9), 100.0)
     canaries, known = hidden_among()

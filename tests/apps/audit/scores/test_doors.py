@@ -5,7 +5,7 @@ import torch
 from lightning_dpg.apps.audit.scores.attackers import black_box_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
+from tests.entries import entry
 from tests.scoring import scored
 
 KNOWN = make_graph(torch.tensor([[0, 1], [1, 2]]), 4)
@@ -17,16 +17,7 @@ class Own(Synthesizer):
 
     def __init__(self):
         super().__init__()
-        self.ledger.spend(
-            LedgerEntry(
-                key="my_own_number",
-                name="my own number",
-                relation=Relation.EDGE,
-                sensitivity=1,
-                proof="by hand",
-                event=Pure(1.0),
-            )
-        )
+        self.ledger.spend(entry("pure", name="my own number", epsilon=1.0))
 
     def sample_edges(self, generator):
         return torch.empty(0, 2, dtype=torch.long)

@@ -13,10 +13,11 @@ from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import ErdosRenyi, PrivGraph, RandomizedResponse
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
-from lightning_dpg.privacy.events import Gaussian, Pure
-from lightning_dpg.privacy.ledger import Budget, LedgerEntry, Relation
+from lightning_dpg.privacy.events import Pure
+from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.sensitivity.degrees import degree_l1_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import label_wedge_sensitivity
+from tests.entries import entry
 from tests.scoring import observed, scored
 from tests.training import release_edges
 
@@ -27,12 +28,12 @@ PAIRS = torch.tensor([[0, 3], [1, 4]])
 def test_degrees_weigh_as_the_likelihood_ratio_of_their_noise():
     noisy = torch.tensor([5, 1, 0, 3, 2, 9])
     epsilon, known = 0.8, torch.tensor([1, 2, 2, 1, 1, 1])
-    entry = LedgerEntry.proved("degrees", "degrees", Pure(epsilon), degree_l1_sensitivity)
+    read = LedgerEntry.proved("degrees", "degrees", Pure(epsilon), degree_l1_sensitivity)
     edge = torch.zeros(6, dtype=torch.long)
     for k, pair in enumerate(PAIRS):
         edge.zero_()[pair] = 1
         log_ratio = -epsilon / 2 * ((noisy - known - edge).abs() - (noisy - known).abs()).sum()
-        found = degrees_score(observed(noisy, PAIRS, KNOWN, entry))[k]
+        found = degrees_score(observed(noisy, PAIRS, KNOWN, read))[k]
         assert float(found) == pytest.approx(float(log_ratio))
 
 
@@ -71,14 +72,7 @@ def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
     method, rate = PrivGraph(3, num_communities=2, resolution=0.0), 1.2
     method.ledger.budget = Budget(10.0, 0.0)
     method.ledger.spend(
-        LedgerEntry(
-            key="communities",
-            name="communities",
-            relation=Relation.EDGE,
-            sensitivity=1,
-            proof="earlier_neighbor_sensitivity",
-            event=Pure(rate),
-        )
+        entry("pure", name="communities", proof="earlier_neighbor_sensitivity", epsilon=rate)
     )
     method.degrees = torch.tensor([3, 2, 1])
     nothing = make_graph(torch.empty(0, 2, dtype=torch.long), 3)
@@ -133,18 +127,16 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
     torch.manual_seed(0)
     critic = WalkCritic(6, 12, 8, frozen=True)
     method = SimpleNamespace(critic=critic)
-    entry = LedgerEntry(
-        key="critic_gradient",
+    read = entry(
         name="critic gradient",
-        relation=Relation.EDGE,
-        sensitivity=1.0,
         proof="edge_gradient_sensitivity",
-        event=Gaussian(0.01, 0.5),
+        noise_multiplier=0.01,
+        sample_rate=0.5,
     )
     # Known edges are expected with half their sum, and are in with it.
     known = _clipped_gradients(critic, torch.tensor([[0, 1], [1, 2], [2, 3], [4, 5]]), 1.0).sum(0)
     first, second = _clipped_gradients(critic, PAIRS, 1.0)
     for direction, likelier in ((first, 0), (second, 1)):
-        scores = critic_gradient_score(observed(known / 2 + direction, PAIRS, KNOWN, entry, method))
+        scores = critic_gradient_score(observed(known / 2 + direction, PAIRS, KNOWN, read, method))
         assert int(scores.argmax()) == likelier
         assert float(scores[likelier]) > 0 > float(scores[1 - likelier])

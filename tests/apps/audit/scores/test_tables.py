@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 from lightning_dpg.apps.audit.scores.counts import (
     counts_score,
     links_score,
-    num_edges_score,
     ordered_degrees_score,
     table_scores,
 )
@@ -18,9 +17,10 @@ from lightning_dpg.apps.audit.scores.gradients import updates_score
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.graph.wedges import count_wedges
-from lightning_dpg.privacy.events import Gaussian, Pure
+from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
+from tests.entries import entry
 from tests.scoring import observed
 
 EDGES = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (5, 6)]
@@ -42,8 +42,8 @@ def over_all_coins(table, noisy, pairs, rate):
 
 def released(noisy, pairs):
     """Noisy values with discrete Laplace noise of epsilon per unit."""
-    entry = LedgerEntry.proved("num_edges", "a count", Pure(EPSILON), edge_count_sensitivity)
-    return observed(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, entry)
+    read = LedgerEntry.proved("num_edges", "a count", Pure(EPSILON), edge_count_sensitivity)
+    return observed(torch.from_numpy(noisy), torch.tensor(pairs), KNOWN, read)
 
 
 def ordered(edges):
@@ -77,13 +77,13 @@ def test_links_weigh_as_their_likelihood_ratio_also_where_canaries_share_a_cell(
     table = lambda edges: count_links(classes, edges)[lower]
     noisy = table(np.array(EDGES)) + rng.integers(-3, 4, len(lower[0]))
     of_classes = torch.from_numpy(classes)
-    found = links_score(released(noisy, PAIRS), torch.from_numpy(noisy), of_classes, EPSILON)
+    found = links_score(released(noisy, PAIRS), torch.from_numpy(noisy), of_classes)
     assert found.tolist() == pytest.approx(over_all_coins(table, noisy, PAIRS, EPSILON))
 
 
 def test_the_number_of_edges_weighs_as_its_likelihood_ratio():
     table = lambda edges: np.array([len(edges)])
-    found = num_edges_score(released(np.array(12), PAIRS))
+    found = counts_score(released(np.array(12), PAIRS), table)
     assert found.tolist() == pytest.approx(over_all_coins(table, 12, PAIRS, EPSILON))
 
 
@@ -126,13 +126,11 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         total = torch.zeros(3, 40)
         return total.index_add(0, graph_of[edges[:, 0]], effects[edges[:, 0], edges[:, 1]])
 
-    entry = LedgerEntry(
+    read = entry(
         key="client_updates",
         name="sum of client updates",
         relation=Relation.LOCAL_GRAPH,
-        sensitivity=1.0,
-        proof="test",
-        event=Gaussian(0.1),
+        noise_multiplier=0.1,
     )
     client_of = graph_of[pairs[:, 0]].clone()
     client_of[3:] = -1  # the last client does not train
@@ -140,6 +138,6 @@ def test_a_sum_of_updates_tells_the_canaries_of_its_clients():
         inside = pairs[:3][torch.tensor(coins)]
         noisy = updates(torch.cat([torch.tensor([[0, 1], [4, 5], [8, 9]]), inside])).sum(0)
         noisy += 0.1 * torch.randn(40)
-        found = updates_score(observed(noisy, pairs, known, entry), updates, client_of)
+        found = updates_score(observed(noisy, pairs, known, read), updates, client_of)
         assert (found[:3] > 0).tolist() == list(coins)
         assert found[3:].tolist() == [0, 0]

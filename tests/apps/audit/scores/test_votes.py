@@ -14,9 +14,10 @@ from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import AggregationPerturbation, NeighborVotes, NodeNeighborVotes
 from lightning_dpg.methods.neighbor_votes import clipped
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.meaning import CLIP
 from tests.attributed import classified_groups
+from tests.entries import entry
 from tests.scoring import observed, scored
 from tests.small_methods import short_fits  # noqa: F401  # a fixture
 from tests.training import quiet_trainer
@@ -76,14 +77,14 @@ def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise(clip):
     rows, beliefs = torch.randn(2, 9, 3, generator=source, dtype=torch.double)
     known = torch.tensor([[0, 4], [4, 7], [1, 8], [2, 3]])
     canaries = torch.tensor([[[0, 1], [0, 2]]])
-    entry = LedgerEntry(
+    read = entry(
         key="clipped_vote_moment",
         name="moment",
         relation=Relation.EDGES_OF_NODE,
-        event=Gaussian(40.0),
         sensitivity=3.0,
         proof="node_vote_moment_sensitivity",
         public={CLIP: clip},
+        noise_multiplier=40.0,
     )
 
     def moment(edges):
@@ -92,7 +93,7 @@ def test_a_moment_weighs_as_the_likelihood_ratio_of_its_noise(clip):
     without, with_star = moment(known), moment(torch.cat([known, canaries[0]]))
     noisy = torch.randn(3, 3, generator=source, dtype=torch.double)
     squares = [(noisy - mean).square().sum() for mean in (without, with_star)]
-    found = vote_moment_score(observed(noisy, canaries, make_graph(known, 9), entry), rows, beliefs)
-    expected = float(squares[0] - squares[1]) / 2 / entry.scale**2
+    found = vote_moment_score(observed(noisy, canaries, make_graph(known, 9), read), rows, beliefs)
+    expected = float(squares[0] - squares[1]) / 2 / read.scale**2
     # The estimate is linear: exact up to the square of the change over the variance.
     assert float(found) == pytest.approx(expected, rel=1e-2)

@@ -229,7 +229,6 @@ def test_the_book_of_the_environment(place, monkeypatch, capsys):
     assert shown(capsys)["spent"] == 0.75
 
 
-@pytest.mark.slow
 def test_fits_of_comparisons_are_not_booked(place, monkeypatch, capsys):
     """They measure methods."""
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
@@ -308,7 +307,6 @@ def test_verify_finds_a_changed_line(place, capsys):
     assert "nothing is spent on it: line 1" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_killed_fit_keeps_its_steps_and_a_resumed_one_books_the_rest(place, capsys):
     """A run is killed in the middle, reconciled, and resumed: all of its steps are booked once."""
     settings = {

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from lightning_dpg.apps.book import owner as owner_acts
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.datamodules import Columns, EdgeListDataModule
 from lightning_dpg.main import main
@@ -100,7 +101,7 @@ def test_the_commands_of_an_owner_need_the_token(place, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["grant", NAME, "--to", "me"], "say one of three things"),
+        (["grant", NAME, "--to", "me"], "use one of:"),
         (["grant", NAME, "--epsilon", "1"], "give --to USER"),
         (["grant", "--to", "me", "--epsilon", "1"], "the NAME of the data set"),
         (["grant", NAME, "--to", "me", "--epsilon", "-1"], "finite epsilon of 0 or more"),
@@ -184,7 +185,7 @@ def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(plac
     book = Book("sqlite:///book.db")
     found = book.fingerprint(data.identity())
     total = {"relation": Relation.EDGE, "total": Budget(1.0, 0.0)}
-    book.register("nov", found, record_unit="undirected edge", **total)
+    owner_acts.register(book, "nov", found, record_unit="undirected edge", **total)
     book.close()
     columns = ["--columns.source=1", "--columns.target=2", "--undirected"]
     assert register("dec", "dec.csv", *columns) == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_dpg.graph.linked_classes import draw_links, fitting_links
+from lightning_dpg.graph.class_links import draw_links, fitting_links
 from lightning_dpg.graph.stubs import count_links
 
 

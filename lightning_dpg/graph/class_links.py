@@ -30,7 +30,7 @@ def draw_links(
 ) -> NDArray[np.int64]:
     """Draw edges with given degrees, and with given numbers of links between classes.
 
-    Numbers of links are those of :func:`fitting_links`. Loops and repeated edges are exchanged within a
+    Numbers of links come from :func:`fitting_links`. Loops and repeated edges are exchanged within a
     pair of classes, and then with any end of the same class, which keeps degrees and links. The rest is
     exchanged with ends of the same group, which keeps links between groups. What is left, since its
     nodes are linked to nearly all nodes that they may be linked to, is inserted into random edges: where
@@ -78,7 +78,7 @@ def near_pairs(
         no_pairs: Pairs that are no edges, shape ``(P, 2)``.
 
     Returns:
-        Pairs of nodes, shape ``(M, 2)``, of which few are loops, repeated or no edges.
+        Pairs of nodes, shape ``(M, 2)``; few are loops, repeated or no edges.
     """
     fitted = fitting_links(links, degrees, classes)
     return _near_simple(degrees, classes, fitted, rng, no_pairs)
@@ -264,7 +264,8 @@ def _make_even(wanted: NDArray[np.int64], rest: NDArray[np.int64]) -> None:
     """Change links between classes by one, in place, so that each class has an even rest.
 
     Two odd classes that are linked to each other change these links. In each set of connected classes
-    an even number is odd then, but for one that is left. It gets a link to that of another set.
+    the others change links along a tree, until at most one is odd. It gets a link to the one that is
+    left in another set.
 
     Args:
         wanted: Links between different classes, symmetric, shape ``(K, K)``.

@@ -148,10 +148,10 @@ def draw_links(
     pairs = pair_stubs(degrees, levels, rng, num_first=num_first).astype(np.int64)
     for classes, _ in levels:
         pairs = untangle(pairs, classes, rng, no_pairs)
-    num_nodes, classes = len(degrees), levels[-1][0] if levels else None
+    num_nodes, coarsest = len(degrees), levels[-1][0] if levels else None
     numbers, fixed = (pair_keys(part, num_nodes) for part in (pairs, no_pairs))
     added = link_numbers(
-        numbers, fixed, num_nodes, rng, classes=classes, two_sided=num_first is not None
+        numbers, fixed, num_nodes, rng, classes=coarsest, two_sided=num_first is not None
     )
     return pairs_of_keys(added, num_nodes)
 

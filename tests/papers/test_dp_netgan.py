@@ -212,9 +212,9 @@ def test_without_noise_it_learns_two_blocks():
     inside = pairs[:, 0] // 12 == pairs[:, 1] // 12
     torch.manual_seed(0)
     options = SMALL | {"latent_dim": 16}
-    options |= {"sample_rate": 0.2, "temperature_decay": 0.996}
+    options |= {"sample_rate": 0.2, "temperature_decay": 0.998}
     module = DPNetGAN(24, frozen_embedding=False, batch_size=64, **options)
-    data = EdgeListDataModule(make_graph(pairs[inside], 24), steps_per_epoch=500)
+    data = EdgeListDataModule(make_graph(pairs[inside], 24), steps_per_epoch=1000)
     trainer = quiet_trainer(PrivacyAccountant(float("inf")))
     trainer.fit(module, data)
     scores = module.score(pairs)

@@ -119,13 +119,22 @@ class AuditReport(Report):
     @property
     def values(self) -> dict[str, Any]:
         """All numbers as plain values."""
-        names = ("method", "view", "relation", "fits", "canaries", "delta", "confidence")
-        found = {name: getattr(self, name) for name in (*names, "scored", "unscored")}
-        found |= self.together.values | {"graph": self.graph._asdict()}
-        del found["release"]
-        return found | {
+        together = self.together.values
+        del together["release"]
+        return {
+            "method": self.method,
+            "graph": self.graph._asdict(),
+            "view": self.view,
+            "relation": self.relation,
+            "fits": self.fits,
+            "canaries": self.canaries,
+            "delta": self.delta,
+            "confidence": self.confidence,
+            **together,
             "refuted": bool(self.refuting),
             "apart": [bound.values for bound in self.apart],
+            "scored": self.scored,
+            "unscored": self.unscored,
         }
 
     def sections(self) -> list[Table]:

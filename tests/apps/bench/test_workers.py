@@ -17,8 +17,8 @@ from joblib.externals.loky import process_executor
 
 from lightning_dpg.apps.bench.jobs import Job, run_jobs
 from lightning_dpg.apps.bench.workers import ProcessDiedError, SeparateProcesses, run_logged
-from lightning_dpg.run.complete import method_settings
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.fit import method_settings
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 300  # seconds, of a machine under load

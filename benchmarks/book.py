@@ -1,14 +1,14 @@
 """Bookings a second of a budget book, and a reservation in a long one."""
 
 import argparse
+import contextlib
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 
-from lightning_dpg.apps.book import checkpoint, owner
+from lightning_dpg.apps.book import owner
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.checkpoint import new_faults
 from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.apps.book.report import summary
 from lightning_dpg.apps.book.request import Request
@@ -71,12 +71,11 @@ def _long(book: Book, lines: int, rounds: int) -> None:
                 append(book.database, "book", run=run.run, place=0, steps=1)
             append(book.database, "close", run=run.run, **facts)
         book.database.drop(run.run)
-    _in_blocks(book, 1)  # its reservation writes the checkpoint
     found = book.database.rows("SELECT COUNT(*) FROM book_log")[0][0]
     seconds = _medians(
         {
             "verify all": lambda: faults(book.database),
-            f"verify up to {checkpoint.EVERY} new lines": lambda: new_faults(book.database),
+            "open and read": lambda: _opened(book.url),
             "a run of one release": lambda: _in_blocks(book, 1),
             "show": lambda: summary(book, "data"),
         },
@@ -85,6 +84,11 @@ def _long(book: Book, lines: int, rounds: int) -> None:
     print(f"\na book of {found} lines\n| what | seconds | ratio |\n|---|---|---|")
     for name, value in seconds.items():
         print(f"| {name} | {value:.3f} | {value / seconds['verify all']:.3f} |")
+
+
+def _opened(url: str) -> None:
+    with contextlib.closing(Book(url)) as book:
+        book.data_sets()
 
 
 def _one_by_one(book: Book, steps: int) -> None:

@@ -19,6 +19,7 @@ from lightning_dpg.release.verify import faults
 from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run_folder import release_in
 from tests.small_methods import RECOMMENDED
+from tests.training import gan_config
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
@@ -28,21 +29,7 @@ QUICK = [
     *("--trainer.enable_progress_bar", "false"),
     *("--trainer.enable_model_summary", "false"),
 ]
-SMALL = {
-    "model": {
-        "class_path": "DPNetGAN",
-        "init_args": {
-            "embedding_dim": 8,
-            "critic_dim": 8,
-            "generator_dim": 8,
-            "num_samples": 500,
-            "sample_rate": 0.25,
-        },
-    },
-    "data": {"class_path": "EdgeListDataModule"},
-    "trainer": {"max_epochs": 2, "enable_progress_bar": False, "enable_model_summary": False},
-    "privacy": {"epsilon": 8.0, "delta": 1e-4},
-}
+SMALL = gan_config(max_epochs=2, num_samples=500)
 
 
 def complete(name):

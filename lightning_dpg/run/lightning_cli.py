@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytorch_lightning as pl
 from jsonargparse import Namespace
@@ -55,9 +55,6 @@ from lightning_dpg.run.parser import PrivateParser, import_methods, read_data, s
 from lightning_dpg.run.quiet import at_terminal, silence_lightning
 from lightning_dpg.run.run_folder import RunFolder, folder_name, is_other_rank
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
-
-if TYPE_CHECKING:
-    from lightning_dpg.run.lightning_cli import PrivateCLI
 
 
 class PrivateCLI(LightningCLI):

@@ -12,9 +12,10 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.edge_columns import check_header
 from lightning_dpg.formats.graph_places import graph_file
+from lightning_dpg.formats.node_lists import check_node_file, given_names
 from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.graph.node_names import check_node_file, given_names, user_path
+from lightning_dpg.graph.node_names import user_path
 from lightning_dpg.run.configurations import read_yaml, refuse_foreign_code
 from lightning_dpg.run.shipped import built_in_graphs, built_in_sets, configured_classes
 from lightning_dpg.run.words import Setting

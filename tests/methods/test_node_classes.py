@@ -12,7 +12,7 @@ import torch
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.datamodules.private_labels import private_labels
+from lightning_dpg.datamodules.private_columns import private_labels
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.main import main
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, node_classes

@@ -137,7 +137,7 @@ class AuditReport(Report):
             "unscored": self.unscored,
         }
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """State claims, bounds and verdict in lines."""
         return [Table(self._setting(), "", (), (), self._lines())]
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.apps.book import owner_token, schema, store
-from lightning_dpg.apps.book.connection import connect
+from lightning_dpg.apps.book import owner_token, store
 from lightning_dpg.apps.book.earlier_versions import upgrade
 from lightning_dpg.apps.book.filter import Rule, passes
 from lightning_dpg.apps.book.grants import check_grant
@@ -28,7 +27,7 @@ from lightning_dpg.apps.book.request import (
 from lightning_dpg.apps.book.reservation import Reservation
 from lightning_dpg.apps.book.sketch import Marks, marks
 from lightning_dpg.apps.book.state import DataSet, Grant, Run, cost_of_runs
-from lightning_dpg.apps.book.store import append, faults, state_of
+from lightning_dpg.apps.book.store import append, connect, faults, state_of
 from lightning_dpg.apps.book.unfinished import is_elsewhere, proved_steps
 from lightning_dpg.apps.book.writers import described
 from lightning_dpg.errors import BookError
@@ -57,7 +56,7 @@ class Book:
         if is_new and token is not None:
             owner_token.refuse_existing(token)
         self.database, self.token = connect(url, is_new=is_new), token
-        version = schema.version(self.database)
+        version = store.version(self.database)
         if is_new and version:
             raise BookError(f"{self.url}: there is a book already")
         if not is_new and not version:
@@ -66,11 +65,11 @@ class Book:
                 f"make one: python -m lightning_dpg budget init --book {self.url}"
             )
         new_token = owner_token.make_token(token) if is_new and token is not None else None
-        if version not in (0, schema.VERSION):
+        if version not in (0, store.VERSION):
             upgrade(self.database)
         elif is_new:
             with self.database.write():
-                schema.make(self.database)
+                store.make(self.database)
                 if new_token is not None:
                     owner_token.begin(self.database, new_token)
 
@@ -89,7 +88,7 @@ class Book:
         Args:
             content: Canonical content of the data (private).
         """
-        return fingerprint(schema.secret(self.database), content)
+        return fingerprint(store.secret(self.database), content)
 
     def marks(self, content: Identity) -> Marks:
         """Sketch of the names of the nodes under the key of this book; a microsecond per node.
@@ -97,7 +96,7 @@ class Book:
         Args:
             content: Canonical content of the data (private).
         """
-        return marks(schema.secret(self.database), content.names)
+        return marks(store.secret(self.database), content.names)
 
     def data_set(self, name: str) -> DataSet:
         """A data set by its name.

@@ -8,13 +8,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lightning_dpg.apps.book import schema
+from lightning_dpg.apps.book import store
 from lightning_dpg.apps.book.database import Database
 from lightning_dpg.apps.book.log import FIRST
-from lightning_dpg.apps.book.postgresql import PostgreSQL
-from lightning_dpg.apps.book.roles import give_permissions
 from lightning_dpg.apps.book.state import Run, State
-from lightning_dpg.apps.book.store import faults_of_log
 from lightning_dpg.errors import BookError
 
 _Row = tuple[Any, ...]
@@ -22,10 +19,6 @@ _TABLES = (
     *("book_datasets", "book_totals", "book_grants"),
     *("book_runs", "book_budgets", "book_entries"),
 )
-_ROLES = """SELECT grantee, bool_or(table_name = 'book_grants')
-    FROM information_schema.role_table_grants
-    WHERE table_schema = current_schema() AND table_name IN ('book_log', 'book_grants')
-    AND privilege_type = 'INSERT' AND grantee NOT IN (grantor, 'PUBLIC') GROUP BY grantee"""
 
 
 def upgrade(database: Database) -> None:
@@ -35,25 +28,20 @@ def upgrade(database: Database) -> None:
         BookError: If its lines or its tables were changed; nothing is dropped then.
     """
     with database.write():
-        if schema.version(database) == schema.VERSION:
+        if store.version(database) == store.VERSION:
             return  # another process was first
-        state, changes = faults_of_log(database)
+        state, changes = store.faults_of_log(database)
         if changes := changes or [*_differences(database, state)]:
             raise BookError(
                 f"{database.url}: the book was changed, and is not opened by this version: "
                 f"{changes[0]}\ntake its last backup"
             )
-        roles = database.rows(_ROLES) if isinstance(database, PostgreSQL) else []
-        if roles:  # the policy of the log names a table that is dropped
-            database.rows("DROP POLICY IF EXISTS book_append ON book_log")
         for table in database.tables() & {*_TABLES, "book_verified"}:
             database.rows(f"DROP TABLE {table}")
-        database.rows(schema.HEAD)
+        database.rows(store.HEAD)
         end = (state.last.line, state.last.hash) if state.last else (0, FIRST)
         database.rows("INSERT INTO book_head VALUES (?, ?)", *end)
-        database.rows("UPDATE book_facts SET value = ? WHERE name = 'version'", str(schema.VERSION))
-        for user, is_owner in roles:
-            give_permissions(database, "owner" if is_owner else "spender", user)
+        database.rows("UPDATE book_facts SET value = ? WHERE name = 'version'", str(store.VERSION))
 
 
 def _differences(database: Database, state: State) -> Iterator[str]:

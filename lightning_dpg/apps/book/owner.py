@@ -14,9 +14,9 @@ from lightning_dpg.apps.book.refusals import (
     check_part,
     check_row_total,
 )
-from lightning_dpg.apps.book.schema import secret
 from lightning_dpg.apps.book.sketch import Marks, seal
 from lightning_dpg.apps.book.state import Grant
+from lightning_dpg.apps.book.store import secret
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation

@@ -40,9 +40,8 @@ from numpy.typing import NDArray
 
 from lightning_dpg.apps.book.database import Database
 from lightning_dpg.apps.book.identity import Fingerprint
-from lightning_dpg.apps.book.schema import secret
 from lightning_dpg.apps.book.state import DataSet
-from lightning_dpg.apps.book.store import data_set, state_of
+from lightning_dpg.apps.book.store import data_set, secret, state_of
 from lightning_dpg.privacy.events import Relation
 
 Marks = NDArray[np.uint64]

@@ -20,6 +20,7 @@ OWNER_KINDS = ("init", "register", "total", "grant", "approve", "close_data_set"
 
 _SWEEPS = "sweeps of the chain"
 """Public fact of labels that a Markov chain drew in earlier versions, without a condition in the log."""
+_encode = json.JSONEncoder(sort_keys=True).encode
 
 
 class Total(NamedTuple):
@@ -203,9 +204,9 @@ class Run:
     before: list[dict[str, Any]]
     opened: str
     planned: Sequence[Planned]
-    condition: str | None
-    other_budgets: Mapping[Relation, Budget]
-    contents: Mapping[Relation, str]
+    condition: str | None = None
+    other_budgets: Mapping[Relation, Budget] = field(default_factory=dict)
+    contents: Mapping[Relation, str] = field(default_factory=dict)
     closed: str | None = None
     outcome: str = OPEN
     release: str | None = None
@@ -414,7 +415,7 @@ class State:
             before=facts["before"],
             opened=time,
             planned=[
-                _planned(json.dumps(entry, sort_keys=True), booked)
+                _planned(_encode(entry), booked)
                 for entry, booked in zip(facts["entries"], facts["booked"], strict=True)
             ],
             condition=facts.get("condition") or _condition_of_a_chain(facts["entries"]),
@@ -426,7 +427,8 @@ class State:
         )
         self._runs[number], self._steps[number] = run, [*facts["booked"]]
         rule = _rule(facts["rule"])
-        self.data_sets[dataset.name] = replace(dataset, rule=rule, other_totals=totals)
+        if (rule, totals) != (dataset.rule, dataset.other_totals):
+            self.data_sets[dataset.name] = replace(dataset, rule=rule, other_totals=totals)
         self.edges[dataset.name].add(run.edges)
         self._know_columns(dataset.name, run.contents.values())
 

@@ -6,15 +6,92 @@ the first line again: a line that was changed at any place is found before anyth
 ``book_head`` names the last line, so that a log whose end was cut off is found, too.
 """
 
+import re
+import secrets
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from lightning_dpg.apps.book.database import Database
 from lightning_dpg.apps.book.identity import key_digest
 from lightning_dpg.apps.book.log import FIRST, Line, lines, next_line
-from lightning_dpg.apps.book.schema import secret
+from lightning_dpg.apps.book.postgresql import PostgreSQL
+from lightning_dpg.apps.book.sqlite_file import SQLite
 from lightning_dpg.apps.book.state import DataSet, State
+from lightning_dpg.apps.book.urls import FORMS, without_password
 from lightning_dpg.errors import BookError, nearest
+
+VERSION = 3
+"""Version of the tables of this program."""
+
+HEAD = "CREATE TABLE book_head (line BIGINT NOT NULL, hash TEXT NOT NULL)"
+"""Table of one row, which names the last line of the log."""
+
+_TABLES = (
+    "CREATE TABLE book_facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE book_log (
+        line BIGINT PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL,
+        previous TEXT NOT NULL, hash TEXT NOT NULL)""",
+    HEAD,
+)
+_SCHEMES = ("postgresql", "postgres")
+
+
+def connect(url: str, *, is_new: bool = False) -> Database:
+    """Open the database of a URL.
+
+    Args:
+        url: ``sqlite:///`` and a path, or ``postgresql://user@host/database``.
+        is_new: Whether to make the file.
+
+    Raises:
+        BookError: If it cannot be opened. No message has a password.
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme == "sqlite" and rest.startswith("/") and rest != "/":
+        return SQLite(Path(rest[1:]).expanduser(), is_new=is_new)
+    if scheme in _SCHEMES:
+        return PostgreSQL(url)
+    raise BookError(f"a book is a URL of the form {FORMS}, got {without_password(url)}")
+
+
+def make(database: Database) -> None:
+    """Make the tables of a new book; call it inside of a write."""
+    for statement in _TABLES:
+        database.rows(statement)
+    database.rows("INSERT INTO book_head VALUES (0, ?)", FIRST)
+    database.rows("INSERT INTO book_facts VALUES ('secret', ?)", secrets.token_hex(32))
+    database.rows("INSERT INTO book_facts VALUES ('version', ?)", str(VERSION))
+
+
+def secret(database: Database) -> str:
+    """Key of a book, as hexadecimal digits.
+
+    Raises:
+        BookError: If there is none.
+    """
+    for (key,) in database.rows("SELECT value FROM book_facts WHERE name = 'secret'"):
+        if re.fullmatch("[0-9a-f]{64}", key):
+            return str(key)
+    raise BookError(f"{database.url}: the key of the book is gone; take its last backup")
+
+
+def version(database: Database) -> int:
+    """Version of a book; 0 of an empty database.
+
+    Raises:
+        BookError: If it is newer than this program.
+    """
+    if "book_facts" not in database.tables():
+        return 0
+    rows = database.rows("SELECT value FROM book_facts WHERE name = 'version'")
+    number = int(rows[0][0]) if rows else 0
+    if number > VERSION:
+        raise BookError(
+            f"{database.url}: a book of version {number}, and this program knows versions up to "
+            f"{VERSION}\ninstall a newer lightning_dpg"
+        )
+    return number
 
 
 def state_of(database: Database) -> State:

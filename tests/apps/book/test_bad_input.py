@@ -8,7 +8,7 @@ import pytest
 
 from lightning_dpg.apps.book import database
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.connection import connect
+from lightning_dpg.apps.book.store import connect
 from lightning_dpg.apps.book.urls import address, has_password, without_password
 from lightning_dpg.apps.book.writers import described
 from lightning_dpg.errors import BookError

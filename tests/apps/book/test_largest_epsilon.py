@@ -60,7 +60,7 @@ def ended(number, budget, entry):
         closed="",
         outcome="ended",
         release=None,
-        planned=[Planned(entry, entry.steps, 0)],
+        planned=[Planned("", entry, entry.steps)],
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 from lightning_dpg.apps.book import owner as owner_acts
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.identity import Fingerprint
+from lightning_dpg.apps.book.postgresql import give_role
 from lightning_dpg.apps.book.report import summary
-from lightning_dpg.apps.book.roles import give_role
 from lightning_dpg.apps.book.store import faults
 from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget

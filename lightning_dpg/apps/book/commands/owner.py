@@ -290,7 +290,7 @@ def grant(
         )
     # Start-up time: the imports bring PyTorch.
     from lightning_dpg.apps.book import owner
-    from lightning_dpg.apps.book.roles import give_role
+    from lightning_dpg.apps.book.postgresql import give_role
 
     with _opened_by_owner(book, token) as place:
         if approve is not None:

@@ -1,4 +1,4 @@
-"""Fits in this process: all code except the command line starts fits here."""
+"""Complete configurations, and their fits in this process: all code except the command line."""
 
 import contextlib
 import copy

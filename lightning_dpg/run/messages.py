@@ -1,4 +1,4 @@
-"""Configuration errors in the user's terms instead of the parser's types."""
+"""Errors of the parser in the user's terms, and of the command line in those of Python."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""The shipped methods, read from source files without execution: PyTorch stays out of memory."""
+"""Shipped methods and data, read from source files without execution: no PyTorch in memory."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Where a graph or a set of graphs comes from, in the words that all commands and Python share."""
+"""Where data come from, in the words of all commands and of Python, and refusal of missing files."""
 
 import dataclasses
 import os

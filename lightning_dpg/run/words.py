@@ -1,4 +1,4 @@
-"""Settings of a command line and of its files, read without PyTorch and without a parser."""
+"""Settings of a command line and of its files, and the options that there are, without PyTorch."""
 
 import ast
 import importlib.util

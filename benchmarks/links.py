@@ -32,8 +32,8 @@ from lightning_dpg.methods import (
     RandomizedResponse,
 )
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.run.configurations import find_config
 from lightning_dpg.run.fit import fit_method
-from lightning_dpg.run.settings import find_config
 
 DELTA = 1e-5
 COLUMNS = ("method", "graph", "epsilon", "run", "query", "error", "private", "conditional")

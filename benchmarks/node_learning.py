@@ -25,19 +25,17 @@ from torch_geometric.data import Data
 from benchmarks.scores_file import ScoresFile, interval_of, mean_of
 from lightning_dpg import methods
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.evaluation.node_classification import (
+from lightning_dpg.evaluation.node_classification import NamedGraph, predicted, public_nodes
+from lightning_dpg.evaluation.node_evaluation import paired_difference
+from lightning_dpg.evaluation.public_nodes import (
     DEGREES_ALONE,
     REAL_GRAPH,
     SELF_TRAINING,
     Drawn,
-    NamedGraph,
     PublicNodes,
     controls,
-    predicted,
-    public_nodes,
     rewired,
 )
-from lightning_dpg.evaluation.node_evaluation import paired_difference
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.held_out import split_nodes
 from lightning_dpg.methods.node_classes import NodeClassifier

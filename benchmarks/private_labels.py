@@ -15,8 +15,9 @@ import torch
 
 from benchmarks.scores_file import ScoresFile, interval_of, mean_of
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.evaluation.node_classification import NamedGraph, PublicNodes, public_nodes
+from lightning_dpg.evaluation.node_classification import NamedGraph, public_nodes
 from lightning_dpg.evaluation.node_evaluation import paired_difference
+from lightning_dpg.evaluation.public_nodes import PublicNodes
 from lightning_dpg.graph.held_out import split_at_random
 from lightning_dpg.interfaces import PrivateLabels
 from lightning_dpg.methods import NeighborVotes, NodeClassifier, NodeNeighborVotes

@@ -26,8 +26,7 @@ from lightning_dpg.datamodules.node_attributes import (
     own_attributes,
 )
 from lightning_dpg.datamodules.nodes import ColumnsGiven, Nodes, NodesGiven
-from lightning_dpg.datamodules.private_columns import private_columns_of
-from lightning_dpg.datamodules.private_labels import private_labels
+from lightning_dpg.datamodules.private_columns import private_columns_of, private_labels
 from lightning_dpg.datamodules.transfers import renumbered, transfers_of
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.columns import Columns

@@ -28,9 +28,10 @@ from lightning_dpg.formats.arrow_edges import edges_of_table
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.io import read
+from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.row_names import refuse_row_names
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.node_names import GraphFormatError, given_names
+from lightning_dpg.graph.node_names import GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace
 from lightning_dpg.interfaces import Identity
 

@@ -35,7 +35,8 @@ from lightning_dpg.formats.edge_tables import (
 )
 from lightning_dpg.formats.graph_places import data_set_file, graph_file
 from lightning_dpg.formats.io import GraphFormatError, read
-from lightning_dpg.graph.node_names import given_names, user_path
+from lightning_dpg.formats.node_lists import given_names
+from lightning_dpg.graph.node_names import user_path
 
 FROM_EDGES = "from_edges"
 ODD_INSIDE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)

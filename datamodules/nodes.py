@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lightning_dpg.datamodules.node_attributes import AttributeSource
-from lightning_dpg.datamodules.private_columns import Domain, read_domains
-from lightning_dpg.datamodules.private_labels import domain
+from lightning_dpg.datamodules.private_columns import Domain, class_names, read_domains
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import NodeSet
@@ -84,7 +83,7 @@ class Nodes:
         if len(labels) > 1:
             raise Refusal(f"nodes.policy: {' and '.join(labels)} are private labels, expected one")
         if labels:
-            domain(self.classes)
+            class_names(self.classes)
         elif self.classes is not None:
             raise Refusal(
                 "nodes.classes are those of a private label, and no column is one\n"

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from lightning_dpg.datamodules.table_engine import TableEngine, nearest
 from lightning_dpg.formats.attribute_tables import attributes_of_arrow
+from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.node_names import GraphFormatError, given_names
+from lightning_dpg.graph.node_names import GraphFormatError
 
 _FILES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 _QUOTED = r'"(?:[^"]|"")+"|`[^`]+`'

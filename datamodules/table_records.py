@@ -17,7 +17,8 @@ from lightning_dpg.datamodules.table_engine import Chosen, no_rows
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import check_share_of_mutual
 from lightning_dpg.formats.edge_columns import refuse_missing
-from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError, given_names
+from lightning_dpg.formats.node_lists import given_names
+from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
 
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from lightning_dpg.release.reader import open_release as open_release
     from lightning_dpg.release.release import Release as Release
     from lightning_dpg.release.verify import verify as verify
-    from lightning_dpg.run.method_list import list_methods as list_methods
+    from lightning_dpg.run.data import read as read
     from lightning_dpg.run.plan import plan as plan
-    from lightning_dpg.run.python_fit import fit as fit
-    from lightning_dpg.run.read import read as read
+    from lightning_dpg.run.python import fit as fit
+    from lightning_dpg.run.shipped import list_methods as list_methods
 else:
     # Start-up time: nothing here imports PyTorch before it is used.
     __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

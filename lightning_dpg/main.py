@@ -7,7 +7,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 
 from lightning_dpg import __version__
@@ -19,17 +18,13 @@ from lightning_dpg.errors import (
     is_interrupt,
     nearest,
 )
-from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome, note
-from lightning_dpg.run.commands import (
-    card,
-    describe_domain,
-    evaluate,
-    generate,
-    list_,
-    plan,
-    verify,
-)
+from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
 from lightning_dpg.run.commands.arguments import SWITCHES, call
+from lightning_dpg.run.commands.describe_domain import describe_domain
+from lightning_dpg.run.commands.evaluate import evaluate, meanings
+from lightning_dpg.run.commands.list_ import list_
+from lightning_dpg.run.commands.plan import plan
+from lightning_dpg.run.commands.release import card, generate, verify
 from lightning_dpg.run.quiet import mute_known_warnings, plain_warnings, without_messages
 from lightning_dpg.run_folder import owner_only
 from lightning_dpg.tables import as_json, strict
@@ -37,15 +32,17 @@ from lightning_dpg.tables import as_json, strict
 DEBUG_VARIABLE = "LIGHTNING_DPG_DEBUG"
 
 LIGHTNING_COMMANDS = ("fit", "validate", "test", "predict")
-CORE_COMMANDS: dict[str, Callable[[list[str]], Outcome]] = {
-    "generate": generate.run,
-    "verify": partial(call, verify.verify),
-    "card": partial(call, card.card),
-    "evaluate": evaluate.run,
-    "plan": partial(call, plan.plan),
-    "describe-domain": partial(call, describe_domain.describe_domain),
-    "list": partial(call, list_.list_),
+CORE_COMMANDS: dict[str, Callable[..., Outcome]] = {
+    "generate": generate,
+    "verify": verify,
+    "card": card,
+    "evaluate": evaluate,
+    "plan": plan,
+    "describe-domain": describe_domain,
+    "list": list_,
 }
+_EPILOGS: dict[str, Callable[[], str]] = {"evaluate": meanings}
+"""Last paragraphs of the help of a command."""
 
 _FOR_OTHERS = ("generate", "budget", "describe-domain")
 """Commands whose files others may read, as the umask says."""
@@ -209,11 +206,9 @@ def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
     if command in LIGHTNING_COMMANDS:
         return _run_lightning(command, args, is_json=is_json)
     mute_known_warnings()
-    if command in CORE_COMMANDS:
-        return CORE_COMMANDS[command](args)
-    found = find_entry(COMMANDS, command)
+    found = CORE_COMMANDS.get(command) or find_entry(COMMANDS, command)
     if found is not None:
-        return call(found, args)
+        return call(found, args, _EPILOGS.get(command, str)())
     is_ours = f"\n  {command} " in HELP
     if is_ours or command in entry_names(COMMANDS):
         package = "lightning_dpg" if is_ours else "its package"
@@ -231,23 +226,17 @@ def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
     # Start-up time: only these commands need the parser's library.
     from lightning_dpg.run.commands.fit import long_form, parser_of
 
-    out, notes = None, list[str]()
+    mute_known_warnings()
+    out = None
     if "--help-all" in args:
         print(parser_of(command).format_help(), "\nand all options by their full names:\n", sep="")
         args = ["--help"]
     else:
-        args, out, notes = long_form(args, command)
-    mute_known_warnings()
-    if "torch" not in sys.modules:  # a process that has it may know more classes, and loses no time
-        # Start-up time: only these commands need the parser's library.
-        from lightning_dpg.run.early_check import refuse_mistakes
-
-        refuse_mistakes(command, args)
-    for line in notes:
-        note(line)
+        form = long_form(args, command)
+        form.check(command)
+        args, out = form.words, form.out
     # Start-up time: a bad configuration is refused before PyTorch is imported.
-    from lightning_dpg.run.private_cli import PrivateCLI
-    from lightning_dpg.run.run_values import run_values
+    from lightning_dpg.run.lightning_cli import PrivateCLI, run_values
 
     started = time.perf_counter()
     finished = PrivateCLI([command, *args], out)

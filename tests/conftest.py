@@ -25,7 +25,7 @@ def _searched_and_computed_once():
     from pytorch_lightning.cli import LightningCLI
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
-    complete = sys.modules.get("lightning_dpg.run.complete")  # where one may complete settings
+    complete = sys.modules.get("lightning_dpg.run.fit")  # where one may complete settings
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
@@ -106,7 +106,7 @@ def once_for_equal_values(function):
 
 def once_if_shipped(complete):
     """A function of a command line, computed once for each shipped configuration alone."""
-    from lightning_dpg.run.settings import shipped_configs
+    from lightning_dpg.run.configurations import shipped_configs
 
     paths = [each for path in shipped_configs().values() for each in (path, path.resolve())]
     shipped = {("--config", str(path)) for path in paths}

@@ -3,6 +3,7 @@
 import re
 
 from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.ledger import Budget, PrivacyLedger
 
 
 def entry(mechanism="gaussian", **values):
@@ -16,3 +17,12 @@ def entry(mechanism="gaussian", **values):
         "proof": "by hand",
     }
     return LedgerEntry.from_dict(flat | {"mechanism": mechanism} | values)
+
+
+def ledger_of(epsilon, delta, *entries):
+    """A ledger of edges within a budget, with what was spent."""
+    ledger = PrivacyLedger(Relation.EDGE)
+    ledger.budget = Budget(epsilon, delta)
+    for each in entries:
+        ledger.spend(each)
+    return ledger

@@ -1,5 +1,7 @@
 """Small graphs for tests."""
 
+from pathlib import Path
+
 import networkx as nx
 import torch
 from torch import Tensor
@@ -17,3 +19,15 @@ EXTREMES = {
 def edges_of(graph: nx.Graph) -> Tensor:
     """Edges of shape ``(M, 2)``, the smaller node first."""
     return torch.tensor(sorted(map(sorted, graph.edges)), dtype=torch.long).view(-1, 2)
+
+
+def write_tu_set(folder: Path, graphs: list[nx.Graph], labels: list[int] | None = None) -> None:
+    """Write graphs of numbered nodes, and their labels, as a set of the TU collection."""
+    union = nx.disjoint_union_all(graphs)
+    files = {
+        "A": [f"{u + 1}, {v + 1}" for a, b in union.edges for u, v in ((a, b), (b, a))],
+        "graph_indicator": [number + 1 for number, graph in enumerate(graphs) for _ in graph],
+    }
+    folder.mkdir()
+    for name, lines in (files if labels is None else files | {"graph_labels": labels}).items():
+        (folder / f"tiny_{name}.txt").write_text("".join(f"{line}\n" for line in lines))

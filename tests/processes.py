@@ -17,7 +17,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
         "tests.apps.book.test_book",
-        "lightning_dpg.run.private_cli",
+        "lightning_dpg.run.lightning_cli",
         "lightning_dpg.papers.zheng2021.dp_netgan",
     ]
 )

@@ -34,9 +34,9 @@ from lightning_dpg.graph.edge_sampling import MAX_NODES
 from lightning_dpg.interfaces import AttributedGraphRecords, GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.run.method_list import configuration_of
-from lightning_dpg.run.private_cli import better_method
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
+from lightning_dpg.run.lightning_cli import better_method
+from lightning_dpg.run.shipped import configuration_of
 from tests.small_methods import METHODS, SHORT, made
 
 ROOT = Path(__file__).parent.parent

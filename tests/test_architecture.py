@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from setuptools import find_namespace_packages
 
+from tests import costs
 from tests.import_graph import foreign_imports, imports, modules, room_of
 
 ROOT = Path(__file__).parent.parent
@@ -233,6 +234,12 @@ def test_every_package_on_disk_is_shipped():
                 on_disk |= {".".join((top, *parts[:depth])) for depth in range(len(parts) + 1)}
     found = find_namespace_packages(str(ROOT), include=FOUND["include"])
     assert on_disk == {name for name in found if "__pycache__" not in name}
+
+
+def test_slow_tests_exist():
+    for name in [*costs.STAY, *costs.LIST.read_text().splitlines()]:
+        path, _, function = name.partition("::")
+        assert f"def {function.partition('[')[0]}(" in (ROOT / path).read_text(), name
 
 
 def test_top_folders_are_links_in_the_package():

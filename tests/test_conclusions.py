@@ -256,7 +256,6 @@ def classes_of_nodes():
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "sentence", "holds"),
     [

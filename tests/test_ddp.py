@@ -21,33 +21,13 @@ from tests.processes import (
     start_two_commands,
     variables_of_two,
 )
+from tests.training import gan_config
 
 ROOT = Path(__file__).parent.parent
-CONFIG = {
-    "model": {
-        "class_path": "DPNetGAN",
-        "init_args": {
-            "embedding_dim": 8,
-            "critic_dim": 8,
-            "generator_dim": 8,
-            "batch_size": 16,
-            "num_samples": 500,
-            "sample_rate": 0.005,
-        },
-    },
-    # At this rate most batches leave a rank with very few edges, and some with none.
-    "data": {
-        "class_path": "EdgeListDataModule",
-        "init_args": {"steps_per_epoch": 20},
-    },
-    "trainer": {
-        "max_epochs": 2,
-        "accelerator": "cpu",
-        "enable_progress_bar": False,
-        "callbacks": [{"class_path": "probe.SaveWeights"}],
-    },
-    "privacy": {"epsilon": 8.0, "delta": 1e-4},
-}
+CONFIG = gan_config(max_epochs=2, batch_size=16, num_samples=500, sample_rate=0.005)
+# At this rate most batches leave a rank with very few edges, and some with none.
+CONFIG["data"]["init_args"] = {"steps_per_epoch": 20}
+CONFIG["trainer"]["callbacks"] = [{"class_path": "probe.SaveWeights"}]
 # Parts of this set are drawn, and judged by a second optimizer.
 SET_CONFIG = CONFIG | {
     "model": {

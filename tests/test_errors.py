@@ -12,9 +12,8 @@ import yaml
 
 from lightning_dpg.errors import REPORT, Refusal, explain
 from lightning_dpg.main import CORE_COMMANDS, main, run
-from lightning_dpg.run.distinct_keys import refuse_repeated_keys
-from lightning_dpg.run.private_cli import PrivateCLI
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import refuse_repeated_keys, shipped_configs
+from lightning_dpg.run.lightning_cli import PrivateCLI
 
 CONFIG = {
     "model": {"class_path": "DPNetGAN", "init_args": {"num_samples": 100}},
@@ -190,7 +189,7 @@ TABLE_HAS_NO = "EdgeTableDataModule has no option"
     [
         (["fits"], ["unknown command 'fits'", "did you mean fit?"]),
         (["fit", "--config", "dp_netgann.yaml"], ["no such file", "did you mean dp_netgan?"]),
-        (["generate", "--run", "nowhere"], ["nowhere", "generator.safetensors"]),
+        (["generate", "nowhere"], ["nowhere", "generator.safetensors"]),
         (
             ["fit", "--data.init_args.name", "a.csv"],
             ["data.class_path is missing", "give a configuration"],
@@ -389,7 +388,7 @@ def test_a_constructor_refuses_its_settings_in_a_line(own, fails, options, said)
 
 def test_a_fault_has_an_exit_code_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["lightning_dpg", "list"])
-    monkeypatch.setitem(CORE_COMMANDS, "list", lambda _: [].pop())
+    monkeypatch.setitem(CORE_COMMANDS, "list", lambda: [].pop())
     with pytest.raises(SystemExit) as stop:
         run()
     said = capsys.readouterr().err.splitlines()

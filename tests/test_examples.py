@@ -90,8 +90,6 @@ def compares(notebook, folder):
         (epsilon, run) for epsilon in (1.0, 5.0) for run in (0, 1)
     }
     assert "privgraph" in text_of(notebook, "numbers = ")
-    (shown,) = (cell for cell in notebook.cells if cell.source == "results.plot()")
-    assert "image/png" in shown.outputs[0]["data"]
 
 
 def labels(notebook, folder):
@@ -135,11 +133,15 @@ def test_there_is_a_check_of_each_notebook():
 
 
 OVER_FLOWER = """
-import math, sys, torch
-from examples.federated_with_flower import train
+import math, multiprocessing, sys, torch
+from examples import federated_with_flower as example
 from lightning_dpg.privacy.budget import Budget
 
-encoder, ledger = train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
+# Clients are forked from one process, instead of three that import all.
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload([example.__name__])
+multiprocessing.get_context = lambda name: context
+encoder, ledger = example.train(Budget(math.inf, 1e-5), rounds=2, address=sys.argv[1])
 steps = sum(entry.steps for entry in ledger.entries)
 torch.save({"steps": steps, "encoder": encoder.state_dict()}, sys.argv[2])
 """

@@ -16,9 +16,10 @@ from lightning_dpg.main import main
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.verify import faults
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run_folder import release_in
 from tests.small_methods import RECOMMENDED
+from tests.training import gan_config
 
 CONFIGS = shipped_configs()
 HERE = [name for name in CONFIGS if "/" not in name]  # the others need real data
@@ -28,21 +29,7 @@ QUICK = [
     *("--trainer.enable_progress_bar", "false"),
     *("--trainer.enable_model_summary", "false"),
 ]
-SMALL = {
-    "model": {
-        "class_path": "DPNetGAN",
-        "init_args": {
-            "embedding_dim": 8,
-            "critic_dim": 8,
-            "generator_dim": 8,
-            "num_samples": 500,
-            "sample_rate": 0.25,
-        },
-    },
-    "data": {"class_path": "EdgeListDataModule"},
-    "trainer": {"max_epochs": 2, "enable_progress_bar": False, "enable_model_summary": False},
-    "privacy": {"epsilon": 8.0, "delta": 1e-4},
-}
+SMALL = gan_config(max_epochs=2, num_samples=500)
 
 
 def complete(name):
@@ -174,9 +161,9 @@ def test_generate_needs_the_release_only(run, tmp_path, capsys):
     (release / "generator.safetensors").write_bytes(
         (run / "release" / "generator.safetensors").read_bytes()
     )
-    assert main(["generate", "--run", str(tmp_path), "--num-graphs", "3"]) == 0
+    assert main(["generate", str(tmp_path), "--num-graphs", "3"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 9
-    again = ["generate", "--run", str(release), "--seed", "1", "--out", str(tmp_path / "again")]
+    again = ["generate", str(release), "--seed", "1", "--out", str(tmp_path / "again")]
     assert main(again) == 0
     drawn = [(tmp_path / "generated" / f"synthetic-{i}.edges").read_bytes() for i in range(3)]
     assert len(set(drawn)) == 3

@@ -91,6 +91,6 @@ def test_a_release_of_0_1_0_is_refused_by_the_way_out(command, tmp_path, capsys)
 )
 def test_what_cannot_be_opened_is_refused_by_a_sentence(fails, release, changes, said):
     rewrite(release, **changes)
-    message = fails("generate", "--run", "release", "--out", "drawn")
+    message = fails("generate", "release", "--out", "drawn")
     assert "generator.safetensors: " in message
     assert said in message

@@ -49,7 +49,7 @@ from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.noise import NoiseSource, secret_generator
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.verify import faults
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run_folder import NOT_PRIVATE
 from tests.closed_forms import gaussian_sigma
 from tests.small_methods import short_fits  # noqa: F401  # a fixture

@@ -23,8 +23,8 @@ from lightning_dpg.datamodules import EdgeListDataModule, SubgraphDataModule, TU
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
-from lightning_dpg.run.graph_arguments import name_of_graph
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
+from lightning_dpg.run.data import name_of_graph
 
 CLASSES = [name for name in dpg.__all__ if isinstance(getattr(dpg, name), type)]
 FUNCTIONS = sorted({*dpg.__all__} - {*CLASSES})

@@ -27,7 +27,7 @@ from lightning_dpg.metrics import kernel_svm, motifs, paths, set_queries
 from lightning_dpg.papers.xiao2014 import dendrogram
 from lightning_dpg.papers.yang2021 import networks
 from lightning_dpg.privacy import budget, dpsgd
-from lightning_dpg.run.settings import find_config, shipped_configs
+from lightning_dpg.run.configurations import find_config, shipped_configs
 
 ROOT = Path(__file__).parent.parent
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

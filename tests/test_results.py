@@ -16,7 +16,7 @@ from lightning_dpg import datamodules, methods
 from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
 from results import __main__ as program
 from results import adding, pages, tables
 from results.__main__ import find_outdated

@@ -13,6 +13,19 @@ from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 
 
+def gan_config(max_epochs: int = 1, **settings: Any) -> dict[str, Any]:
+    """The configuration of a small DP-NetGAN with some settings, on the default graph."""
+    sizes = {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8}
+    few = {"num_samples": 100, "sample_rate": 0.25}
+    quiet = {"enable_progress_bar": False, "enable_model_summary": False}
+    return {
+        "model": {"class_path": "DPNetGAN", "init_args": sizes | few | settings},
+        "data": {"class_path": "EdgeListDataModule"},
+        "trainer": {"max_epochs": max_epochs, "accelerator": "cpu"} | quiet,
+        "privacy": {"epsilon": 8.0, "delta": 1e-4},
+    }
+
+
 def quiet_trainer(*callbacks: Callback, **options: Any) -> pl.Trainer:
     """A trainer of one epoch that says nothing and, unless ``options`` ask for it, leaves no file."""
     settings = {

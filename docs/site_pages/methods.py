@@ -7,8 +7,8 @@ from pathlib import Path
 import griffe
 import yaml
 
-from lightning_dpg.run.method_list import MethodInfo, list_methods
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
+from lightning_dpg.run.shipped import MethodInfo, list_methods
 from site_pages import results, source
 
 TASKS = {

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias
 
-import torch
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules import EdgeListDataModule
@@ -44,7 +43,7 @@ from lightning_dpg.evaluation.transfer_quality import (
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
-from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.graph import places_of, undirected_edges
 from lightning_dpg.graph.pair_space import (
     Kind,
     without_directions,
@@ -56,9 +55,8 @@ from lightning_dpg.metrics.communities import return_freed_memory
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
-from lightning_dpg.run.graph_arguments import load
-from lightning_dpg.run.python_errors import readable_errors
-from lightning_dpg.run.run_data import NO_KEY, data_of_rows, data_of_run
+from lightning_dpg.run.data import NO_KEY, data_of_rows, data_of_run, load
+from lightning_dpg.run.messages import readable_errors
 
 _PREDICTS = (
     "its method predicts classes of nodes, and draws no graph\n"
@@ -68,47 +66,6 @@ _PREDICTS = (
 
 Task: TypeAlias = Literal["queries", "node_classification"]
 """What an evaluation measures."""
-
-
-@overload
-def evaluate(
-    real: Any,
-    synthetic: Any = ...,
-    *,
-    undirected: bool = ...,
-    kind: Kind | None = ...,
-    task: None = ...,
-    baselines: bool = ...,
-    labels: str | None = ...,
-    num_seeds: int | None = ...,
-    train_fraction: float | None = ...,
-) -> Evaluation | Any: ...
-
-
-@overload
-def evaluate(
-    real: Any,
-    synthetic: Any = ...,
-    *,
-    undirected: bool = ...,
-    kind: Kind | None = ...,
-    task: Literal["queries"],
-    baselines: bool = ...,
-) -> Evaluation: ...
-
-
-@overload
-def evaluate(
-    real: Any,
-    synthetic: Any = ...,
-    *,
-    undirected: bool = ...,
-    kind: Kind | None = ...,
-    task: Literal["node_classification"],
-    labels: str | None = ...,
-    num_seeds: int | None = ...,
-    train_fraction: float | None = ...,
-) -> NodeEvaluation: ...
 
 
 def evaluate(
@@ -214,37 +171,23 @@ def evaluate_releases(
             )
     if task is None:
         task = "node_classification" if predictions else "queries"
+    of_classes = {"labels": labels, "num_seeds": num_seeds, "train_fraction": train_fraction}
     if task == "node_classification":
-        return _evaluate_classes(
-            real,
-            graphs,
-            predictions,
-            undirected=undirected,
-            kind=kind,
-            labels=labels,
-            num_seeds=num_seeds,
-            train_fraction=train_fraction,
-        )
+        return _evaluate_classes(real, graphs, predictions, undirected, kind, **of_classes)
     if predictions:
         raise CommandError(f"{predictions[0].name}: {_PREDICTS}")
-    given = {"labels": labels, "num_seeds": num_seeds, "train_fraction": train_fraction}
-    if names := [name for name, value in given.items() if value is not None]:
+    if names := [name for name, value in of_classes.items() if value is not None]:
         raise CommandError(
             f"evaluate: {names[0]} is a setting of node classification\n"
             "ask for it: --task node-classification, in Python task='node_classification'"
         )
-    return evaluate_graphs(real, synthetic, undirected=undirected, kind=kind, baselines=baselines)
+    return _evaluate_queries(real, synthetic, undirected, kind, baselines)
 
 
-def evaluate_graphs(
-    real: Any,
-    synthetic: Any,
-    *,
-    undirected: bool = False,
-    kind: Kind | None = None,
-    baselines: bool = True,
+def _evaluate_queries(
+    real: Any, synthetic: Any, undirected: bool, kind: Kind | None, baselines: bool
 ) -> Evaluation:
-    """Do what :func:`evaluate` does, with the errors of the command line."""
+    """Compare synthetic graphs with the real one, and their drawn tables with the private ones."""
     kind = kind or kind_of(synthetic, undirected)
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
@@ -256,54 +199,47 @@ def evaluate_graphs(
     open_once = cache(opened)  # for all graphs of a folder
     measured = []
     for published in graphs:
-        drawn = _drawn_rows(published, open_once)
-        transfers = _drawn_transfers(published, open_once)
+        rows, transfers = _drawn_tables(published, open_once)
         graph = under_own_names(published)
         compared = _compared(profile, original, graph.graph)
-        has_key = not str(graph.graph.node_names[0]).endswith(NO_KEY)
-        found = Measured(graph.name, compared, graph.guarantee, has_key=has_key)
-        epsilon = epsilon_of(graph.statement)
+        epsilon, purposes = epsilon_of(graph.statement), None
         if baselines and epsilon is not None:
             method, release = graph.statement.get("method", ""), open_once(graph.release)
             purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
-            found = found._replace(purposes=purposes)
-        if drawn is not None:
-            release = open_once(graph.release)
-            found = found._replace(rows=_figures(real_rows(graph.release), drawn, release))
-        if transfers is not None:
-            figures = _transfer_figures(real_rows(graph.release), transfers, graph.graph)
-            found = found._replace(transfers=figures)
-        measured.append(found)
+        has_tables = rows is not None or transfers is not None
+        private = real_rows(graph.release) if has_tables else None
+        measured.append(
+            Measured(
+                graph.name,
+                compared,
+                graph.guarantee,
+                purposes,
+                None if rows is None else _figures(private, rows, open_once(graph.release)),
+                None if transfers is None else _transfer_figures(private, transfers, graph.graph),
+                has_key=not str(graph.graph.node_names[0]).endswith(NO_KEY),
+            )
+        )
     return Evaluation(name_of(real, "real"), profile, tuple(measured))
 
 
-def _drawn_rows(
+def _drawn_tables(
     graph: NamedGraph, open_once: Callable[[Release | Path | None], Release | None]
-) -> GraphRows | None:
-    """Return the edges and the drawn rows of a synthetic graph; None if its release has none."""
-    rows = rows_of(graph.graph)
-    if rows is None and isinstance(graph.release, Path):
-        path = table_beside(Path(graph.name))
-        release = open_once(graph.release) if path.is_file() else None
-        if release is not None and isinstance(release.method, Attributed):
-            domains = release.method.hparams["domains"]
-            rows = read_rows(path, graph.graph.node_names, domains)
-    return None if rows is None else GraphRows(undirected_edges(graph.graph).numpy(), rows.values)
-
-
-def _drawn_transfers(
-    graph: NamedGraph, opened: Callable[[Release | Path | None], Release | None]
-) -> DrawnTransfers | None:
-    """Return the drawn transfers of a synthetic graph; None if its release has none."""
-    transfers = transfers_of(graph.graph)
-    if transfers is None and isinstance(graph.release, Path):
-        path = transfers_beside(Path(graph.name))
-        release = opened(graph.release) if path.is_file() else None
-        if release is not None and isinstance(release.method, Attributed):
-            window = release.method.facts.bounds.window
-            first_day = None if window is None else window[0]
-            transfers = read_transfers(path, graph.graph.node_names, first_day)
-    return transfers
+) -> tuple[GraphRows | None, DrawnTransfers | None]:
+    """Return the drawn rows with the edges, and the drawn transfers, as far as a release has them."""
+    rows, transfers = rows_of(graph.graph), transfers_of(graph.graph)
+    if isinstance(graph.release, Path):
+        people, sent = table_beside(Path(graph.name)), transfers_beside(Path(graph.name))
+        has_files = people.is_file() or sent.is_file()
+        release = open_once(graph.release) if has_files else None
+        names, method = graph.graph.node_names, None if release is None else release.method
+        if isinstance(method, Attributed):
+            if rows is None and people.is_file():
+                rows = read_rows(people, names, method.hparams["domains"])
+            if transfers is None and sent.is_file():
+                window = method.facts.bounds.window
+                transfers = read_transfers(sent, names, None if window is None else window[0])
+    edges = undirected_edges(graph.graph).numpy()
+    return None if rows is None else GraphRows(edges, rows.values), transfers
 
 
 def _transfer_figures(
@@ -318,10 +254,8 @@ def _transfer_figures(
         window is not None and window[0] != drawn.first_day
     ):
         return ()
-    number = {name: place for place, name in enumerate(graph.node_names)}
-    has_names = number.keys() == {*real.graph.node_names}
-    if has_names:
-        numbers = torch.tensor([number[name] for name in real.graph.node_names])
+    numbers = places_of(real.graph.node_names, graph.node_names)
+    if numbers is not None:
         private = renumbered(private, numbers)
     both = (
         GraphTransfers(
@@ -336,7 +270,7 @@ def _transfer_figures(
         kind=real.kind,
         num_nodes=int(graph.num_nodes),
         window=None if window is None else window_of(*window),
-        has_names=has_names,
+        has_names=numbers is not None,
     )
 
 
@@ -358,12 +292,12 @@ def _evaluate_classes(
     real: Any,
     graphs: Sequence[tuple[Any, str]],
     predictions: Sequence[NamedPredictions],
-    *,
     undirected: bool,
     kind: Kind | None,
-    labels: str | None,
-    num_seeds: int | None,
-    train_fraction: float | None,
+    *,
+    labels: Any,
+    num_seeds: Any,
+    train_fraction: Any,
 ) -> NodeEvaluation:
     """Score predictions of classes by releases, and by networks on graphs with their names."""
     kind = kind or kind_of([source for source, _ in graphs], undirected)

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,6 @@ from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.pages.page import Table
 from lightning_dpg.pages.report import Report
-from lightning_dpg.tables import as_csv, as_data_frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,6 +26,10 @@ class Evaluation(Report):
     """
 
     title: ClassVar[str] = "Quality of a release"
+    columns: ClassVar[Sequence[str]] = (
+        *("graph", "query", "group", "real", "synthetic", "error", "better", "note"),
+        *(f"error_{name}" for name in BASELINES),
+    )
 
     name: str
     real: Profile
@@ -36,7 +40,7 @@ class Evaluation(Report):
         """Answer to each query, by the name of the synthetic graph and by the query."""
         return {each.name: each.answers for each in self.measured}
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """Return the tables of each synthetic graph, and behind all the purposes that each serves."""
         found = [
             table
@@ -54,14 +58,21 @@ class Evaluation(Report):
         """All answers with their notes, and purposes."""
         return {"graphs": [*map(_values, self.measured)]}
 
-    def _csv(self) -> str:
-        rows = (
-            (one.name, name, *answer.for_json().values())
+    def records(self) -> list[Sequence[Any]]:
+        """Return a row for each synthetic graph and query, and then for each of its figures."""
+        no_baseline = [math.nan] * len(BASELINES)
+        rows: list[Sequence[Any]] = [
+            (*(one.name, name, query.group, *answer[:3], query.better, answer.note), *errors)
             for one in self.measured
-            for answers in (one.answers, *one.further_answers.values())
+            for name, answer in one.answers.items()
+            for query, errors in [(glossary("graphs")[name], _baseline_errors(one, name))]
+        ]
+        return rows + [
+            (one.name, name, group, *answer[:3], "lower", answer.note, *no_baseline)
+            for one in self.measured
+            for group, answers in one.further_answers.items()
             for name, answer in answers.items()
-        )
-        return as_csv(["path", "query", "real", "synthetic", "error", "note"], rows)
+        ]
 
     def to_dataframe(self) -> Any:
         r"""Return a row for each synthetic graph and query, as a DataFrame of pandas.
@@ -92,21 +103,7 @@ class Evaluation(Report):
             \end{tabular}
             <BLANKLINE>
         """
-        head = ("graph", "query", "group", "real", "synthetic", "error", "better", "note")
-        no_baseline = [math.nan] * len(BASELINES)
-        rows = [
-            (*(one.name, name, query.group, *answer[:3], query.better, answer.note), *errors)
-            for one in self.measured
-            for name, answer in one.answers.items()
-            for query, errors in [(glossary("graphs")[name], _baseline_errors(one, name))]
-        ]
-        rows += [
-            (one.name, name, group, *answer[:3], "lower", answer.note, *no_baseline)
-            for one in self.measured
-            for group, answers in one.further_answers.items()
-            for name, answer in answers.items()
-        ]
-        return as_data_frame([*head, *(f"error_{name}" for name in BASELINES)], rows)
+        return super().to_dataframe()
 
     def to_html_text(self) -> str:
         """Return a page with pictures, charts, queries and their meaning."""

@@ -26,9 +26,8 @@ from lightning_dpg.release.graph_files import FORMATS
 from lightning_dpg.release.reader import open_release, read_attributes, read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import ATTRIBUTES, FEATURES
-from lightning_dpg.run.graph_arguments import load
-from lightning_dpg.run.run_data import of_known_nodes, own_names
-from lightning_dpg.run.run_data import under_own_names as named
+from lightning_dpg.run.data import load, of_known_nodes, own_names
+from lightning_dpg.run.data import under_own_names as named
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}

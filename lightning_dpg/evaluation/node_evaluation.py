@@ -13,7 +13,6 @@ from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.node_classification import NODE_QUERIES, NodeScores
 from lightning_dpg.pages.page import Table
 from lightning_dpg.pages.report import Report
-from lightning_dpg.tables import as_csv, as_data_frame, strict
 
 _LEVEL = 0.95
 
@@ -57,7 +56,6 @@ def paired_difference(values: Sequence[float], others: Sequence[float]) -> Diffe
 
 
 _HEADS = ("graph", "edges", "network")
-_RECORD = (*_HEADS, "score", "mean", "deviation", "to_best_control", "half_width", "role")
 _CAPTION = (
     "A network is trained on the edges of the graph in its row, with the public attributes of all nodes and "
     "the known classes of the training nodes. It predicts the classes of the test nodes from the same edges, "
@@ -173,6 +171,9 @@ class NodeEvaluation(Report):
     """
 
     title: ClassVar[str] = "Node classification on a release"
+    columns: ClassVar[Sequence[str]] = (
+        *(*_HEADS, "score", "mean", "deviation", "to_best_control", "half_width", "role", "seeds"),
+    )
 
     setting: Setting
     rows: tuple[NodeRow, ...]
@@ -192,7 +193,7 @@ class NodeEvaluation(Report):
         """
         return paired_difference(row.values(query), self.best_control.values(query))
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """Return the scores and their conclusion as one table."""
         labels = (glossary()[query].label for query in NODE_QUERIES)
         guarantees = dict.fromkeys(
@@ -277,24 +278,10 @@ class NodeEvaluation(Report):
             return None
         return {**found._asdict(), "within_noise": found.is_noise}
 
-    def _csv(self) -> str:
+    def records(self) -> Iterator[list[Any]]:
+        """Yield the values of each row and score; nan is what a row lacks."""
         seeds = " ".join(map(str, self.setting.seeds))
-        rows = (strict([*record, seeds]) for record in self._records())
-        return as_csv([*_RECORD, "seeds"], rows)
-
-    def to_dataframe(self) -> Any:
-        """Return a row for each graph, network and score, as a DataFrame of pandas.
-
-        ``to_latex`` of the DataFrame prints a table for a paper.
-
-        Raises:
-            CommandError: If pandas is not installed.
-        """
-        return as_data_frame(_RECORD, self._records())
-
-    def _records(self) -> Iterator[list[Any]]:
-        """Values of each row and score; nan is what a row lacks."""
         for row in self.rows:
             for query in NODE_QUERIES:
                 numbers = row.mean(query), row.deviation(query), *self.difference(row, query)
-                yield [row.graph, row.num_edges, row.network, query, *numbers, row.role]
+                yield [row.graph, row.num_edges, row.network, query, *numbers, row.role, seeds]

@@ -7,19 +7,17 @@ from typing import Any
 
 from lightning_dpg.evaluation.purposes import Measured, is_close
 from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
-from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
 from lightning_dpg.metrics.queries import Answer, Profile
-from lightning_dpg.pages.charts import COLORS, Axis, Series, line_chart
-from lightning_dpg.pages.page import Table, plural, render
+from lightning_dpg.pages.charts import COLORS, Axis, Series, image, line_chart
+from lightning_dpg.pages.page import Table, render
 from lightning_dpg.pages.pictures import (
     DEGREES,
-    MAX_COMMUNITIES,
-    Drawer,
     clustering_curve,
     community_curve,
-    community_matrix,
     distance_curve,
+    renderer,
+    size_of,
 )
 
 MAX_SHOWN = 6
@@ -55,13 +53,12 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         guarantees.setdefault(one.guarantee, []).append(one.name)
     parts = {
         "name": name,
-        "size": _size(real),
+        "size": size_of(real.graph),
         "graphs": [*zip(labels, measured, strict=True)],
         "guarantees": guarantees,
         "csv": csv,
         "json": json,
         "shown_groups": [group for group in GROUPS if group in shown],
-        "max_communities": MAX_COMMUNITIES,
         "closeness": _closeness,
         "further": _by_title(labels, measured),
     }
@@ -73,13 +70,6 @@ def _labels(names: Sequence[str]) -> list[str]:
     """Return the last parts of the names, or the whole names where these are not distinct."""
     short = [Path(name).name or name for name in names]
     return short if len(set(short)) == len(short) else list(names)
-
-
-def _size(measured: Profile) -> str:
-    graph = measured.graph
-    isolated = int((degrees(graph) == 0).sum())
-    facts = f"{plural(graph.num_nodes, 'node')}, {plural(graph.num_edges // 2, 'edge')}"
-    return f"{facts}, {plural(isolated, 'node')} without any" if isolated else facts
 
 
 def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
@@ -102,22 +92,25 @@ def _closeness(measured: Measured, group: Group) -> str:
 
 def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
     """Draw cards of the real graph and of the first synthetic ones, and say what they show."""
-    drawer = Drawer(real)
     shown = measured[:MAX_SHOWN]
-    whole = measured[0].comparison.real  # with the nodes that the first synthetic graph adds
-    cards = [("real", "not private", _size(real), drawer.draw(whole, "The real graph", whole))]
+    whole = measured[0].comparison.real.graph  # with the nodes that the first synthetic graph adds
+    cards = [
+        (
+            "real",
+            "not private",
+            size_of(real.graph),
+            image(renderer(whole)(whole), "The real graph"),
+        )
+    ]
     for one, label in zip(shown, labels, strict=False):
         drawn = one.comparison.synthetic
         leader = one.comparison.real if one.comparison.is_matched else drawn
-        picture = drawer.draw(drawn, f"Synthetic graph {label}", leader)
-        cards.append((label, "synthetic", _size(drawn), picture))
-    if drawer.is_small:
-        caption = "Nodes are placed by the real graph and colored by its communities"
-    else:
-        order = "the communities" if real.communities.size else "the degrees"
-        caption = f"Adjacency matrices, nodes in the order of {order} of the real graph"
-        if real.graph.num_nodes > MAX_SHOWN_NODES:
-            caption += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
+        pixels = renderer(leader.graph)(drawn.graph)
+        picture = image(pixels, f"Synthetic graph {label}")
+        cards.append((label, "synthetic", size_of(drawn.graph), picture))
+    caption = "Adjacency matrices, nodes in the order of the communities of the real graph"
+    if real.graph.num_nodes > MAX_SHOWN_NODES:
+        caption += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
     if not all(one.comparison.is_matched for one in shown):
         caption += "; a graph with other nodes has its own"
     caption += "."
@@ -127,7 +120,7 @@ def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]
 
 
 def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Draw charts of all distributions with one legend, and matrices of communities."""
+    """Draw charts of all distributions with one legend."""
     profiles = [real, *(one.comparison.synthetic for one in measured)]
     series = [Series("real", [], is_dashed=True)]
     series += [
@@ -141,14 +134,7 @@ def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) 
             for one, profile in zip(series, profiles, strict=True)
         ]
         charts.append((title, line_chart(lines, title, x, y)))
-    matrices = [
-        (label, community_matrix(one.comparison.real, one.comparison.synthetic))
-        for one, label in zip(measured, labels, strict=False)
-        if one.comparison.is_matched
-        and real.communities.size
-        and one.comparison.synthetic.communities.size
-    ]
-    return {"series": series, "charts": charts, "matrices": matrices}
+    return {"series": series, "charts": charts}
 
 
 def _by_title(

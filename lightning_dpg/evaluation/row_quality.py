@@ -21,6 +21,7 @@ from lightning_dpg.metrics.rows import (
     prediction_score,
     total_variation,
 )
+from lightning_dpg.pages.page import number
 
 NOT_COMPARED = (
     "private columns: not compared, since the real ones are not given",
@@ -101,8 +102,8 @@ class RowFigure(NamedTuple):
     def cells(self) -> list[str]:
         """Return the texts of a line of the table."""
         numbers = (self.real, self.synthetic, self.error, self.independent)
-        noise = "" if math.isnan(self.noise) else "<" * self.is_below_noise + _text(self.noise)
-        return [self.figure.replace("_", " "), self.of, *map(_text, numbers), noise]
+        noise = "" if math.isnan(self.noise) else "<" * self.is_below_noise + number(self.noise)
+        return [self.figure.replace("_", " "), self.of, *map(number, numbers), noise]
 
     def for_json(self) -> dict[str, Any]:
         """Return all fields as plain values."""
@@ -241,7 +242,7 @@ def row_answers(figures: Sequence[RowFigure]) -> dict[str, Answer]:
     answers = {}
     for each in figures:
         name = f"{each.figure} of {each.of}"
-        noise = f"{'not above' if each.is_below_noise else 'above'} noise {_text(each.noise)}"
+        noise = f"{'not above' if each.is_below_noise else 'above'} noise {number(each.noise)}"
         note = "" if math.isnan(each.noise) else noise
         answers[name] = Answer(each.real, each.synthetic, each.error, note)
         if each.figure == "marginal":
@@ -250,8 +251,3 @@ def row_answers(figures: Sequence[RowFigure]) -> dict[str, Answer]:
             control = Answer(each.real, each.independent, abs(each.real - each.independent))
         answers[f"{name}, independent rows"] = control
     return answers
-
-
-def _text(value: float) -> str:
-    """Format a number, ``-`` for nan."""
-    return "-" if math.isnan(value) else f"{value:.3f}"

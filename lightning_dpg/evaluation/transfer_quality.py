@@ -26,6 +26,7 @@ from lightning_dpg.metrics.transfers import (
     top_found,
     top_share,
 )
+from lightning_dpg.pages.page import number
 
 NOT_COMPARED = (
     "transfers: not compared, since the real ones are not given",
@@ -76,7 +77,7 @@ class TransferFigure(NamedTuple):
 
     def cells(self) -> list[str]:
         """Return the texts of a line of the table."""
-        return [self.figure.replace("_", " "), *map(_text, self[1:])]
+        return [self.figure.replace("_", " "), *map(number, self[1:])]
 
 
 def transfer_figures(
@@ -171,10 +172,3 @@ def transfer_answers(figures: Sequence[TransferFigure]) -> dict[str, Answer]:
         f"{each.figure} of transfers": Answer(each.real, each.synthetic, each.error)
         for each in figures
     }
-
-
-def _text(value: float) -> str:
-    """Format a number, ``-`` for nan."""
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3f}"

@@ -9,14 +9,13 @@ import numpy as np
 
 from lightning_dpg.formats.arrow_edges import LARGEST_WHOLE
 from lightning_dpg.formats.edge_tables import Table, column_cells
-from lightning_dpg.formats.text_rows import read_text, text_rows
+from lightning_dpg.formats.node_lists import ID_HEADERS, parquet_table, shown_columns
+from lightning_dpg.formats.text_rows import table_rows
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import (
-    ID_HEADERS,
     GraphFormatError,
     is_missing,
     name_of,
-    shown_columns,
     user_path,
 )
 
@@ -64,7 +63,7 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
             "expected a table in CSV, TSV or Parquet with a row per node"
         )
     if path.suffix == ".parquet":
-        return attributes_of_arrow(_read_parquet(path), str(path), id_column)
+        return attributes_of_arrow(parquet_table(path), str(path), id_column)
     if Path(path.name.removesuffix(".gz")).suffix not in _TEXT_SUFFIXES:
         raise GraphFormatError(
             f"nodes.attributes {path}: unknown format {path.suffix or path.name!r}\n"
@@ -74,11 +73,7 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
 
 
 def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
-    content = read_text(path, "a table in CSV or TSV")
-    first = content.lstrip().partition(b"\n")[0].decode(errors="replace")
-    separator = next((mark for mark in "\t;|," if mark in first), ",")
-    lines = text_rows(path, content, separator, comments="")
-    numbered = [(number + 1, row) for number, row in lines if any(row)]
+    numbered = table_rows(path, "a table in CSV or TSV", comments="")
     if len(numbered) < 2:
         raise GraphFormatError(f"{path}: no rows\nexpected names of columns, then a row per node")
     (_, header), *rows = numbered
@@ -90,23 +85,6 @@ def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
     place = _place_of_ids(str(path), header, id_column, shown_columns(header))
     columns = list(zip(*(row for _, row in rows), strict=True))
     return _table(str(path), header, columns, place, lambda row: f"line {rows[row][0]}")
-
-
-def _read_parquet(path: Path) -> Any:
-    try:
-        from pyarrow import ArrowException, parquet  # optional
-    except ImportError as error:
-        raise GraphFormatError(
-            f"{path}: pyarrow reads Parquet, and is not installed\n"
-            "pip install 'lightning_dpg[tables]', or export the table as CSV"
-        ) from error
-    try:
-        with parquet.ParquetFile(path) as opened:
-            return opened.read()
-    except (ArrowException, OSError):
-        raise GraphFormatError(
-            f"{path}: no whole Parquet file\nwrite it again, or as CSV"
-        ) from None
 
 
 def attributes_of_arrow(rows: Any, origin: str, id_column: str | None) -> AttributeTable:

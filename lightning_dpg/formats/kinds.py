@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from lightning_dpg.formats.conversion import GraphReading, NodeSet
 from lightning_dpg.formats.edge_columns import bipartite
-from lightning_dpg.graph.node_names import GraphFormatError, given_column, given_names, natural_key
+from lightning_dpg.formats.node_lists import given_column, given_names
+from lightning_dpg.graph.node_names import GraphFormatError, natural_key
 from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 
 

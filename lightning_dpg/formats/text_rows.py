@@ -171,6 +171,21 @@ def text_rows(
         yield number, row
 
 
+def table_rows(path: Path, expected: str, comments: str = COMMENTS) -> list[tuple[int, list[str]]]:
+    """Return line, from 1 on, and cells of each row of a public table that is not empty.
+
+    The first row decides what separates cells.
+
+    Raises:
+        GraphFormatError: See :func:`read_text` and :func:`text_rows`.
+    """
+    content = read_text(path, expected)
+    _, first = next(row_lines(content, comments), (0, ""))
+    separator = next((mark for mark in "\t;|," if mark in first), ",")
+    lines = text_rows(path, content, separator, comments)
+    return [(number + 1, row) for number, row in lines if any(row)]
+
+
 def split_line(text: str, separator: str) -> list[str]:
     """Split a line into cells; return none if its quotes do not match.
 

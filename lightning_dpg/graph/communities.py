@@ -5,18 +5,15 @@ ends of pairs and class K + c of the second ends.
 """
 
 import math
-from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.class_links import fit_block, fitting_links, most_links
-from lightning_dpg.graph.counts import fitting_counts, meet_sums, rounded
+from lightning_dpg.graph.counts import fitting_counts, rounded
 from lightning_dpg.graph.pair_space import PairSpace
-from lightning_dpg.graph.stubs import count_links
+from lightning_dpg.graph.stubs import NO_PAIRS, Level, count_links, ends_of_links, stub_mixing
 
 Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
 _STANDARD_DEVIATIONS = 2
@@ -50,7 +47,7 @@ def class_cells(space: PairSpace, num_blocks: int) -> Cells:
 def no_pairs(space: PairSpace) -> NDArray[np.int64]:
     """Return both entries of each node that is on both sides, which form no pair: ``(K, 2)``."""
     if space.num_ends == space.num_nodes:
-        return np.empty((0, 2), dtype=np.int64)
+        return NO_PAIRS
     nodes = np.arange(space.num_nodes)
     return np.stack([nodes, nodes + space.num_nodes], axis=1)
 
@@ -219,7 +216,7 @@ def right_share(links: NDArray[np.int64], wedges: NDArray[np.int64], noise_scale
     Returns:
         The share r, from above 0 to 1.
     """
-    ends = _ends(links).astype(np.float64)
+    ends = ends_of_links(links).astype(np.float64)
     totals, total = ends.sum(axis=1), float(np.maximum(wedges, 0).sum())
     if not totals.any() or not total:
         return 1.0
@@ -252,7 +249,7 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     """
     if share >= 1:
         return links
-    totals = _ends(links).astype(np.float64).sum(axis=1)
+    totals = ends_of_links(links).astype(np.float64).sum(axis=1)
     chance = np.tril(np.outer(totals, totals) / max(totals.sum(), 1), -1)
     between = np.tril(links, -1).astype(np.float64)
     right = chance + (between - chance) / share
@@ -262,168 +259,28 @@ def sharpened_links(links: NDArray[np.int64], share: float) -> NDArray[np.int64]
     return rounded(wanted.ravel()).reshape(links.shape) + np.diag(np.diag(links))
 
 
-def integer_links(
-    found: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    most: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Round links between cells to integers, with given links between groups.
+def block_mixing(
+    links: NDArray[np.int64], totals: NDArray[np.int64], *, two_sided: bool = False
+) -> NDArray[np.float64]:
+    """Return the ends of links by class and class, which have the degrees of their nodes.
 
-    First the ends of each cell are given to groups, then the ends of two groups to their cells. Both are
-    tables with known sums of rows and columns, which integers next to any numbers of these sums can
-    have. Where cells have no room for that, they take links of others of their group, which then have
-    ends for the missing links. Links are missing only where that fails, too.
+    Links between different classes are the wanted ones, and those within a class take the rest of
+    its degrees. Only where that is impossible all are scaled, as between the two sides of a
+    two-sided graph, where no class has links within itself, see :func:`stub_mixing`.
 
     Args:
-        found: Ends of links by cell and cell, not rounded, symmetric, shape ``(L, L)``.
-        groups: Group of each cell, ascending integers from 0 below G, shape ``(L,)``.
-        ends: Ends of links by group and group, symmetric, even within a group, shape ``(G, G)``.
-        totals: Ends of links of each cell, shape ``(L,)``; the cells of a group sum to its ends.
-        most: Result of :func:`most_links` for the cells, shape ``(L, L)``.
+        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        totals: Sum of the degrees of each class, shape ``(K,)``.
+        two_sided: Whether classes of the first half are linked to those of the second half only.
 
     Returns:
-        Links as :func:`count_links` gives them, shape ``(L, L)``.
+        Symmetric matrix of shape ``(K, K)``.
     """
-    in_group = np.eye(len(ends), dtype=np.int64)[groups]
-    start = _rounded(found, groups)
-    reached = _reached(start @ in_group, found @ in_group, groups, (totals, ends), most @ in_group)
-    links = np.minimum(_shared(start, found, groups, reached, most), most)
-    lacking = np.tril(ends - in_group.T @ links @ in_group)
-    for a, b in zip(*np.nonzero(lacking > 0), strict=True):
-        for _ in range(lacking[a, b] // (1 + int(a == b))):
-            if not _add_link(links, groups, (a, b), totals, most):
-                break
-    return np.tril(links) - np.diag(np.diag(links) // 2)
-
-
-def _rounded(found: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round links between different cells, and keep the sums between groups: ``(L, L)``."""
-    row, column = np.tril_indices(len(found), -1)
-    order = np.lexsort((groups[column], groups[row]))
-    row, column = row[order], column[order]
-    links = np.zeros(found.shape, dtype=np.int64)
-    links[row, column] = rounded(found[row, column])
-    return links + links.T
-
-
-def _reached(
-    start: NDArray[np.int64],
-    near: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
-    most: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Give the ends of each cell to groups, with the sums of both, shape ``(L, G)``."""
-    size, count = start.shape
-    is_own = np.arange(count) == groups[:, None]
-    reached = np.where(is_own, 0, start)
-    reached[is_own] = sums[0] - reached.sum(axis=1)
-    cell, group = np.divmod(np.arange(size * count), count)
-    places = np.stack([cell, groups[cell] * count + group], axis=1)
-    table = (sums[0], sums[1].ravel())
-    return _with_sums(reached.ravel(), near.ravel(), places, table, most.ravel()).reshape(
-        size, count
-    )
-
-
-def _shared(
-    start: NDArray[np.int64],
-    found: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    reached: NDArray[np.int64],
-    most: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Give the ends that reach each group to its cells: ends by cell and cell, shape ``(L, L)``."""
-    size, count = reached.shape
-    row, column = np.nonzero(groups[:, None] > groups)
-    places = np.stack([row * count + groups[column], column * count + groups[row]], axis=1)
-    is_row, is_column = (
-        compare(np.arange(count), groups[:, None]) for compare in (np.less, np.greater)
-    )
-    table = ((reached * is_row).ravel(), (reached * is_column).ravel())
-    links = np.zeros((size, size), dtype=np.int64)
-    links[row, column] = _with_sums(
-        start[row, column], found[row, column], places, table, most[row, column]
-    )
-    links += links.T
-    for group, ends in enumerate(reached.T):
-        is_cell = groups == group
-        block = np.ix_(is_cell, is_cell)
-        within = fit_block(start[block], ends[is_cell], most[block])
-        links[block] = within + within.T
-    return links
-
-
-def _with_sums(
-    counts: NDArray[np.int64],
-    near: NDArray[np.float64],
-    places: NDArray[np.int64],
-    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
-    most: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Change counts to given sums, see :func:`meet_sums`: to integers next to others if possible.
-
-    Where that is impossible, some sums are smaller.
-    """
-    least = np.minimum(np.floor(near).astype(np.int64), most)
-    greatest = np.minimum(np.ceil(near).astype(np.int64), most)
-    counts = meet_sums(np.clip(counts, least, greatest), places, sums, least, greatest)
-    counts = meet_sums(counts, places, sums, np.zeros_like(most), most)
-    for side, totals in zip(places.T, sums, strict=True):
-        beyond = np.bincount(side, counts, len(totals)).astype(np.int64) - totals
-        for line in np.flatnonzero(beyond > 0):
-            entries = np.flatnonzero(side == line)
-            left = np.maximum(np.cumsum(counts[entries]) - beyond[line], 0)
-            counts[entries] = np.minimum(counts[entries], left)
-    return counts
-
-
-def _add_link(
-    links: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    pair: tuple[int, int],
-    totals: NDArray[np.int64],
-    most: NDArray[np.int64],
-) -> bool:
-    """Add a link between two groups, in place, and return whether there was a place.
-
-    The cells c and d lack ends. The link joins cells y and z of their groups, which may be c and d.
-    Otherwise c takes a link of y, or d one of z.
-    """
-    lacking = totals - links.sum(axis=1)
-    members = [np.flatnonzero(groups == group).tolist() for group in pair]
-    lacks = [[cell for cell in cells if lacking[cell] > 0] for cells in members]
-    for c, d in product(*lacks):
-        if c == d and lacking[c] < 2:
-            continue
-        for y, z in product(*members):
-            if most[y, z] - links[y, z] <= int(y == z):
-                continue
-            before = links.copy()
-            if _give(links, y, c, most) and _give(links, z, d, most):
-                links[y, z] += 1
-                links[z, y] += 1
-                if links[y, z] <= most[y, z]:
-                    return True
-            links[:] = before
-    return False
-
-
-def _give(links: NDArray[np.int64], giver: int, taker: int, most: NDArray[np.int64]) -> bool:
-    """Let one cell give a link to another, in place, and return whether it had one to give."""
-    if giver == taker:
-        return True
-    given = np.minimum(links[giver], most[taker] - links[taker])
-    given[[giver, taker]] = 0
-    other = int(given.argmax())
-    if given[other] <= 0:
-        return False
-    for cell, change in ((giver, -1), (taker, 1)):
-        links[cell, other] += change
-        links[other, cell] += change
-    return True
+    if two_sided:
+        return stub_mixing(links, totals, two_sided=True)
+    between = np.tril(links, -1)
+    within = np.maximum(totals - ends_of_links(between).sum(axis=1), 0) / 2
+    return stub_mixing(between + np.diag(within), totals)
 
 
 def count_class_links(
@@ -469,8 +326,9 @@ def class_ratios(
     Returns:
         Ratios between communities and within them, symmetric matrices, shape ``(2, C, C)``.
     """
-    expected = _by_chance(degrees, classes, communities, links)[1]
-    difference = _ends(counts.astype(np.float64)) - expected
+    mixing = ends_of_links(links.astype(np.float64))
+    expected = _by_chance(degrees, classes, communities, mixing)[1]
+    difference = ends_of_links(counts.astype(np.float64)) - expected
     # Ends within a class are twice as many as links, and so is their noise.
     scale = noise_scale * (1 + np.eye(counts.shape[-1]))
     threshold = _STANDING_OUT * scale / np.maximum(np.abs(difference), _LEAST)
@@ -479,49 +337,42 @@ def class_ratios(
     return np.asarray(np.maximum(ratios, 0))
 
 
-def cell_links(
+def cell_mixing(
     degrees: NDArray[np.int64],
     classes: NDArray[np.int64],
     communities: NDArray[np.int64],
-    links: NDArray[np.int64],
+    mixing: NDArray[np.float64],
     ratios: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return cells of nodes, one for each community and class, and the links between them.
+) -> Level:
+    """Return cells of nodes, one for each community and class, and the ends of links between them.
 
-    Links start from chance within each two communities. They are scaled in turns to the ratios of
-    the classes, to the links between communities, see :func:`fitting_links`, and to the degrees, and
-    cut where cells have too few pairs of nodes. The ratios are left alone in the second half of the
-    turns, since they need not agree with the others. Whole numbers near to these have the links between
-    communities, see :func:`integer_links`. Where no simple graph with these degrees has them, some are
-    missing, and :func:`draw_links` gives other links to the nodes that lack them.
+    They start from chance within each two communities, and are scaled in turns to the ratios of the
+    classes, to the links between communities and to the degrees, and cut where cells have too few
+    pairs of nodes. The ratios are left alone in the second half of the turns, since they need not
+    agree with the others.
 
     Args:
         degrees: Degrees of the nodes, shape ``(N,)``.
         classes: Class of each node, integers from 0 below C, shape ``(N,)``.
         communities: Community of each node, integers from 0 below K, shape ``(N,)``.
-        links: Wanted links between communities, as :func:`count_links` gives them, ``(K, K)``.
+        mixing: Result of :func:`block_mixing` for the communities, shape ``(K, K)``.
         ratios: Result of :func:`class_ratios`, shape ``(2, C, C)``.
 
     Returns:
-        Cell of each node, integers from 0 below L, shape ``(N,)``; community of each cell, ascending,
-        shape ``(L,)``; and wanted links between cells as :func:`count_links` gives them, ``(L, L)``.
+        Cell of each node, integers from 0 below L, shape ``(N,)``; and ends of links by cell and
+        cell, symmetric, shape ``(L, L)``.
     """
-    size, count = ratios.shape[-1], len(links)
+    size, count = ratios.shape[-1], len(mixing)
     used, cells = np.unique(communities * size + classes, return_inverse=True)
     of_community, of_class = np.divmod(used, size)
-    totals = np.bincount(cells, degrees).astype(np.int64)
-    room = most_links(degrees, cells, len(used))
-    links = fitting_links(links, degrees, communities)
-    chance, expected = _by_chance(degrees, classes, communities, links)
+    totals, sizes = np.bincount(cells, degrees), np.bincount(cells)
+    room = np.outer(sizes, sizes) - np.diag(sizes)
+    chance, expected = _by_chance(degrees, classes, communities, mixing)
     links_of_cells = chance[np.ix_(used, used)]
     pairs = of_community[:, None] * count + of_community
     is_within = (of_community[:, None] == of_community).astype(np.int64)
     margins = (is_within * size + of_class[:, None]) * size + of_class
-    wanted_links, wanted_ratios = (
-        _ends(links.astype(np.float64)).ravel(),
-        (expected * ratios).ravel(),
-    )
-    targets = [(margins, wanted_ratios), (pairs, wanted_links)]
+    targets = [(margins, (expected * ratios).ravel()), (pairs, mixing.ravel())]
     for turn in range(_SCALINGS):
         for places, wanted in targets[turn >= _SCALINGS // 2 :]:
             sums = np.bincount(places.ravel(), links_of_cells.ravel(), len(wanted))
@@ -529,28 +380,20 @@ def cell_links(
         links_of_cells = np.minimum(links_of_cells, room)
         scale = np.sqrt(totals / np.maximum(links_of_cells.sum(axis=1), _LEAST))
         links_of_cells *= np.outer(scale, scale)
-    ends = _ends(links.astype(np.float64)).astype(np.int64)
-    return cells, of_community, integer_links(links_of_cells, of_community, ends, totals, room)
+    return cells, links_of_cells
 
 
 def _by_chance(
     degrees: NDArray[np.int64],
     classes: NDArray[np.int64],
     communities: NDArray[np.int64],
-    links: NDArray[np.int64],
+    mixing: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends of links between cells ``(K C, K C)`` and classes ``(2, C, C)`` by chance in communities."""
-    count, size = len(links), int(classes.max()) + 1
+    count, size = len(mixing), int(classes.max()) + 1
     stubs = np.bincount(communities * size + classes, degrees, count * size).reshape(count, size)
     shares = stubs / np.maximum(stubs.sum(axis=1, keepdims=True), 1)
-    ends = _ends(links.astype(np.float64))
-    cells = np.einsum("ab,ac,bd->acbd", ends, shares, shares)
+    cells = np.einsum("ab,ac,bd->acbd", mixing, shares, shares)
     within = np.einsum("acad->cd", cells)
     between = cells.sum(axis=(0, 2)) - within
     return cells.reshape(count * size, count * size), np.stack([between, within])
-
-
-def _ends(links: NDArray[Any]) -> NDArray[Any]:
-    """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
-    lower = np.tril(links)
-    return np.asarray(lower + np.swapaxes(lower, -1, -2))

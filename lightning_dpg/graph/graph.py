@@ -160,3 +160,19 @@ def largest_component(graph: Data) -> Data:
     if "attribute_names" in graph:
         component.attribute_names = graph.attribute_names
     return component
+
+
+def places_of(names: Sequence[str], among: Sequence[str] | None) -> Tensor | None:
+    """Return the place of each name among the same names in another order, shape ``(N,)``.
+
+    Args:
+        names: Names of N nodes.
+        among: The others; None stands for no names.
+
+    Returns:
+        Their places; None if the others are not the same names.
+    """
+    number = {name: place for place, name in enumerate(among or ())}
+    if number.keys() != set(names):
+        return None
+    return torch.tensor([number[name] for name in names])

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lightning_dpg.graph.counts import onto_total
 from lightning_dpg.graph.pair_numbers import are_among
-from lightning_dpg.graph.stubs import stub_mixing
+from lightning_dpg.graph.stubs import ends_of_links, links_of_ends, stub_mixing
 
 _LEAST = 1e-9
 _STANDS_OUT = 3  # scales of noise, which is exceeded in one of twenty entries
@@ -80,7 +81,7 @@ def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.f
     scale, independent = unit * noisy.scale, _chance(totals.astype(np.float64))
     # No more than all ends of the rarer category can be in a cell: below the noise, that says more.
     is_rare = np.minimum.outer(totals, totals) < _STANDS_OUT * scale
-    ends = np.where(is_rare, independent, unit * _ends(noisy.counts))
+    ends = np.where(is_rare, independent, unit * ends_of_links(noisy.counts))
     sums = np.maximum(ends.sum(axis=1), _LEAST)
     chance = _chance(sums)
     within = np.diag(sums) - chance
@@ -88,13 +89,13 @@ def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.f
     # A Laplace variate of scale b has variance 2 b^2; each edge has two ends.
     on_diagonal, in_all = (int(np.count_nonzero(~is_rare & part)) for part in (diagonal, lower))
     shrunk = _shrinkage(float(excess**2), 8 * on_diagonal * scale**2) * excess
-    model = _links(chance + shrunk / largest * within)
-    rest = _links(ends - chance - excess / largest * within)[lower]
+    model = links_of_ends(chance + shrunk / largest * within)
+    rest = links_of_ends(ends - chance - excess / largest * within)[lower]
     wanted = model.copy()
     wanted[lower] += _shrinkage(float(rest @ rest), 2 * in_all * scale**2) * rest
     for part in (diagonal, lower & ~diagonal):
         wanted[part] = _nonnegative(wanted[part], float(model[part].sum()))
-    return _links(stub_mixing(wanted, totals))
+    return links_of_ends(stub_mixing(wanted, totals))
 
 
 def mixing_gap(
@@ -113,7 +114,7 @@ def mixing_gap(
         first, second = categories[edges].T
         cells = np.maximum(first, second) * size + np.minimum(first, second)
         counts = np.bincount(cells, minlength=size**2).reshape(size, size)
-        wanted = fitted_mixing(noisy, _ends(counts).sum(axis=1))
+        wanted = fitted_mixing(noisy, ends_of_links(counts).sum(axis=1))
         difference = wanted - counts
         lacking.append(difference + np.tril(difference, -1).T)
         distance += float((difference**2).sum())
@@ -137,23 +138,11 @@ def _shrinkage(square: float, variance: float) -> float:
     return max(1 - variance / square, 0.0) if square > 0 and math.isfinite(variance) else 0.0
 
 
-def _ends(links: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Make a symmetric matrix of entries up to the diagonal, whose rows sum to ends of edges."""
-    return np.asarray(np.tril(links) + np.tril(links).T)
-
-
-def _links(ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Invert :func:`_ends`."""
-    return np.asarray(np.tril(ends, -1) + np.diag(np.diag(ends)) / 2)
-
-
 def _nonnegative(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     """Return the nearest values without negative ones that have a sum."""
     if not len(values) or total <= 0 or not math.isfinite(total):
         return np.zeros_like(values)
-    descending = np.sort(values)[::-1]
-    surplus = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
-    return np.maximum(values - surplus[np.flatnonzero(descending >= surplus)[-1]], 0)
+    return onto_total(values, total)
 
 
 def place_rows(

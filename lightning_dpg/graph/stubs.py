@@ -19,10 +19,13 @@ from lightning_dpg.graph.pair_numbers import (
 _BLOCK = 2**20  # edges that are counted at once
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
 _SCALINGS = 50
-_TRIES = 100
-MANY_STUBS = 500_000
-"""From here on stubs are paired cell by cell, in a fraction of the time and memory."""
+_TRIES, _NEAR_TRIES = 100, 200
 _UNTANGLING_ROUNDS = 50
+
+Level = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Class of each node, ``(N,)``, and wanted ends of links by class and class, symmetric ``(K, K)``."""
+
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 
 
 def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -44,200 +47,113 @@ def count_links(classes: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray
     return counts.reshape(size, size)
 
 
+def ends_of_links(links: NDArray[Any]) -> NDArray[Any]:
+    """Return symmetric matrices ``(..., K, K)`` whose rows sum to the ends of links."""
+    lower = np.tril(links)
+    return np.asarray(lower + np.swapaxes(lower, -1, -2))
+
+
+def links_of_ends(ends: NDArray[Any]) -> NDArray[np.float64]:
+    """Invert :func:`ends_of_links` for one matrix ``(K, K)``."""
+    return np.asarray(np.tril(ends, -1) + np.diag(np.diag(ends)) / 2)
+
+
 def pair_stubs(
-    stubs: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    links: NDArray[np.int64],
+    lacking: NDArray[np.int64],
+    levels: Sequence[Level],
     rng: np.random.Generator,
+    *,
+    num_first: int | None = None,
 ) -> NDArray[np.int64]:
-    """Pair stubs at random, with links between classes as near to wanted ones as can be.
+    """Pair the stubs of nodes at random, with links between classes next to wanted ones.
+
+    Numbers of links are rounded at random, so that none is far from its expectation. Classes whose
+    stubs do not suffice lack a few links; the next level pairs the stubs that are left over, and
+    chance those that all levels leave.
 
     Args:
-        stubs: Node of each stub, shape ``(S,)``.
-        classes: Class of each stub, shape ``(S,)``.
-        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        lacking: Number of stubs of each node, shape ``(N,)``.
+        levels: Classes of nodes and their wanted links, the finest classes first.
         rng: Source of the draw.
+        num_first: Nodes of the first of two sides, where pairs link both; None of a single side.
 
     Returns:
-        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
+        Pairs of nodes, the first side first; a last odd stub is left over.
     """
-    if len(stubs) >= MANY_STUBS:
-        return pair_in_cells(stubs, classes, links, rng)
-    order = rng.permutation(len(stubs))
-    stubs, classes = stubs[order], classes[order]
-    totals = np.bincount(classes, minlength=len(links))
-    shares = np.cumsum(stub_mixing(links, totals), axis=1)
-    shares += np.r_[0.0, np.cumsum(shares[:-1, -1])][:, None]
-    starts, stops = np.r_[0.0, shares[:-1, -1]], shares[:, -1]
-    # One search for all; results beyond the last class or before the first are rounding errors.
-    uniform = starts[classes] + rng.random(len(stubs)) * (stops - starts)[classes]
-    places = np.searchsorted(shares.ravel(), uniform, side="right") - classes * len(links)
-    partners = np.clip(places, 0, len(links) - 1)
-    # Stubs of class a that want b, and stubs of b that want a, are the two sides of one cell.
-    upper, side = np.maximum(classes, partners), classes < partners
-    cell = upper * len(links) + np.minimum(classes, partners)
-    order = np.lexsort((side, cell))
-    stubs, cell, side = stubs[order], cell[order], side[order]
-    rank = _ranks(cell * 2 + side)
-    # Where both sides are one class, every other stub is on the second side.
-    same = cell // len(links) == cell % len(links)
-    side, rank = np.where(same, rank % 2 == 1, side), np.where(same, rank // 2, rank)
-    order = np.lexsort((side, rank, cell))
-    stubs, key = stubs[order], (cell * len(cell) + rank)[order]
-    opens = np.flatnonzero(key[1:] == key[:-1])
-    pairs = np.stack([stubs[opens], stubs[opens + 1]], axis=1)
-    single = np.ones(len(stubs), dtype=bool)
-    single[opens] = single[opens + 1] = False
-    rest = rng.permutation(np.flatnonzero(single))
-    return np.concatenate([pairs, stubs[rest[: len(rest) // 2 * 2]].reshape(-1, 2)])
+    parts: list[NDArray[Any]] = []
+    for classes, mixing in levels:
+        wanted = links_of_ends(mixing)
+        for pairs in parts:
+            wanted = np.maximum(wanted - count_links(classes, pairs), 0)
+        links = rounded(wanted.ravel(), rng.random()).reshape(wanted.shape)
+        pairs, lacking = _linked(lacking, classes, links, rng)
+        parts.append(pairs if num_first is None else pairs[:, ::-1])
+    rest = rng.permutation(np.repeat(np.arange(len(lacking)), lacking))
+    if num_first is None:
+        parts.append(rest[: len(rest) // 2 * 2].reshape(-1, 2))
+    else:
+        one, other = rest[rest < num_first], rest[rest >= num_first]
+        count = min(len(one), len(other))
+        parts.append(np.stack([one[:count], other[:count]], axis=1))
+    return np.concatenate(parts, dtype=parts[0].dtype)
 
 
-def pair_in_cells(
-    stubs: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    links: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Pair stubs by the law of :func:`pair_stubs`, one pair of classes after the other.
-
-    How many stubs of a class want each class has a multinomial law, and which of them do is a random
-    partition: stubs of a class in random order are cut into the parts that want each class.
-
-    Args:
-        stubs: Node of each stub, shape ``(S,)``.
-        classes: Class of each stub, shape ``(S,)``.
-        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
-        rng: Source of the draw.
-
-    Returns:
-        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
-    """
-    totals = np.bincount(classes, minlength=len(links))
-    # Sorting by small integers takes linear time.
-    ordered = stubs[np.argsort(classes.astype(np.int16), kind="stable")]
-    return _paired(np.split(ordered, np.cumsum(totals)[:-1]), links, rng)
-
-
-def pair_lacking(
+def _linked(
     lacking: NDArray[np.int64],
     classes: NDArray[np.int64],
     links: NDArray[np.int64],
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Pair the stubs of nodes, see :func:`pair_stubs`; many stubs take less memory this way.
-
-    Args:
-        lacking: Number of stubs of each node, shape ``(N,)``.
-        classes: Class of each node, shape ``(N,)``.
-        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
-        rng: Source of the draw.
-
-    Returns:
-        Pairs of nodes, shape ``(S // 2, 2)``; a last odd stub is left over.
-    """
-    if lacking.sum() < MANY_STUBS:
-        stubs = np.repeat(np.arange(len(lacking)), lacking)
-        return pair_stubs(stubs, classes[stubs], links, rng)
-    kind = np.int32 if len(lacking) < 2**31 else np.int64
-    of_classes = [np.flatnonzero(classes == k) for k in range(len(links))]
-    members = [np.repeat(nodes.astype(kind), lacking[nodes]) for nodes in of_classes]
-    return _paired(members, links, rng)
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Pair random stubs by the links between classes while there are stubs; and count the others."""
+    kind = np.int32 if len(lacking) < 2**31 else np.int64  # memory
+    members, sizes = [], np.bincount(classes, minlength=len(links))
+    for nodes in np.split(np.argsort(classes, kind="stable").astype(kind), np.cumsum(sizes)[:-1]):
+        members.append(np.repeat(nodes, lacking[nodes]))
+        rng.shuffle(members[-1])
+    free = [len(stubs) for stubs in members]
+    pairs, place = np.empty((links.sum(), 2), dtype=kind), 0
+    for a, b in rng.permutation(np.argwhere(links)).tolist():
+        count = min(int(links[a, b]), free[a] // (1 + int(a == b)), free[b])
+        for side, k in enumerate((a, b)):
+            free[k] -= count
+            pairs[place : place + count, side] = members[k][free[k] : free[k] + count]
+        place += count
+    rest = [stubs[:count] for stubs, count in zip(members, free, strict=True)]
+    return pairs[:place], np.bincount(np.concatenate(rest), minlength=len(lacking))
 
 
-def _paired(
-    members: Sequence[NDArray[Any]], links: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Pair the stubs of each class, which are shuffled in place: shape ``(S // 2, 2)``."""
-    totals = np.array([len(stubs) for stubs in members])
-    parts = []
-    for stubs, row in zip(members, stub_mixing(links, totals), strict=True):
-        rng.shuffle(stubs)
-        counts = rng.multinomial(len(stubs), row / row.sum()) if len(stubs) else 0 * totals
-        parts.append(np.split(stubs, np.cumsum(counts)[:-1]))
-    kind = members[0].dtype if len(members) else np.int64
-    pairs, place, unpaired = np.empty((totals.sum() // 2, 2), dtype=kind), 0, []
-    for a in range(len(links)):
-        for b in range(a + 1):
-            one, other = parts[a][b], parts[b][a]
-            if a == b:
-                one, other = one[::2], one[1::2]
-            count = min(len(one), len(other))
-            pairs[place : place + count, 0] = one[:count]
-            pairs[place : place + count, 1] = other[:count]
-            place += count
-            unpaired += [one[count:], other[count:]]
-    rest = rng.permutation(np.concatenate(unpaired))
-    pairs[place:] = rest[: len(rest) // 2 * 2].reshape(-1, 2)
-    return pairs
-
-
-def even_stubs(
-    lacking: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    links: NDArray[np.int64],
+def draw_links(
+    degrees: NDArray[np.int64],
+    levels: Sequence[Level],
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Drop a random stub of an odd number, and scale links between classes to the stubs.
+    *,
+    no_pairs: NDArray[np.int64] = NO_PAIRS,
+    num_first: int | None = None,
+) -> NDArray[np.int64]:
+    """Draw a simple graph with given degrees, and links between classes next to wanted ones.
+
+    Loops and repeated pairs are removed by exchanges that keep the links between classes, then by
+    insertions into other edges, of the same coarsest classes if possible.
 
     Args:
-        lacking: Number of stubs of each node, shape ``(N,)``.
-        classes: Class of each node, integers from 0 below K, shape ``(N,)``.
-        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
-        rng: Source of the choice.
-
-    Returns:
-        Number of stubs of each node, of an even sum, and links between different classes, rounded and
-        arranged as the wanted ones. Those within classes are left out: they follow.
-    """
-    if lacking.sum() % 2:
-        lacking = lacking.copy()
-        lacking[rng.choice(np.flatnonzero(lacking))] -= 1
-    totals = np.bincount(classes, lacking, len(links)).astype(np.int64)
-    between = np.tril(stub_mixing(links, totals), -1)
-    return lacking, rounded(between.ravel()).reshape(links.shape)
-
-
-def fill_links(
-    stubs: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    links: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Link random stubs to reach the wanted links between classes while there are stubs.
-
-    Args:
-        stubs: Node of each stub, shape ``(S,)``.
-        classes: Class of each stub, shape ``(S,)``.
-        links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
+        degrees: Degrees of shape ``(N,)``.
+        levels: Classes of nodes and their wanted links, the finest classes first.
         rng: Source of the draw.
+        no_pairs: Pairs that are no edges, shape ``(P, 2)``.
+        num_first: Nodes of the first of two sides, where edges link both; None of a single side.
 
     Returns:
-        Pairs of nodes, shape ``(P, 2)``, and which stubs are in one, shape ``(S,)``.
+        Edges of shape ``(M, 2)``, rows ``i < j``. Degrees are smaller only where no place was found.
     """
-    upper, lower = np.nonzero(links)
-    counts = links[upper, lower]
-    # Both ends of each link, in random order, take the stubs of their class one after the other.
-    ends = np.repeat(np.stack([upper, lower]), counts, axis=1).ravel()
-    turn, order = (_by_class(values, rng.permutation(len(values))) for values in (ends, classes))
-    place, rank = np.full(len(ends), -1), _ranks(ends[turn])
-    starts = np.searchsorted(classes[order], np.arange(len(links) + 1))
-    served = rank < np.diff(starts)[ends[turn]]
-    place[turn[served]] = order[(starts[ends[turn]] + rank)[served]]
-    placed = place.reshape(2, -1).T
-    placed = placed[(placed >= 0).all(axis=1)]
-    is_used = np.zeros(len(stubs), dtype=bool)
-    is_used[placed] = True
-    return stubs[placed], is_used
-
-
-def _by_class(classes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sort an order by classes, stably."""
-    return order[np.argsort(classes[order], kind="stable")]
-
-
-def _ranks(ascending: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of equal values before each value."""
-    return np.arange(len(ascending)) - np.searchsorted(ascending, ascending)
+    pairs = pair_stubs(degrees, levels, rng, num_first=num_first).astype(np.int64)
+    for classes, _ in levels:
+        pairs = untangle(pairs, classes, rng, no_pairs)
+    num_nodes, coarsest = len(degrees), levels[-1][0] if levels else None
+    numbers, fixed = (pair_keys(part, num_nodes) for part in (pairs, no_pairs))
+    added = link_numbers(
+        numbers, fixed, num_nodes, rng, classes=coarsest, two_sided=num_first is not None
+    )
+    return pairs_of_keys(added, num_nodes)
 
 
 def stub_mixing(
@@ -268,34 +184,14 @@ def stub_mixing(
     return mixing * np.outer(scale, scale)
 
 
-def link_pairs(
-    pairs: NDArray[np.int64],
-    edges: NDArray[np.int64],
-    num_nodes: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Link pairs of stubs, without loops and without edges that exist, see :func:`link_numbers`.
-
-    Args:
-        pairs: Pairs of nodes, shape ``(P, 2)``.
-        edges: Edges that exist, shape ``(M, 2)``, rows ``i < j``; they stay.
-        num_nodes: Number of nodes N.
-        rng: Source of the draw.
-
-    Returns:
-        The added edges, rows ``i < j`` of shape ``(K, 2)``, in no order.
-    """
-    fixed = pair_keys(edges, num_nodes)
-    return pairs_of_keys(
-        link_numbers(pair_keys(pairs, num_nodes), fixed, num_nodes, rng), num_nodes
-    )
-
-
 def link_numbers(
     numbers: NDArray[np.int64],
     fixed: NDArray[np.int64],
     num_nodes: int,
     rng: np.random.Generator,
+    *,
+    classes: NDArray[np.int64] | None = None,
+    two_sided: bool = False,
 ) -> NDArray[np.int64]:
     """Link pairs of stubs as numbers, see :func:`pair_keys`, which take half the memory.
 
@@ -307,6 +203,9 @@ def link_numbers(
         fixed: Numbers of the edges that exist, shape ``(M,)``; they stay.
         num_nodes: Number of nodes N.
         rng: Source of the draw.
+        classes: Class of each node, shape ``(N,)``; edges that keep the links between classes are
+            tried first.
+        two_sided: Whether edges link the nodes of two sides, the first of which come first.
 
     Returns:
         Numbers of the added edges, shape ``(K,)``, in no order. There are fewer than P only where no
@@ -324,12 +223,18 @@ def link_numbers(
     present = PresentNumbers(ascending)
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
+    near = _NEAR_TRIES if classes is not None else 0
+    of_node = [] if classes is None else classes.tolist()
     for a, b in lacking.tolist():
-        for _ in range(_TRIES if len(added) else 0):
+        for left in reversed(range(near + _TRIES if len(added) else 0)):
             place = draw.randrange(len(added) + len(others))
             is_first = place < len(added)
             old = int(added[place]) if is_first else others[place - len(added)]
-            c, d = draw.sample(divmod(old, num_nodes), 2)
+            d, c = divmod(old, num_nodes)
+            if not two_sided:
+                c, d = draw.sample((d, c), 2)
+            if left >= _TRIES and of_node[c] != of_node[b] and of_node[d] != of_node[a]:
+                continue
             new = [min(p, q) * num_nodes + max(p, q) for p, q in ((a, c), (b, d)) if p != q]
             if len({*new}) == 2 and not any(number in present for number in new):
                 present.remove(old)
@@ -391,7 +296,7 @@ def untangle(
     pairs: NDArray[np.int64],
     communities: NDArray[np.int64],
     rng: np.random.Generator,
-    no_pairs: NDArray[np.int64] | None = None,
+    no_pairs: NDArray[np.int64] = NO_PAIRS,
 ) -> NDArray[np.int64]:
     """Exchange ends of pairs to remove loops and repeated pairs, as far as possible.
 
@@ -407,8 +312,7 @@ def untangle(
     Returns:
         Pairs of shape ``(P, 2)``.
     """
-    none = np.empty((0, 2), dtype=np.int64)
-    barred = np.sort(pair_keys(none if no_pairs is None else no_pairs, len(communities)))
+    barred = np.sort(pair_keys(no_pairs, len(communities)))
     num_nodes, ends = len(communities), communities[pairs]
     turned = ends[:, 0] > ends[:, 1]
     pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)

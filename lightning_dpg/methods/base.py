@@ -372,6 +372,26 @@ def add_public_gradient(
         accumulate(parameter, gradient.view_as(parameter))
 
 
+def check_num_nodes(method: PrivateModule, num_nodes: int) -> None:
+    """Refuse a graph of another number of nodes than the setting."""
+    setting = method.hparams["num_nodes"]
+    if num_nodes != setting:
+        raise MisconfigurationException(
+            f"num_nodes is {setting}, but the graph has {num_nodes} nodes: set "
+            f"model.init_args.num_nodes to {num_nodes}, or leave it out"
+        )
+
+
+def checked_names(known: list[str] | None, names: Sequence[str]) -> list[str]:
+    """Names of the nodes of a graph; refuse other ones than a resumed run had."""
+    if known not in (None, list(names)):
+        raise MisconfigurationException(
+            "the method was trained on nodes of other names, or in another order: resume with "
+            "the data and the setting of names that the first run had"
+        )
+    return list(names)
+
+
 def share_ledger(whole: PrivateModule, part: PrivateModule) -> None:
     """Let a method that is a part of another one pay into its ledger, with its source of noise."""
     if part.ledger.entries:  # of weights that were loaded into it

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_warn
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 from torch.optim import Optimizer
@@ -24,7 +23,7 @@ from lightning_dpg.interfaces import (
     KeepsBudget,
     PrivateLabels,
 )
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.base import PrivateModule, check_num_nodes, checked_names
 from lightning_dpg.methods.constraints import SHARE, Constraints, either
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
@@ -188,7 +187,7 @@ class NodeClassifier(PrivateModule):
         assert isinstance(records, AttributedGraphRecords)
         if self.hparams["num_nodes"] is None:
             self.hparams["num_nodes"] = records.num_nodes
-        self._check_num_nodes(records.num_nodes)
+        check_num_nodes(self, records.num_nodes)
         self._find_classes(records)
 
     def on_fit_start(self) -> None:
@@ -197,14 +196,8 @@ class NodeClassifier(PrivateModule):
         Fewer than :data:`FEW_LABELS` private labels get a warning.
         """
         records = self.records
-        self._check_num_nodes(records.num_nodes)
-        names = list(records.node_names)
-        if self.node_names not in (None, names):
-            raise MisconfigurationException(
-                "the method was trained on nodes of other names, or in another order: resume with "
-                "the data and the setting of names that the first run had"
-            )
-        self.node_names = names
+        check_num_nodes(self, records.num_nodes)
+        self.node_names = checked_names(self.node_names, records.node_names)
         classes, known, places = self._find_classes(records)
         self.classes, self.known_nodes = classes.to(self.device), known.to(self.device)
         if places is not None:
@@ -284,13 +277,6 @@ class NodeClassifier(PrivateModule):
         """Restore the ledger, and the names of the nodes."""
         super().on_load_checkpoint(checkpoint)
         self.node_names = checkpoint["node_names"]
-
-    def _check_num_nodes(self, num_nodes: int) -> None:
-        if num_nodes != self.hparams["num_nodes"]:
-            raise MisconfigurationException(
-                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {num_nodes} "
-                f"nodes: set model.init_args.num_nodes to {num_nodes}, or leave it out"
-            )
 
     def _report(self, labels: PrivateLabels, read: LedgerEntry) -> None:
         """Pay for the reports of the labels of the known nodes, and keep them."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from pytorch_lightning import LightningDataModule
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -25,7 +24,7 @@ from lightning_dpg.interfaces import (
     HoldsClasses,
     KindOfRecords,
 )
-from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.methods.base import PrivateModule, check_num_nodes, checked_names
 from lightning_dpg.metrics.functional import statistics
 from lightning_dpg.metrics.link_prediction import LinkMetrics, Score, degree_product
 from lightning_dpg.nn.attribute_rows import attributes_alone
@@ -65,7 +64,7 @@ class Synthesizer(PrivateModule):
         if self.hparams["num_nodes"] is None:
             self.take_num_nodes(records.num_nodes)
         self._take_kind(records)
-        self._check_num_nodes(records.num_nodes)
+        check_num_nodes(self, records.num_nodes)
 
     @property
     def space(self) -> PairSpace:
@@ -88,13 +87,6 @@ class Synthesizer(PrivateModule):
     def take_num_nodes(self, num_nodes: int) -> None:
         """Keep the public number of nodes of the data; extended by methods that computed with it."""
         self.hparams["num_nodes"] = num_nodes
-
-    def _check_num_nodes(self, num_nodes: int) -> None:
-        if num_nodes != self.hparams["num_nodes"]:
-            raise MisconfigurationException(
-                f"num_nodes is {self.hparams['num_nodes']}, but the graph has {num_nodes} "
-                f"nodes: set model.init_args.num_nodes to {num_nodes}, or leave it out"
-            )
 
     @abstractmethod
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -139,14 +131,8 @@ class Synthesizer(PrivateModule):
         """Copy the public facts of the data."""
         records = self.records
         assert isinstance(records, GraphRecords)  # methods for sets copy facts of their own
-        self._check_num_nodes(records.num_nodes)
-        names = list(records.node_names)
-        if self.node_names not in (None, names):
-            raise MisconfigurationException(
-                "the method was trained on nodes of other names, or in another order: resume with "
-                "the data and the setting of names that the first run had"
-            )
-        self.node_names = names
+        check_num_nodes(self, records.num_nodes)
+        self.node_names = checked_names(self.node_names, records.node_names)
         self.node_attributes = _public_attributes(records)
         self._take_kind(records)
         self.assumptions = list(records.assumptions)

@@ -9,7 +9,6 @@ nodes are enumerated in small graphs. Others are estimated, see :func:`motif_cou
 import math
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -230,7 +229,7 @@ class MotifCounts(NamedTuple):
     """Numbers of nodes of the motifs that were estimated."""
 
 
-class _Classes(NamedTuple):
+class MotifClasses(NamedTuple):
     """The connected graphs of some number of nodes."""
 
     pairs: NDArray[np.int64]
@@ -285,7 +284,7 @@ def motif_counts(
             continue
         sets = trees.sample(size, num_samples, np.random.default_rng(seed))
         shares = _tally(graph, sets) / num_samples
-        scale = total / _classes(size).spanning_trees
+        scale = total / motif_classes(size).spanning_trees
         spread = np.diag(shares) - np.outer(shares, shares)
         counts[place] = scale * shares
         covariance[place, place] = np.outer(scale, scale) * spread / num_samples
@@ -457,7 +456,7 @@ def _connected_sets(graph: Data) -> NDArray[np.int64]:
 
 def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
     """Count connected sets of 3 to 5 nodes, ``(S, size)``, by the class of their subgraph, ``(C,)``."""
-    classes = _classes(sets.shape[1])
+    classes = motif_classes(sets.shape[1])
     # All pairs at once: the edges are looked at once.
     first, second = sets.T[classes.pairs.T]
     is_edge = are_edges(graph, first.ravel(), second.ravel()).reshape(first.shape)
@@ -467,9 +466,9 @@ def _tally(graph: Data, sets: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @cache
-def _classes(size: int) -> _Classes:
+def motif_classes(size: int) -> MotifClasses:
     """Classify the connected graphs of 3 to 5 nodes by their degrees and triangles."""
-    pairs = np.array(list(combinations(range(size), 2)))
+    pairs = np.array([(i, j) for j in range(size) for i in range(j)])
     bits = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs))) & 1
     matrix = np.zeros((len(bits), size, size))
     matrix[:, pairs[:, 0], pairs[:, 1]] = bits
@@ -486,4 +485,4 @@ def _classes(size: int) -> _Classes:
     )
     of_code = np.full(len(bits), -1)
     of_code[connected] = numbers.ravel()
-    return _Classes(pairs, of_code, trees[connected][examples])
+    return MotifClasses(pairs, of_code, trees[connected][examples])

@@ -56,7 +56,7 @@ def line_chart(series: Sequence[Series], title: str, x: Axis, y: Axis) -> Markup
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    with _figure(360, 230, (0.13, 0.175, 0.82, 0.78)) as (figure, axes):
+    with _figure() as (figure, axes):
         axes.set(xscale=_scale(x), yscale=_scale(y))
         axes.set_xlabel(f"{y.label} by {x.label}", labelpad=7)
         axes.margins(0)
@@ -91,63 +91,6 @@ def _tick(value: float) -> str:
     return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"
 
 
-def node_link(
-    places: NDArray[np.float64],
-    edges: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    names: Sequence[str],
-    title: str,
-) -> Markup:
-    """Draw a graph as nodes and links.
-
-    Args:
-        places: Place of each node in the unit square, shape ``(N, 2)``.
-        edges: Edges, shape ``(M, 2)``.
-        groups: Community of each node, by which it is colored, shape ``(N,)``.
-        names: Name of each node, which is shown under the pointer.
-        title: Title for screen readers.
-    """
-    with _figure(320, 320, (0.025, 0.025, 0.95, 0.95)) as (figure, axes):
-        axes.set(xlim=(0, 1), ylim=(1, 0))
-        axes.axis("off")
-        gaps = np.full((len(edges), 1, 2), np.nan)
-        links = np.concatenate([places[edges], gaps], axis=1).reshape(-1, 2)
-        muted, size = (
-            PALETTE["muted"],
-            9 if len(places) <= 60 else 6.4 if len(places) <= 150 else 4.8,
-        )
-        axes.plot(*links.T, color=muted, lw=0.6, alpha=0.5, clip_on=False)
-        look = {"ms": size, "mec": PALETTE["card"], "mew": 0.6, "clip_on": False}
-        for node, ((x, y), group) in enumerate(zip(places, groups, strict=True)):
-            color = PALETTE[COLORS[group % len(COLORS)]]
-            axes.plot([x], [y], "o", color=color, gid=f"title {node}", **look)
-        return _inline_svg(figure, title, "nodes", names)
-
-
-def heat_map(shares: NDArray[np.float64], counts: NDArray[np.int64], title: str) -> Markup:
-    """Draw a matrix as squares, darker with a larger share.
-
-    Args:
-        shares: Shares between 0 and 1, shape ``(R, C)``.
-        counts: Counts behind the shares, which are shown under the pointer, shape ``(R, C)``.
-        title: Title for screen readers.
-    """
-    from matplotlib.patches import Rectangle
-
-    rows, columns = shares.shape
-    with _figure(24 * columns, 24 * rows, (0, 0, 1, 1)) as (figure, axes):
-        axes.set(
-            xlim=(0, columns), ylim=(rows, 0), xticks=[], yticks=[], facecolor=PALETTE["faint"]
-        )
-        axes.spines[:].set_visible(False)
-        look = {"color": PALETTE["s0"], "lw": 0, "clip_on": False}
-        for number, (row, column) in enumerate(np.argwhere(counts)):
-            gid, share = f"title {number}", shares[row, column].round(2)
-            square = Rectangle((column, row), 23 / 24, 23 / 24, alpha=share, gid=gid, **look)
-            axes.add_patch(square)
-        return _inline_svg(figure, title, "matrix", [f"{n:,} nodes" for n in counts[counts > 0]])
-
-
 def image(pixels: NDArray[np.uint8], title: str) -> Markup:
     """Draw a picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
     from matplotlib.image import imsave
@@ -160,21 +103,17 @@ def image(pixels: NDArray[np.uint8], title: str) -> Markup:
 
 
 @contextmanager
-def _figure(
-    width: float, height: float, place: tuple[float, float, float, float]
-) -> Iterator[tuple["Figure", "Axes"]]:
-    """Yield an empty figure of a size in pixels, and axes in it; the user's style has no effect."""
+def _figure() -> Iterator[tuple["Figure", "Axes"]]:
+    """Yield an empty figure of 360 by 230 pixels with axes; the user's style has no effect."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
     with style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "lightning_dpg"}]):
-        figure = Figure(figsize=(width / 72, height / 72), frameon=False)
-        yield figure, figure.add_axes(place)
+        figure = Figure(figsize=(360 / 72, 230 / 72), frameon=False)
+        yield figure, figure.add_axes((0.13, 0.175, 0.82, 0.78))
 
 
-def _inline_svg(
-    figure: "Figure", title: str, kind: str = "chart", titles: Sequence[str] = ()
-) -> Markup:
+def _inline_svg(figure: "Figure", title: str) -> Markup:
     """Write a figure as SVG for a page, always the same for the same figure.
 
     Text stays text, in the font of the page. The colors of :data:`PALETTE` become variables, which
@@ -183,9 +122,6 @@ def _inline_svg(
     Args:
         figure: The figure.
         title: Title for screen readers.
-        kind: Class of the element in the style.
-        titles: Texts under the pointer, of the parts of the figure with the ids ``title 0``,
-            ``title 1`` and so on.
     """
     file = io.StringIO()
     none = dict.fromkeys(("Creator", "Date", "Format", "Type"))
@@ -194,10 +130,7 @@ def _inline_svg(
     for element in [*root.iter()]:
         attributes = element.attrib
         name = attributes.pop("id", "")
-        if name.startswith("title "):
-            element.insert(0, ElementTree.Element("title"))
-            element[0].text = titles[int(name.removeprefix("title "))]
-        elif element.tag.endswith("path") and name:  # a marker, to which others link
+        if element.tag.endswith("path") and name:  # a marker, to which others link
             attributes["id"] = name
         attributes.pop("transform", None)  # rotations by 0
         if _LINK in attributes:
@@ -210,7 +143,7 @@ def _inline_svg(
             element.text = None
         element.tail = None
     root[:] = root[1:]  # without a style, which would be that of the page
-    root.attrib = {"class": kind, "viewBox": root.attrib["viewBox"], "role": "img"}
+    root.attrib = {"class": "chart", "viewBox": root.attrib["viewBox"], "role": "img"}
     root.set("aria-label", title)
     ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
     return Markup(ElementTree.tostring(root, encoding="unicode"))

@@ -3,37 +3,29 @@
 from collections.abc import Callable
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.graph_set import split_graphs
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import (
     INK,
-    MAX_SHOWN_NODES,
-    NODE_LINK_LIMIT,
     adjacency_pixels,
     community_order,
-    layout,
 )
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.queries import Profile
 from lightning_dpg.pages.charts import (
     IMAGE_SIZE,
     Axis,
-    heat_map,
-    image,
-    node_link,
 )
+from lightning_dpg.pages.page import plural
 
 TILES = 9
 """Graphs of a set that a picture shows."""
 MAX_POINTS = 60
-MAX_COMMUNITIES = 12
 DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", True, low=1))
 
 
@@ -74,73 +66,6 @@ def community_curve(measured: Profile) -> list[tuple[float, float]]:
     return [(float(rank), float(sizes[rank - 1])) for rank in ranks]
 
 
-def ranked(communities: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number communities by their size: 0 is the largest one."""
-    order = np.argsort(-np.bincount(communities), kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[communities]
-
-
-def community_matrix(real: Profile, synthetic: Profile) -> Markup:
-    """Draw how the largest communities of the real graph spread over those of a synthetic graph.
-
-    Args:
-        real: Measurements of the real graph.
-        synthetic: Measurements of the synthetic graph, on the same node numbers.
-    """
-    rows, columns = (ranked(measured.communities) for measured in (real, synthetic))
-    # Each lonely node is a community: the table of all pairs would not fit into memory.
-    is_shown = rows < MAX_COMMUNITIES
-    counts = np.zeros((rows[is_shown].max() + 1, columns.max() + 1), dtype=np.int64)
-    np.add.at(counts, (rows[is_shown], columns[is_shown]), 1)
-    sizes = counts.sum(axis=1, keepdims=True)
-    # Columns stand below the row that has most of them: equal communities are a diagonal.
-    largest = np.argsort(-counts.sum(axis=0), kind="stable")[:MAX_COMMUNITIES]
-    shown = counts[:, largest]
-    shown = shown[:, np.argsort(shown.argmax(axis=0), kind="stable")]
-    return heat_map(shown / sizes, shown, "Nodes by real and synthetic community")
-
-
-class Drawer:
-    """Pictures of graphs, comparable by one layout or one order of the nodes.
-
-    Args:
-        real: Measurements of the real graph.
-    """
-
-    def __init__(self, real: Profile) -> None:
-        self.is_small = real.graph.num_nodes <= NODE_LINK_LIMIT
-        self._places: dict[tuple[str, ...], NDArray[np.float64]] = {}
-
-    def draw(self, measured: Profile, title: str, leader: Profile) -> Markup:
-        """Draw a graph.
-
-        Args:
-            measured: Measurements of the graph.
-            title: Text for screen readers.
-            leader: Measurements of a graph on the same nodes, such as the real one. Its layout
-                places the nodes, and its communities color or order them.
-        """
-        graph = measured.graph
-        if graph.num_nodes > NODE_LINK_LIMIT or not self.is_small:
-            return image(adjacency_pixels(graph, by_community(leader), IMAGE_SIZE), title)
-        names = leader.graph.node_names
-        if (nodes := tuple(names)) not in self._places:
-            self._places[nodes] = layout(leader.graph)
-        groups = ranked(leader.communities)
-        return node_link(self._places[nodes], undirected_edges(graph).numpy(), groups, names, title)
-
-
-def by_community(measured: Profile) -> NDArray[np.int64]:
-    """Order the nodes of highest degree: largest community first, in each highest degree first."""
-    degree = degrees(measured.graph)
-    nodes = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
-    if not measured.communities.size:
-        return nodes
-    return nodes[np.lexsort((-degree[nodes], ranked(measured.communities)[nodes]))]
-
-
 def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
     """Return a function that renders graphs or sets as RGBA pixels in the node order of ``real``.
 
@@ -151,11 +76,8 @@ def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
         Function from a graph to red, green, blue and opacity, shape ``(S, S, 4)``.
     """
     sizes = real.get("sizes")
-    return one_matrix(real) if sizes is None else some_matrices(sizes)
-
-
-def one_matrix(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
-    """Return a function that renders graphs in the order of the communities of ``real``."""
+    if sizes is not None:
+        return some_matrices(sizes)
     order = community_order(real, LOUVAIN_SEED)
     return lambda graph: adjacency_pixels(graph, order, IMAGE_SIZE)
 
@@ -193,3 +115,10 @@ def aligned(graph: Data, real: Data) -> Data:
     """
     alignment = align(graph, real)
     return graph if alignment is None else alignment.graph
+
+
+def size_of(graph: Data) -> str:
+    """Return the numbers of nodes and edges, and of nodes without an edge, as a text."""
+    isolated = int((degrees(graph) == 0).sum())
+    facts = f"{plural(graph.num_nodes, 'node')}, {plural(graph.num_edges // 2, 'edge')}"
+    return f"{facts}, {plural(isolated, 'node')} without any" if isolated else facts

@@ -1,13 +1,13 @@
 """What a measurement has found: one value, which is text, a page, JSON and CSV."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.pages.page import Table, render
-from lightning_dpg.tables import as_csv, as_json, strict
+from lightning_dpg.tables import as_csv, as_data_frame, as_json, strict
 
 
 class Report(ABC):
@@ -16,10 +16,12 @@ class Report(ABC):
     Attributes:
         title: Heading of its page.
         not_private: Sentence on what was read.
+        columns: Columns of the file of numbers and of the DataFrame.
     """
 
     title: ClassVar[str]
     not_private: ClassVar[str] = "not private: the numbers were computed from the real graph"
+    columns: ClassVar[Sequence[str]] = ("name", "value")
 
     @property
     @abstractmethod
@@ -27,12 +29,16 @@ class Report(ABC):
         """All numbers as plain values, by name."""
 
     @abstractmethod
-    def tables(self) -> Sequence[Table]:
+    def sections(self) -> Sequence[Table]:
         """Return tables for people, in their order."""
+
+    def records(self) -> Iterable[Sequence[Any]]:
+        """Return a row for each number."""
+        return _leaves("", self.values)
 
     def text(self) -> str:
         """Return all tables as text for a terminal, and a reminder that they are not private."""
-        lines = [line for table in self.tables() for line in (*table.lines(), "")]
+        lines = [line for table in self.sections() for line in (*table.lines(), "")]
         return "\n".join([*lines, self.not_private])
 
     def __str__(self) -> str:
@@ -73,11 +79,21 @@ class Report(ABC):
 
     def _parts(self) -> dict[str, Any]:
         """Return what the templates show."""
-        parts = {"title": self.title, "warning": self.not_private, "tables": self.tables()}
+        parts = {"title": self.title, "warning": self.not_private, "tables": self.sections()}
         return parts | {"csv": self._csv(), "json": self.to_json()}
 
+    def to_dataframe(self) -> Any:
+        """Return a row for each number, as a DataFrame of pandas.
+
+        ``to_latex`` of the DataFrame prints a table for a paper.
+
+        Raises:
+            CommandError: If pandas is not installed.
+        """
+        return as_data_frame(self.columns, self.records())
+
     def _csv(self) -> str:
-        return as_csv(["name", "value"], _leaves("", self.values))
+        return as_csv(self.columns, map(strict, self.records()))
 
 
 def _leaves(name: str, values: Any) -> Iterator[tuple[str, Any]]:

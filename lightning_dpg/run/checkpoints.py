@@ -12,7 +12,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation, journal_state
-from lightning_dpg.run.checkpoint_files import by_age, check_checkpoint_file, checkpoints_near
+from lightning_dpg.run_folder import by_age, check_checkpoint_file, checkpoints_near
 
 _UNREADABLE = (
     pickle.UnpicklingError,

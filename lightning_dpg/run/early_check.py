@@ -14,10 +14,8 @@ import yaml
 from jsonargparse import ArgumentError, ArgumentParser
 
 from lightning_dpg.errors import CommandError, nearest
-from lightning_dpg.run.distinct_keys import load_distinct_keys
-from lightning_dpg.run.early_files import refuse_missing_files
-from lightning_dpg.run.method_list import is_abstract
-from lightning_dpg.run.parser_messages import (
+from lightning_dpg.run.configurations import load_distinct_keys
+from lightning_dpg.run.messages import (
     GROUPS,
     MISSING,
     explain_parsing,
@@ -25,35 +23,34 @@ from lightning_dpg.run.parser_messages import (
     no_such_option,
     unknown_class,
 )
-from lightning_dpg.run.source_options import (
-    class_options,
-    exported_classes,
-    group_options,
-    shipped_classes,
-)
-from lightning_dpg.run.written_settings import (
+from lightning_dpg.run.shipped import is_abstract
+from lightning_dpg.run.source import refuse_missing_files
+from lightning_dpg.run.words import (
     CLASSES,
     PLAIN_SECTIONS,
     Setting,
+    class_options,
+    exported_classes,
+    group_options,
     is_uncertain,
-    named_settings,
+    shipped_classes,
 )
 
 _FOREIGN_CLASS = re.compile(r"'(?!lightning_dpg\.|pytorch_lightning\.)[a-zA-Z_]\w*\.[\w.]+'")
 
 
-def refuse_mistakes(command: str, args: Sequence[str]) -> None:
+def refuse_mistakes(command: str, args: Sequence[str], settings: Sequence[Setting]) -> None:
     """Refuse unknown options and classes, values of wrong types, missing sections and missing files.
 
     Args:
         command: ``fit``, ``validate``, ``test`` or ``predict``.
         args: Its options. Each configuration is the path of a file that holds YAML sections.
+        settings: Settings of these, see :func:`lightning_dpg.run.words.named_settings`.
 
     Raises:
         Refusal: If the command would refuse them too; the message is the same.
     """
     load_distinct_keys()  # values are read as the parser of the command reads them
-    settings = list(named_settings(args))
     if is_uncertain(args, settings):
         return
     sections = {setting.section for setting in settings}

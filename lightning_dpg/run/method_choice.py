@@ -15,11 +15,11 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.interfaces import GraphSetRecords, public_path
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.run.complete import method_settings
-from lightning_dpg.run.method_arguments import fill_num_nodes
-from lightning_dpg.run.method_list import configured_classes
+from lightning_dpg.run.configurations import find_config, shipped_configs
+from lightning_dpg.run.fit import method_settings
+from lightning_dpg.run.lightning_cli import fill_num_nodes
 from lightning_dpg.run.parser import PrivateParser
-from lightning_dpg.run.settings import find_config, shipped_configs
+from lightning_dpg.run.shipped import configured_classes
 
 Method = str | type[PrivateModule] | PrivateModule
 """A method by the name of its configuration, its class, or an object that was not fitted."""

@@ -3,14 +3,28 @@
 import dataclasses
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.columns import Columns
+from lightning_dpg.formats.edge_columns import check_header
+from lightning_dpg.formats.graph_places import graph_file
+from lightning_dpg.formats.node_lists import check_node_file, given_names
+from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.graph.kind import Kind
-from lightning_dpg.run.shipped_data import built_in_sets
+from lightning_dpg.graph.node_names import user_path
+from lightning_dpg.run.configurations import read_yaml, refuse_foreign_code
+from lightning_dpg.run.shipped import built_in_graphs, built_in_sets, configured_classes
+from lightning_dpg.run.words import Setting
+from lightning_dpg.run_folder import (
+    CONFIGURATION,
+    check_checkpoint_file,
+    release_folder,
+    release_in,
+)
 
 Form = Literal["graph", "table", "set"]
 """One graph that is read into memory, one in a table that an engine reads, or a set of graphs."""
@@ -82,37 +96,24 @@ class Reading:
         return {field.name: value for field, value in fields.items() if value != field.default}
 
 
-_VALUES: Mapping[str, str] = {
-    name: f"columns.{name}"
-    for name in ("weight", "weight_max", "time", "time_window", "time_format", "time_zone")
+_OF_GRAPH: Mapping[str, str] = {
+    "nodes": "nodes.ids",
+    "names": "nodes.names",
+    "attributes": "nodes.attributes",
+    **{
+        name: f"columns.{name}"
+        for name in (
+            *("source", "target", "missing_ids"),
+            *("weight", "weight_max", "time", "time_window", "time_format", "time_zone"),
+        )
+    },
+    "kind": "kind",
+    "undirected": "undirected",
 }
 _TEXT = ("separator", "header", "comments", "decimal", "thousands")
 _OPTIONS: Mapping[Form, Mapping[str, str]] = {
-    "graph": {
-        "nodes": "nodes.ids",
-        "names": "nodes.names",
-        "attributes": "nodes.attributes",
-        "source": "columns.source",
-        "target": "columns.target",
-        "missing_ids": "columns.missing_ids",
-        **_VALUES,
-        **{name: f"columns.{name}" for name in _TEXT},
-        "kind": "kind",
-        "undirected": "undirected",
-    },
-    "table": {
-        "nodes": "nodes.ids",
-        "names": "nodes.names",
-        "attributes": "nodes.attributes",
-        "source": "columns.source",
-        "target": "columns.target",
-        "missing_ids": "columns.missing_ids",
-        **_VALUES,
-        "kind": "kind",
-        "undirected": "undirected",
-        "table": "table",
-        "where": "where",
-    },
+    "graph": {**_OF_GRAPH, **{name: f"columns.{name}" for name in _TEXT}},
+    "table": {**_OF_GRAPH, "table": "table", "where": "where"},
     "set": {"undirected": "undirected"},
 }
 """Setting of the data module of each form, by the name of a setting of :class:`Reading`, and ``names``."""
@@ -219,3 +220,172 @@ def nested(arguments: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found[name] = value
     return found
+
+
+def config_beside(folder: Path) -> Path | None:
+    """Find the configuration in the folder of a run, or beside a release; None if there is none.
+
+    Args:
+        folder: Folder of a run or of a release.
+    """
+    inside = folder if release_in(folder) != folder else folder.absolute().parent
+    config = inside / CONFIGURATION
+    return config if folder.is_dir() and config.is_file() else None
+
+
+def is_run(name: str) -> bool:
+    """Return whether a name is the folder of a run, with a release and its configuration."""
+    folder = Path(name).expanduser()
+    return release_in(folder) != folder and config_beside(folder) is not None
+
+
+def section_of(config: Path, section: str) -> dict[str, Any]:
+    """Read a section of the configuration of a run that names shipped classes only.
+
+    Args:
+        config: Its file.
+        section: ``data``, for instance.
+
+    Raises:
+        CommandError: If there is no such section, or if it names other code.
+    """
+    refuse_foreign_code(config, "give the data, or --config {}", section)
+    content = read_yaml(config).get(section)
+    if not isinstance(content, dict) or "class_path" not in content:
+        raise CommandError(f"{config}: no section {section} of a run")
+    return content
+
+
+def check_run(folder: str, reading: Reading, command: str) -> None:
+    """Refuse a folder that is not one of a run, and settings beside a run that has its own.
+
+    Args:
+        folder: The only word of a command line.
+        reading: Settings of the command line.
+        command: Name of the command.
+
+    Raises:
+        CommandError: If the data are not known, or are named twice.
+    """
+    if config_beside(Path(folder)) is None:
+        raise CommandError(
+            f"{folder}: no folder of a run with a {CONFIGURATION}\n"
+            f"give a run, or the real graph and a release: {command} REAL RELEASE"
+        )
+    if given := list(reading.given()):
+        raise CommandError(
+            f"--{given[0].replace('_', '-')}: the data of a run are read as in its {CONFIGURATION}\n"
+            f"leave it out, or give the real graph: {command} REAL {folder}"
+        )
+
+
+def method_and_epsilon(run: Path) -> tuple[str, float]:
+    """Return the shipped configuration of the method of a run, or its own one, and its epsilon.
+
+    Args:
+        run: Folder of the run.
+
+    Raises:
+        CommandError: If it is no folder of a run.
+    """
+    check_run(str(run), Reading(), "evaluate")
+    config = config_beside(run)
+    assert config is not None  # checked
+    name = section_of(config, "model")["class_path"].rpartition(".")[2]
+    epsilon = read_yaml(config).get("privacy", {}).get("epsilon", 1)
+    return configured_classes().get(name, str(config)), float(epsilon)
+
+
+_QUICK_BYTES = 4_000_000
+"""Size below which a list of nodes is read twice."""
+
+
+def refuse_missing_graph(name: str, reading: Reading = Reading()) -> None:
+    """Refuse a graph that is nowhere. Names of sets, tables, folders of runs and databases pass.
+
+    Args:
+        name: Built-in name, name in the folder of real data, or path.
+        reading: How it is read.
+
+    Raises:
+        GraphFormatError: If there is no such graph; the message is that of its reader.
+    """
+    user_path(name)  # of which a form is known
+    if form_of(name, reading.given()) == "graph":
+        graph_file(name, built_in_graphs())
+
+
+def refuse_missing_published(name: str) -> None:
+    """Refuse what was published if it is neither a release nor a graph.
+
+    Args:
+        name: Folder of a release or of a run, or a graph.
+
+    Raises:
+        GraphFormatError: If there is no such file.
+    """
+    user_path(name)
+    if release_folder(name) is None:
+        refuse_missing_graph(name)
+
+
+def refuse_missing_inputs(
+    real: str, published: Sequence[str] | None, reading: Reading, command: str
+) -> None:
+    """Refuse what a command compares with the real graph, and the graph, if one is nowhere.
+
+    Args:
+        real: The real graph or, alone, the folder of a run.
+        published: Folders of releases or of runs, and graphs.
+        reading: How the real graph is read.
+        command: Name of the command.
+
+    Raises:
+        CommandError: If the folder is not one of a run, or has settings beside its own.
+        GraphFormatError: If there is no such file.
+    """
+    if not published:
+        check_run(real, reading, command)
+        return
+    refuse_missing_graph(real, reading)
+    for name in published:
+        refuse_missing_published(name)
+
+
+def refuse_missing_files(command: str, settings: Sequence[Setting]) -> None:
+    """Refuse a checkpoint, a list of nodes and a graph that are no files.
+
+    Args:
+        command: ``fit``, ``validate``, ``test`` or ``predict``.
+        settings: Settings of its command line and of its files, later ones win.
+
+    Raises:
+        CommandError: If there is no such checkpoint, or none where the command needs one.
+        GraphFormatError: If there is no such graph or list.
+    """
+    values = {(each.section, each.name): each.value for each in settings}
+    is_written = ("ckpt_path", "") in values
+    checkpoint = values.get(("ckpt_path", ""))
+    if not is_written or isinstance(checkpoint, str):  # what is written may be an expression
+        check_checkpoint_file(command, None if checkpoint == "null" else checkpoint)
+    data_class = f"{values.get(('data', 'class_path'))}".rpartition(".")[2]
+    if command == "predict" or data_class != "EdgeListDataModule":
+        return
+    nodes, graph = values.get(("data", "nodes.ids")), values.get(("data", "name"))
+    if isinstance(nodes, str) and nodes not in ("null", "from_edges") and nodes[:1] != "[":
+        path = user_path(nodes)
+        check_node_file(path)
+        if path.stat().st_size < _QUICK_BYTES:
+            column = values.get(("data", "nodes.column"))
+            given_names(path, column if isinstance(column, str) and column != "null" else None)
+    if isinstance(graph, str) and graph != "null":
+        file = graph_file(graph, built_in_graphs())
+        names = ("source", "target", "weight", "time", "separator", "header", "comments")
+        given = {name: values.get(("data", f"columns.{name}")) for name in names}
+        told: dict[str, Any] = {
+            name: str(value) for name, value in given.items() if value not in (None, "null")
+        }
+        if file is not None and is_edge_list(file.name) and told.keys() >= {"source", "target"}:
+            header = told.pop("header", None)
+            is_header = None if header is None else header.lower() == "true"
+            check_header(file, Columns(**told, header=is_header))

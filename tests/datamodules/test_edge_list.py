@@ -23,7 +23,7 @@ from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
 from lightning_dpg.methods import ChungLu
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonBatch, PoissonSampler
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
 from tests.training import asked, quiet_trainer
 
 

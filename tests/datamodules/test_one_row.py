@@ -18,9 +18,9 @@ from lightning_dpg.datamodules.private_columns import private_columns_of, read_d
 from lightning_dpg.formats.attribute_tables import attributes_of_arrow, read_attributes
 from lightning_dpg.formats.edge_tables import read_pairs, read_table
 from lightning_dpg.formats.io import GraphFormatError, read
+from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.text_rows import SEPARATORS
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.graph.node_names import given_names
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

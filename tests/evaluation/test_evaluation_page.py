@@ -19,13 +19,11 @@ from lightning_dpg.metrics import communities, functional
 from lightning_dpg.metrics.functional import estimate_local_clustering, estimate_triangles
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import QUERIES, Answer, profile
-from lightning_dpg.pages.charts import Axis, Series, line_chart, node_link
+from lightning_dpg.pages.charts import Axis, Series, line_chart
 from lightning_dpg.pages.pictures import (
-    by_community,
     clustering_curve,
     community_curve,
     distance_curve,
-    ranked,
 )
 
 EVIL = "</script><script>console.error('evil')</script><img src=x>{{LEAD}}"
@@ -104,7 +102,6 @@ def test_guarantee_is_said_or_its_absence(page):
 def test_hostile_names_are_text_and_nothing_is_loaded(page):
     assert EVIL not in page
     assert str(escape(EVIL)) in page
-    assert "<title>&lt;/script&gt;&lt;script&gt;" in page  # of a node
     markup = re.sub(r"&\w+;", "", page)
     assert not re.search(
         r'\b(src|href)="(?!data:|#m)|url\(|@import|fetch\(|XMLHttp|WebSocket', markup
@@ -123,13 +120,12 @@ def test_in_a_browser(page, tmp_path, probed, name):
     assert seen["regions"]
 
 
-def test_large_graphs_are_matrices_and_few_of_many_are_drawn():
+def test_few_of_many_graphs_are_drawn():
     graph = from_networkx(nx.barabasi_albert_graph(320, 2, seed=0))
     found = evaluate(graph, graph)
     many = Evaluation("real", found.real, found.measured * (MAX_SHOWN + 3))
     content = many.to_html_text()
     assert content.count("<img ") == MAX_SHOWN + 1
-    assert "<circle" not in content
     assert content.count('<details class="block"') == MAX_SHOWN + 3
 
 
@@ -188,9 +184,6 @@ def test_distributions_against_networkx():
     sizes = [size for _, size in community_curve(measured)]
     assert sum(sizes) == 80
     assert sizes == sorted(sizes, reverse=True)
-    order = by_community(measured)
-    assert sorted(order) == list(range(80))
-    assert (np.diff(ranked(measured.communities)[order]) >= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -208,16 +201,3 @@ def test_charts_stay_in_their_frame(points, is_log):
     places += [(float(x), float(y)) for x, y in re.findall(dots, picture)]
     assert len(places) == (2 if len(points) == 1 else len(points))  # a point alone is a dot as well
     assert all(46 <= x <= 343 and 10 <= y <= 190 for x, y in places)
-
-
-def test_names_under_the_pointer_are_texts_that_no_number_or_color_changes():
-    names = ["<b>#1d5fae 0.123456", "bell \x07 & $x$"]
-    places, edges = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0, 1]])
-    picture = node_link(places, edges, np.array([0, 9]), names, "t")
-    assert re.findall("<title>(.*?)</title>", picture) == [
-        "&lt;b&gt;#1d5fae 0.123456",
-        "bell \x07 &amp; $x$",
-    ]
-    assert re.findall(r"fill: (var\(--s\d\))", picture) == ["var(--s0)", "var(--s1)"]
-    links = set(re.findall('href="#([^"]*)"', picture))
-    assert links == set(re.findall(r'\sid="([^"]*)"', picture))

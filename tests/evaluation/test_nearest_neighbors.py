@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.evaluation.node_classification import nearest_neighbor_edges
+from lightning_dpg.evaluation.public_nodes import nearest_neighbor_edges
 
 
 @pytest.mark.parametrize("num_edges", [0, 5, 20, 60, 190, 300])

@@ -16,8 +16,9 @@ from lightning_dpg.formats.io import (
     read_graph,
     write_graph,
 )
+from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.graph.node_names import given_names, natural_key
+from lightning_dpg.graph.node_names import natural_key
 
 # A ring keeps every node on an edge of an edge list, whichever chord comes or goes.
 RING = [(f"n{i}", f"n{(i + 1) % 12}") for i in range(12)]
@@ -153,7 +154,7 @@ def test_the_first_of_like_names_is_no_header(tmp_path, names):
         ("id,age\na,1\n", None, ["2 columns", "nodes.column"]),
         ("id,age\na,1\n", "name", ["no column 'name'", "id, age"]),
         ("id,age\na,1\n,2\n", "id", ["line 3: no id"]),
-        ("id,age\na,1\nSECRET\n", "id", ["line 3: 1 cells", "2 column(s)"]),
+        ("id,age\na,1\nSECRET\n", "id", ["line 3: 1 cells", "line 1 has 2"]),
         ("a\nNaN\n", None, ["line 2: no id"]),
         ("SECRET,34\nann,35\n", None, ["2 columns\n", "nodes.column"]),
         ("SECRET,34\nann,35\n", "id", ["no column 'id' in the first row\n"]),

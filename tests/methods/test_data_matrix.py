@@ -24,8 +24,8 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget
-from lightning_dpg.run.private_cli import PrivateCLI
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
+from lightning_dpg.run.lightning_cli import PrivateCLI
 from tests.small_methods import METHODS, RECOMMENDED, SHORT, made, marks_of
 from tests.training import quiet_trainer
 

@@ -195,6 +195,17 @@ def unpacked(method, batch):
     method.private_step(edges)
 
 
+def network_step(method, edges, loss):
+    method.dpsgd.backward_network(
+        method.embedding,
+        loss,
+        (edges,),
+        ledger=method.ledger,
+        noise=method.noise,
+        expected_size=13.2,
+    )
+
+
 def over_all_edges(method, batch):
     """The loss of an edge reads all edges, as a graph network over the whole graph does."""
     all_edges = method.records.edges
@@ -204,14 +215,7 @@ def over_all_edges(method, batch):
         rows = network.weight.index_add(0, all_edges[:, 0], network.weight[all_edges[:, 1]])
         return -logsigmoid(rows[pairs].prod(1).sum(1))
 
-    method.dpsgd.backward_network(
-        method.embedding,
-        loss,
-        (edges,),
-        ledger=method.ledger,
-        noise=method.noise,
-        expected_size=13.2,
-    )
+    network_step(method, edges, loss)
 
 
 def neighbors_of_the_draw(method, batch):
@@ -223,14 +227,7 @@ def neighbors_of_the_draw(method, batch):
     def loss(network, pairs):
         return -logsigmoid((adjacency @ network.weight)[pairs].prod(1).sum(1))
 
-    method.dpsgd.backward_network(
-        method.embedding,
-        loss,
-        (edges,),
-        ledger=method.ledger,
-        noise=method.noise,
-        expected_size=13.2,
-    )
+    network_step(method, edges, loss)
 
 
 def beside_the_step(method, batch):

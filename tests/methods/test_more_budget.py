@@ -72,7 +72,6 @@ def errors(real, synthetic):
     return {name: min(error, 1.0) for name, error in found.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [BTER, PrivGraph, ChungLu])
 def test_errors_do_not_rise_with_the_budget(kind):
     graphs = [from_networkx(make()) for make in FAMILIES.values()]

@@ -12,7 +12,7 @@ import torch
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.datamodules.private_labels import private_labels
+from lightning_dpg.datamodules.private_columns import private_labels
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.main import main
 from lightning_dpg.methods import NeighborVotes, NodeNeighborVotes, node_classes
@@ -20,7 +20,7 @@ from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.private_columns import reported_label_sensitivity
 from lightning_dpg.release.statement import privacy_statement
-from lightning_dpg.run.run_data import data_of_run
+from lightning_dpg.run.data import data_of_run
 from lightning_dpg.run_folder import NOT_PRIVATE
 from tests.methods.test_neighbor_votes import CLASSES, N, planted
 from tests.training import quiet_trainer

@@ -275,9 +275,9 @@ def fit_twice_in_children(graph):
     said["changed"] = sum(
         int((p != q).sum()) for p, q in zip(before, method.parameters(), strict=True)
     )
-    with pytest.raises(MisconfigurationException) as error:
+    with pytest.raises(Exception, match="has been fitted already"):  # as a child says
         fit_in_children()
-    said |= {"error": str(error.value), "statement": accountant.statement(method)}
+    said["statement"] = accountant.statement(method)
     Path("said.json").write_text(json.dumps(said))
 
 
@@ -290,7 +290,6 @@ def test_ledgers_come_back_from_child_processes(graph, tmp_path):
     released = json.loads(path.read_text())
     assert said["changed"] and len(said["entries"]) == len(released["entries"]) > 0
     assert said["statement"].items() <= released.items()
-    assert "has been fitted already" in said["error"]
 
 
 def test_runs_that_end_in_child_processes_are_refused_where_they_are_checked():

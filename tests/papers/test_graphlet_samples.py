@@ -9,11 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightning_dpg.datamodules.tu import read_tu_folder
-from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.papers.dubhashi2015 import graphlet_samples
 from lightning_dpg.papers.dubhashi2015.graphlet_samples import (
-    alpha,
     edge_graphlet_counts,
     rescale,
     sampled_graphlets,
@@ -96,30 +93,3 @@ def test_sums_of_what_was_drawn():
     sums = sampled_graphlets(*set_of(graphs), 4, draws)
     first, second = (around_edges(graph, 4) for graph in graphs)
     np.testing.assert_array_equal(sums, [2 * first[3] + first[0], second[1] + second[5]])
-
-
-def test_alpha_by_loop():
-    graphs = [nx.gnp_random_graph(10, 0.4, seed=1), nx.path_graph(4), nx.empty_graph(1)]
-    values = alpha(*set_of(graphs), 4)
-    around = around_edges(graphs[0], 4)
-    np.testing.assert_allclose(values[0], around.max(axis=0) / around.mean(axis=0))
-    path = list(GRAPHLETS[4]).index("path_4")
-    assert values[1, path] == 1
-    assert values[1].isnan().sum() == 5 and values[2].isnan().all()
-
-
-@pytest.mark.slow
-def test_alphas_of_the_slides(data_root):
-    """D&D: 4.3 and 50.6 are the largest over all graphs and types; so are edges and nodes."""
-    if not (data_root / "tu" / "DD").is_dir():
-        pytest.skip("no D&D")
-    graphs = read_tu_folder(data_root / "tu" / "DD" / "raw")
-    sizes = torch.tensor([graph.num_nodes for graph in graphs])
-    starts = sizes.cumsum(0) - sizes
-    edges = torch.cat([undirected_edges(g) + at for g, at in zip(graphs, starts, strict=True)])
-    graph_of = torch.repeat_interleave(sizes)
-    per_graph = torch.bincount(graph_of[edges[:, 0]])
-    assert (len(graphs), int(per_graph.max()), int(sizes.max())) == (1178, 14267, 5748)
-    for size, slides in ((3, 4.3), (4, 50.6)):
-        values = alpha(edges, graph_of, len(graphs), size)
-        assert values.nan_to_num().max() == pytest.approx(slides, abs=0.05)

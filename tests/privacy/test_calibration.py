@@ -11,20 +11,12 @@ from lightning_dpg.privacy.calibration import (
     calibrate_noise_multiplier,
     max_steps,
 )
-from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import Budget
 from tests.characteristic import exact_delta
 from tests.closed_forms import gaussian_sigma
-from tests.entries import entry
+from tests.entries import entry, ledger_of
 
 CORA = 2048 / 6784
-
-
-def ledger(epsilon, delta, *entries):
-    books = PrivacyLedger(Relation.EDGE)
-    books.budget = Budget(epsilon, delta)
-    for each in entries:
-        books.spend(each)
-    return books
 
 
 def noise_of_the_rest(books):
@@ -77,14 +69,14 @@ def test_impossible_budgets_are_refused():
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 30.0])
 def test_of_an_untouched_budget_it_is_that_of_the_analytic_mechanism(epsilon):
-    sigma = noise_of_the_rest(ledger(epsilon, 1e-5))
+    sigma = noise_of_the_rest(ledger_of(epsilon, 1e-5))
     assert sigma == pytest.approx(gaussian_sigma(epsilon, 1e-5), rel=1e-5)
 
 
 @pytest.mark.parametrize(("epsilon", "paid"), [(1.0, 0.2), (8.0, 1.6), (1e-4, 5e-5)])
 @pytest.mark.parametrize("parts", [(1.0,), (0.9, 0.1), (0.02, *[0.98 / 24] * 24)])
 def test_parts_of_it_spend_the_budget_and_no_more(epsilon, paid, parts):
-    books = ledger(epsilon, 1e-5, entry("pure", epsilon=paid))
+    books = ledger_of(epsilon, 1e-5, entry("pure", epsilon=paid))
     sigma = noise_of_the_rest(books)
     assert sigma <= gaussian_sigma(epsilon - paid, 1e-5) * (1 + 1e-5)
     for part in parts:
@@ -95,7 +87,7 @@ def test_parts_of_it_spend_the_budget_and_no_more(epsilon, paid, parts):
 
 @pytest.mark.parametrize("delta", [1e-10, 1e-14, 1e-100])
 def test_at_tiny_deltas_it_is_no_less_than_in_fifty_digits(delta):
-    sigma = noise_of_the_rest(ledger(2.0, delta))
+    sigma = noise_of_the_rest(ledger_of(2.0, delta))
     with mpmath.workdps(50):
         mu = 1 / mpmath.mpf(sigma)
         exact = mpmath.ncdf(mu / 2 - 2 / mu) - mpmath.exp(2) * mpmath.ncdf(-mu / 2 - 2 / mu)
@@ -103,6 +95,6 @@ def test_at_tiny_deltas_it_is_no_less_than_in_fifty_digits(delta):
 
 
 def test_infinite_budgets_and_such_that_nothing_is_left_of():
-    assert noise_of_the_rest(ledger(math.inf, 1e-5)) == 0
+    assert noise_of_the_rest(ledger_of(math.inf, 1e-5)) == 0
     with pytest.raises(ValueError, match="no Gaussian noise fits"):
-        noise_of_the_rest(ledger(1.0, 0.0, entry("pure", epsilon=1.0)))
+        noise_of_the_rest(ledger_of(1.0, 0.0, entry("pure", epsilon=1.0)))

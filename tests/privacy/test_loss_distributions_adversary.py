@@ -11,20 +11,12 @@ from lightning_dpg.privacy import accounting
 from lightning_dpg.privacy.budget import digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.composition import fits, headline
-from lightning_dpg.privacy.ledger import Budget, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.loss_distributions import composed_delta, hockey_stick
 from lightning_dpg.release.statement import privacy_statement
-from tests.entries import entry
+from tests.entries import entry, ledger_of
 
 BELOW = 1 - 1e-10
-
-
-def ledger(epsilon, delta, *entries):
-    books = PrivacyLedger(Relation.EDGE)
-    books.budget = Budget(epsilon, delta)
-    for each in entries:
-        books.spend(each)
-    return books
 
 
 def one_step(epsilon, sigma, q):
@@ -157,7 +149,7 @@ def test_what_is_stated_is_proved_and_within_the_budget(epsilon, q, steps):
     budget, count = Budget(epsilon, 1.2345678e-5), entry("pure", epsilon=epsilon / 10)
     sigma = calibrate_noise_multiplier(budget, sample_rate=q, steps=steps, other=[count])
     module = PrivateModule()
-    module.ledger = ledger(
+    module.ledger = ledger_of(
         *budget, count, entry(noise_multiplier=sigma, sample_rate=q, steps=steps)
     )
     statement = privacy_statement(module)

@@ -15,7 +15,7 @@ from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.release.card.reads import _place, _proof_names, expected_error, read_of
-from lightning_dpg.run.method_list import method_files
+from lightning_dpg.run.shipped import method_files
 from tests import entries
 from tests.cards import card_of, entry, statement
 

@@ -10,7 +10,7 @@ from pytorch_lightning.loggers import CSVLogger
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.evaluation.evaluate import evaluate_graphs
+from lightning_dpg.evaluation.evaluate import evaluate
 from lightning_dpg.formats import io
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.graph import expected_degrees
@@ -64,7 +64,7 @@ def test_a_large_release_is_the_graph_of_its_seed(method, many, tmp_path, capsys
         read = read_graph(release / f"synthetic-{seed}.parquet", nodes=names)
         assert torch.equal(read.edge_index, drawn.sample(seed).edge_index)
     # Nodes without edges are in the release, and so the same nodes are compared.
-    answers = evaluate_graphs("les_miserables", str(release)).measured[0].comparison.answers
+    answers = evaluate("les_miserables", str(release)).measured[0].comparison.answers
     assert answers["num_nodes"].synthetic == 77
 
 

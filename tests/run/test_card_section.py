@@ -7,7 +7,7 @@ import yaml
 
 from lightning_dpg.callbacks import Card, PrivacyProgressBar, ReleaseWriter
 from lightning_dpg.main import main
-from lightning_dpg.run.private_cli import with_release_writer
+from lightning_dpg.run.lightning_cli import with_release_writer
 
 
 def test_texts_reach_the_writer_that_is_there_or_a_new_one():

@@ -13,14 +13,13 @@ from lightning_dpg.classes import is_abstract as is_abstract_class
 from lightning_dpg.errors import Refusal, shorten
 from lightning_dpg.main import LIGHTNING_COMMANDS
 from lightning_dpg.methods import PrivateModule
-from lightning_dpg.run import early_check, source_options
-from lightning_dpg.run.early_check import refuse_mistakes
-from lightning_dpg.run.method_list import is_abstract
+from lightning_dpg.run import early_check, words
+from lightning_dpg.run.configurations import find_configs, shipped_configs
+from lightning_dpg.run.lightning_cli import PrivateCLI
+from lightning_dpg.run.messages import GROUPS, options_of
 from lightning_dpg.run.parser import PrivateParser
-from lightning_dpg.run.parser_messages import GROUPS, options_of
-from lightning_dpg.run.private_cli import PrivateCLI
-from lightning_dpg.run.settings import find_configs, shipped_configs
-from lightning_dpg.run.source_options import (
+from lightning_dpg.run.shipped import is_abstract
+from lightning_dpg.run.words import (
     class_options,
     exported_classes,
     group_options,
@@ -74,6 +73,11 @@ FILES = {
 }
 
 
+def refuse(command, args):
+    """Refuse mistakes of a command line, as before the import of PyTorch."""
+    early_check.refuse_mistakes(command, args, list(words.named_settings(args)))
+
+
 def parser_of(command):
     """The parser of a command."""
 
@@ -85,7 +89,7 @@ def parser_of(command):
             raise Parsed(self)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Parsed) as parsed:
-        patch.setattr("lightning_dpg.run.private_cli.PrivateParser", Parser)
+        patch.setattr("lightning_dpg.run.lightning_cli.PrivateParser", Parser)
         PrivateCLI([command])
     return parsed.value.args[0]._subcommands_action._name_parser_map[command]
 
@@ -95,7 +99,7 @@ def read_once():
     """Read each source file once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("classes_of", "_imported_names"):
-            patch.setattr(source_options, name, functools.cache(getattr(source_options, name)))
+            patch.setattr(words, name, functools.cache(getattr(words, name)))
         yield
 
 
@@ -151,7 +155,7 @@ def test_every_option_of_every_configuration_passes(name, monkeypatch):
                 args.append(f"--data.{option.name}.{field.name}={default}")
             default = {None: "null", option.empty: "1"}.get(option.default, option.default)
             args += [] if fields else [f"--{section}.init_args.{option.name}={default}"]
-    refuse_mistakes("fit", [*args, "--trainer.callbacks+=GraphStatistics", "--no-book"])
+    refuse("fit", [*args, "--trainer.callbacks+=GraphStatistics", "--no-book"])
 
 
 @pytest.mark.parametrize(("options", "is_early"), MISTAKES)
@@ -160,7 +164,7 @@ def test_a_mistake_has_the_message_of_the_parser(options, is_early, fails, tmp_p
         (tmp_path / name).write_text(yaml.safe_dump(content))
     said = fails("fit", *options).strip()
     try:
-        refuse_mistakes("fit", find_configs(options))
+        refuse("fit", find_configs(options))
     except Refusal as refusal:
         assert is_early
         assert shorten(str(refusal)) == said
@@ -189,10 +193,10 @@ def test_what_is_uncertain_passes(options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dotted.yaml").write_text("model.class_path: DPNetGAN")
     (tmp_path / "nested.yaml").write_text("config: dotted.yaml")
-    refuse_mistakes("fit", find_configs([*BTER, *options]))
+    refuse("fit", find_configs([*BTER, *options]))
 
 
 def test_predict_reads_no_data(tmp_path):
     (tmp_path / "a.ckpt").touch()
     options = ["--data.name", "gone.csv", "--ckpt_path", str(tmp_path / "a.ckpt")]
-    refuse_mistakes("predict", find_configs([*BTER, *options]))
+    refuse("predict", find_configs([*BTER, *options]))

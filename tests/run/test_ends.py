@@ -17,28 +17,9 @@ from lightning_dpg.callbacks import ReleaseWriter
 from lightning_dpg.main import main
 from lightning_dpg.methods import DPNetGAN
 from lightning_dpg.privacy.ledger import PrivacyLedger
+from tests.training import gan_config
 
-CONFIG = {
-    "model": {
-        "class_path": "DPNetGAN",
-        "init_args": {
-            "embedding_dim": 8,
-            "critic_dim": 8,
-            "generator_dim": 8,
-            "num_samples": 100,
-            "noise_multiplier": 4.0,
-            "sample_rate": 0.25,
-        },
-    },
-    "data": {"class_path": "EdgeListDataModule"},
-    "trainer": {
-        "max_epochs": 2,
-        "accelerator": "cpu",
-        "enable_progress_bar": False,
-        "enable_model_summary": False,
-    },
-    "privacy": {"epsilon": 8.0, "delta": 1e-4},
-}
+CONFIG = gan_config(max_epochs=2, noise_multiplier=4.0)
 
 
 @pytest.fixture

@@ -7,9 +7,14 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.release.reader import open_release
-from lightning_dpg.run.complete import complete_settings, method_settings, on_data
-from lightning_dpg.run.fit import fit_settings, fit_without_release
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.fit import (
+    complete_settings,
+    fit_settings,
+    fit_without_release,
+    method_settings,
+    on_data,
+)
 
 
 @pytest.fixture(scope="module")

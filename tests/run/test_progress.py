@@ -1,13 +1,13 @@
 """A run that nobody watches says little, tracks nothing and draws no bar."""
 
 import io
-import subprocess
 import sys
 
 import pytest
 
 import lightning_dpg as dpg
 from lightning_dpg.main import main
+from tests.processes import ends, start
 
 SMALL = {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 100}
 
@@ -40,13 +40,14 @@ def test_bar_is_drawn_on_the_terminal_of_stderr_only(fit, stream, tmp_path, monk
     assert "guarantee: edge-level" in out
 
 
+def fit_unasked():
+    assert main(["fit", "--config=erdos_renyi"]) == 0
+    assert "wandb" not in sys.modules
+
+
 def test_nothing_is_tracked_or_imported_for_it_unasked(tmp_path):
     """The shipped configuration tracked, which took two seconds and left a list of packages."""
-    program = (
-        "import sys; from lightning_dpg.main import main; "
-        "assert main(['fit', '--config=erdos_renyi']) == 0; "
-        "assert 'wandb' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True)
+    (code,), (said,) = ends([start(tmp_path, fit_unasked)])
+    assert code == 0, said
     assert list(tmp_path.glob("runs/erdos_renyi/version_0/metrics.csv"))
     assert not list(tmp_path.rglob("*wandb*"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightning_dpg.run.settings import conf_folder, find_config, shipped_configs
+from lightning_dpg.run.configurations import conf_folder, find_config, shipped_configs
 
 
 @pytest.mark.parametrize(

@@ -17,28 +17,11 @@ import lightning_dpg as dpg
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 from lightning_dpg.run import loggers as tracking
+from tests.training import gan_config
 
 BLOCK = 32768
-CONFIG = {
-    "model": {
-        "class_path": "DPNetGAN",
-        "init_args": {
-            "embedding_dim": 8,
-            "critic_dim": 8,
-            "generator_dim": 8,
-            "num_samples": 100,
-            "sample_rate": 0.25,
-        },
-    },
-    "data": {"class_path": "EdgeListDataModule"},
-    "trainer": {
-        "max_epochs": 1,
-        "accelerator": "cpu",
-        "enable_progress_bar": False,
-        "logger": {"class_path": "WandbLogger", "init_args": {"offline": True}},
-    },
-    "privacy": {"epsilon": 8.0, "delta": 1e-4},
-}
+CONFIG = gan_config()
+CONFIG["trainer"]["logger"] = {"class_path": "WandbLogger", "init_args": {"offline": True}}
 
 
 def records(path):

@@ -55,7 +55,7 @@ class AttackReport(Report):
         """All numbers as plain values."""
         return dict(self.numbers)
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """Return a table for each kind of attack."""
         found = self.numbers
         if "link_stealing" not in found:

@@ -36,7 +36,8 @@ from lightning_dpg.datamodules.nodes import Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.attributes import NodeAttributes, attach, encode
-from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.graph.graph import places_of
+from lightning_dpg.graph.pair_space import Kind, space_of
 from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.single_graph.attributed import Attributed
@@ -44,13 +45,18 @@ from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.alignment import add_nodes, align
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
-from lightning_dpg.run.complete import method_settings, on_data
-from lightning_dpg.run.fit import fit_settings
-from lightning_dpg.run.graph_arguments import load, load_set, name_of_graph
-from lightning_dpg.run.python_errors import readable_errors
-from lightning_dpg.run.run_config import config_beside
-from lightning_dpg.run.run_data import data_of_rows, data_of_run, of_known_nodes
-from lightning_dpg.run.settings import find_config, refuse_foreign_code
+from lightning_dpg.run.configurations import find_config, refuse_foreign_code
+from lightning_dpg.run.data import (
+    data_of_rows,
+    data_of_run,
+    load,
+    load_set,
+    name_of_graph,
+    of_known_nodes,
+)
+from lightning_dpg.run.fit import fit_settings, method_settings, on_data
+from lightning_dpg.run.messages import readable_errors
+from lightning_dpg.run.source import config_beside
 
 
 def kind_of(opened: Release | list[Any], kind: Kind | None) -> Kind:
@@ -68,14 +74,6 @@ def kind_of(opened: Release | list[Any], kind: Kind | None) -> Kind:
             f"leave it out, or set it to {held} (--kind {held})"
         )
     return held
-
-
-def in_space(graph: Data, space: PairSpace) -> Data:
-    """Convert an aligned graph to the kind of the real graph."""
-    try:
-        return space.graph(space_of(graph).edges(graph))
-    except ValueError as error:
-        raise CommandError(f"what was published does not fit the real graph: {error}") from error
 
 
 def on_released_nodes(graph: Data, release: Release | None) -> Data:
@@ -120,9 +118,8 @@ def public_attributes(
     """
     attributes = None if release is None else getattr(release.method, "node_attributes", None)
     if release is not None and attributes is not None:
-        number = {name: place for place, name in enumerate(release.method.node_names)}
-        if set(number) == set(graph.node_names):
-            order = torch.tensor([number[name] for name in graph.node_names])
+        order = places_of(graph.node_names, release.method.node_names)
+        if order is not None:
             rows: NodeAttributes = attributes.of_nodes(order)
             return rows
     nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
@@ -209,7 +206,7 @@ def attack_published(
 ) -> AttackReport:
     """Do what :func:`attack` does, with the errors of the command line."""
     settings = _baseline_settings(published, baseline)
-    data_class: type[pl.LightningDataModule]
+    data_class: type[pl.LightningDataModule] = EdgeListDataModule
     if settings is not None and issubclass(
         find_class(settings["model"]["class_path"]), GraphSetSynthesizer
     ):
@@ -218,7 +215,6 @@ def attack_published(
         union = load_set(real, undirected)
         values, data_class = attack_set(union, settings), TUGraphDataModule
     else:
-        data_class = EdgeListDataModule
         opened = _opened(published)
         kind = kind_of(opened, kind)
         release = opened if isinstance(opened, Release) else None
@@ -431,7 +427,7 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
     Raises:
         CommandError: If they have another number of nodes.
     """
-    aligned = []
+    aligned, space = [], space_of(real)
     for graph in graphs:
         alignment = align(graph, real)
         if alignment is None or alignment.reference.num_nodes > real.num_nodes:
@@ -440,7 +436,12 @@ def published_graphs(graphs: list[Data], real: Data) -> Published:
                 f"{', and no name is in both' if alignment is None else ''}\n"
                 "give the graph that the method was fitted on, such as the largest component"
             )
-        aligned.append(in_space(alignment.graph, space_of(real)))
+        try:
+            aligned.append(space.graph(space_of(alignment.graph).edges(alignment.graph)))
+        except ValueError as error:
+            raise CommandError(
+                f"what was published does not fit the real graph: {error}"
+            ) from error
     return Published(aligned)
 
 
@@ -448,11 +449,9 @@ def _score_on_nodes(
     published: Published, method: Synthesizer, real: Data
 ) -> Callable[[Tensor], Tensor] | None:
     """Score pairs of nodes of the real graph; None if the release has other nodes."""
-    score = published.score
-    number = {name: place for place, name in enumerate(method.node_names or ())}
-    if score is None or number.keys() != set(real.node_names):
+    score, order = published.score, places_of(real.node_names, method.node_names)
+    if score is None or order is None:
         return None
-    order = torch.tensor([number[name] for name in real.node_names])
     is_undirected = method.kind == "undirected"
 
     def on_nodes(pairs: Tensor) -> Tensor:
@@ -465,13 +464,13 @@ def _score_on_nodes(
 def _on_nodes(published: Published, method: NodeClassifier, real: Data) -> Predictions:
     """Put predictions on the node numbers of the real graph."""
     assert published.predictions is not None
-    number = {name: place for place, name in enumerate(method.node_names or ())}
-    if number.keys() != set(real.node_names):
+    order = places_of(real.node_names, method.node_names)
+    if order is None:
+        count = len(published.predictions.posteriors)
         raise CommandError(
-            f"the real graph has {real.num_nodes} nodes, what was published {len(number)}, and their "
+            f"the real graph has {real.num_nodes} nodes, what was published {count}, and their "
             "names are not the same\ngive the graph that the method was fitted on"
         )
-    order = torch.tensor([number[name] for name in real.node_names])
     return published.predictions._replace(posteriors=published.predictions.posteriors[order])
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from lightning_dpg.pages.page import Table
 from lightning_dpg.pages.report import Report
-from lightning_dpg.run.graph_arguments import GraphName
+from lightning_dpg.run.data import GraphName
 
 
 class AllGuesses(NamedTuple):
@@ -137,7 +137,7 @@ class AuditReport(Report):
             "unscored": self.unscored,
         }
 
-    def tables(self) -> list[Table]:
+    def sections(self) -> list[Table]:
         """State claims, bounds and verdict in lines."""
         return [Table(self._setting(), "", (), (), self._lines())]
 

@@ -35,8 +35,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.release.statement import privacy_statement
-from lightning_dpg.run.data_argument import ReadData
-from lightning_dpg.run.fit import fit_without_release
+from lightning_dpg.run.fit import ReadData, fit_without_release
 
 _PUBLISHES = Synthesizer | GraphFeatureRelease | NodeClassifier
 # Delta of interest at an epsilon of 0.

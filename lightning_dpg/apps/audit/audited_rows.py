@@ -21,8 +21,7 @@ from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.run.data_argument import ReadData
-from lightning_dpg.run.fit import fit_without_release
+from lightning_dpg.run.fit import ReadData, fit_without_release
 
 _LEAST_SCALE = 1e-6  # of a read without noise
 _TABLES, _MIXING = "row_tables", "column_mixing"

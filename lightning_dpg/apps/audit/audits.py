@@ -32,12 +32,11 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import Identity, public_path
 from lightning_dpg.privacy.accounting import gdp_epsilon
-from lightning_dpg.run.complete import under_ids
-from lightning_dpg.run.contents import contents_of
-from lightning_dpg.run.data_argument import ReadData, reader
-from lightning_dpg.run.graph_arguments import name_of_graph
+from lightning_dpg.run.data import contents_of, name_of_graph, set_up
+from lightning_dpg.run.fit import ReadData, under_ids
+from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run.method_choice import Method, choose_method
-from lightning_dpg.run.python_errors import readable_errors
+from lightning_dpg.run.python import reader
 
 
 def audit(
@@ -164,13 +163,7 @@ def audit_settings(
 
 def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Identity]:
     """Yield the contents of the audited data, by which a budget book recognizes them."""
-    if read is not None:
-        yield from contents_of(read())
-        return
-    section = settings["data"]
-    module = find_class(section["class_path"])(**section["init_args"])
-    module.setup("fit")
-    yield from contents_of(module)
+    yield from contents_of(set_up(settings["data"]) if read is None else read())
 
 
 def _audit_one_canary(

@@ -111,19 +111,10 @@ def plant_stars(data: Any, star: Star, count: int | None, generator: torch.Gener
         raise CommandError("audit plants stars of nodes with a class, and the data have no classes")
     classes = torch.unique(given.y[given.y >= 0])
     size, num_nodes = star.num_nodes(len(classes)), int(data.num_nodes)
-    most = num_nodes // size
-    count = max(1, most // 2) if count is None else count
-    if not 0 < count <= most:
-        raise CommandError(
-            f"{count} canaries of {star.leaves} edges take {count * size} of {num_nodes} nodes\n"
-            f"set --canaries to {most} or less, or take a larger graph or a smaller max_edges"
-        )
-    nodes = torch.randperm(num_nodes, generator=generator)[: count * size].view(count, size)
-    center, leaves, others = (
-        nodes[:, :1],
-        nodes[:, 1 : 1 + star.leaves],
-        nodes[:, 1 + star.leaves :],
-    )
+    count = max(1, num_nodes // size // 2) if count is None else count
+    nodes = _groups(num_nodes, count, size, "edges", "max_edges", generator)
+    center, leaves = nodes[:, :1], nodes[:, 1 : 1 + star.leaves]
+    others = nodes[:, 1 + star.leaves :]
     x, y = given.x.clone(), given.y.clone()
     x[leaves] = x[center]
     own = torch.arange(count) % len(classes)
@@ -183,14 +174,9 @@ def plant_rows(
     sizes = np.array([len(values) for values in data.private_columns.domains.values()])
     pairs = np.maximum((sizes - 1) // 2, 1)
     num_nodes, size = int(data.num_nodes), 1 + max_weight
-    most = num_nodes // size
-    count = min(_CANARIES_OF_PAIR * int(pairs.max()), most) if count is None else count
-    if not 0 < count <= most:
-        raise CommandError(
-            f"{count} canaries with {max_weight} neighbors each take {count * size} of {num_nodes} "
-            f"nodes\nset --canaries to {most} or less, or take a larger graph or a smaller max_weight"
-        )
-    nodes = torch.randperm(num_nodes, generator=generator)[: count * size].view(count, size)
+    usual = min(_CANARIES_OF_PAIR * int(pairs.max()), num_nodes // size)
+    count = usual if count is None else count
+    nodes = _groups(num_nodes, count, size, "neighbors", "max_weight", generator)
     first = 2 * (np.arange(count)[:, None] % pairs)
     rows = data.private_columns.values.numpy().copy()
     rows[nodes.numpy()] = sizes - 1
@@ -199,6 +185,19 @@ def plant_rows(
     edges = torch.cat([data.edges[is_free], _from(nodes[:, :1], nodes[:, 1:]).flatten(0, 1)])
     _replace(data, edges, attributes_of(data.train_graph))
     return RowCanaries(nodes[:, 0].numpy(), first + 1, rows)
+
+
+def _groups(
+    num_nodes: int, count: int, size: int, what: str, setting: str, generator: torch.Generator
+) -> Tensor:
+    """Choose different nodes for each canary, shape ``(count, size)``."""
+    most = num_nodes // size
+    if not 0 < count <= most:
+        raise CommandError(
+            f"{count} canaries with their {what} take {count * size} of {num_nodes} nodes\n"
+            f"set --canaries to {most} or less, or take a larger graph or a smaller {setting}"
+        )
+    return torch.randperm(num_nodes, generator=generator)[: count * size].view(count, size)
 
 
 def transfers_of_canaries(pairs: Tensor, bounds: TransferBounds, number: int) -> Transfers:

@@ -30,8 +30,7 @@ from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.held_out import uniform_non_edges
 from lightning_dpg.graph.pair_numbers import num_pairs
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.run.complete import on_data
-from lightning_dpg.run.fit import fit_settings
+from lightning_dpg.run.fit import fit_settings, on_data
 
 HIDDEN_SHARE = 0.2
 SEED = 0

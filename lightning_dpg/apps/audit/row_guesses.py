@@ -13,7 +13,7 @@ from lightning_dpg.apps.audit.link_stealing import Estimate, proportion
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.graph.edge_statistics import mixing_matrices
-from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.graph import places_of, undirected_edges
 from lightning_dpg.graph.mixing import NoisyMixing, fitted_mixing
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.release.release import Release
@@ -78,11 +78,8 @@ def guess_rows(release: Release, real: EdgeListDataModule) -> list[RowGuess]:
     joint, num_nodes = method.joint.cpu().numpy(), len(rows)
     groups = method.groups(np.bincount(edges.ravel(), minlength=num_nodes))
     drawn_degrees = np.bincount(undirected_edges(graph).numpy().ravel(), minlength=num_nodes)
-    number = {name: place for place, name in enumerate(graph.node_names)}
-    names = list(real.graph.node_names)
-    beside = None
-    if number.keys() == set(names):
-        beside = drawn.values[[number[name] for name in names]]
+    order = places_of(real.graph.node_names, graph.node_names)
+    beside = None if order is None else drawn.values[order.numpy()]
     mixing = mixing_matrices(method.mixing.cpu().numpy(), [*map(len, domains.values())])
     found = []
     for place, (column, matrix) in enumerate(zip(domains, mixing, strict=True)):

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from lightning_dpg.apps.bench.study import Arguments
 from lightning_dpg.errors import CommandError
-from lightning_dpg.run.distinct_keys import read_yaml
-from lightning_dpg.run.early_files import refuse_missing_graph
-from lightning_dpg.run.settings import find_config, find_configs, shipped_configs
-from lightning_dpg.run.source_options import exported_classes
+from lightning_dpg.run.configurations import find_config, find_configs, read_yaml, shipped_configs
+from lightning_dpg.run.source import refuse_missing_graph
+from lightning_dpg.run.words import exported_classes
 
 
 def refuse_mistakes(arguments: Arguments, out: Path) -> None:

@@ -4,9 +4,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lightning_dpg.apps.bench.checks import refuse_mistakes
 from lightning_dpg.apps.bench.study import complete
@@ -14,11 +12,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
 from lightning_dpg.run.quiet import at_terminal
-from lightning_dpg.run.run_config import method_and_epsilon
-
-if TYPE_CHECKING:
-    from lightning_dpg.apps.bench.results import Table
-    from lightning_dpg.apps.bench.views import Benchmark
+from lightning_dpg.run.source import method_and_epsilon
 
 
 def compare(
@@ -31,13 +25,11 @@ def compare(
     delta: float | None = None,
     runs: int | None = None,
     jobs: int | None = None,
-    scheduler: str | None = None,
     out: Path,
     classify: bool = False,
     undirected: bool = False,
     kind: Kind | None = None,
     queries: list[str] | None = None,
-    wandb: bool = False,
     book: str | None = None,
     no_book: bool = False,
 ) -> Outcome:
@@ -74,13 +66,11 @@ def compare(
         delta: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         runs: Fits of each kind; by default 5.
         jobs: Processes, of one thread each; by default 1.
-        scheduler: Dask cluster that runs the fits, as tcp://HOST:8786.
         out: Folder of all results; created if missing.
         classify: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         undirected: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         kind: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         queries: Queries in results.md: names, or all. By default ten columns with headline queries.
-        wandb: Log results and figures to Weights & Biases.
         book: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         no_book: Log it in no budget book.
 
@@ -100,8 +90,6 @@ def compare(
     for name, number in (("runs", runs), ("jobs", jobs)):
         if number is not None and number < 1:
             raise CommandError(f"--{name} must be positive, got {number}")
-    if jobs is not None and scheduler is not None:
-        raise CommandError("--jobs: not allowed with argument --scheduler")
     arguments = {
         "methods": methods,
         "graphs": graphs,
@@ -117,54 +105,16 @@ def compare(
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.apps.bench.engine import measure
 
-    with _naming_the_way_on(out), _end_as_by_ctrl_c(), _executor(scheduler) as executor:
-        results = measure(
-            study,
-            arguments,
-            out,
-            jobs or 1,
-            _progress,
-            "none" if no_book else book,
-            executor,
-        )
-    if wandb:
-        # Start-up time: Weights & Biases is imported on demand.
-        from lightning_dpg.apps.bench.tracking import track
-
-        track(results)
+    book = "none" if no_book else book
+    with _naming_the_way_on(out), _end_as_by_ctrl_c():
+        results = measure(study, arguments, out, jobs or 1, _progress, book)
     logs = f"{results.failed} of {len(results.runs)} fits failed, see {out / 'logs'}"
     return Outcome(
-        [
-            *map(str, results.files),
-            "not private: the numbers were computed from the real graphs",
-        ],
-        {
-            "fits": len(results.runs),
-            "failed": results.failed,
-            "files": results.files,
-            "tables": [
-                {"graph": table.graph, "epsilon": table.epsilon, "rows": _rows(table, results)}
-                for table in results.tables
-            ],
-        },
+        [*map(str, results.files), results.not_private],
+        results.values,
         REFUSED if results.failed else FINE,
         logs * bool(results.failed),
     )
-
-
-def _rows(table: "Table", results: "Benchmark") -> list[dict[str, Any]]:
-    """Return the rows of a table with the means of the headline queries; results.csv has all."""
-    return [
-        {
-            "method": row.method,
-            "role": row.role,
-            "private": row.is_private,
-            "spent_epsilon": row.spent().mean,
-            "guarantee": row.guarantee,
-            "scores": {query: row.score(query).mean for query in results.task.win_queries},
-        }
-        for row in table.rows
-    ]
 
 
 def _progress(line: str) -> None:
@@ -206,13 +156,3 @@ def _end_as_by_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, earlier)
-
-
-def _executor(scheduler: str | None) -> contextlib.AbstractContextManager[Executor | None]:
-    """Return the executor of a Dask cluster; None without one."""
-    if scheduler is None:
-        return contextlib.nullcontext()
-    # Start-up time: Dask is imported on demand.
-    from lightning_dpg.apps.bench.cluster import dask_executor
-
-    return dask_executor(scheduler, _progress)

@@ -25,18 +25,18 @@ from lightning_dpg.apps.bench.grid import (
 from lightning_dpg.apps.bench.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.apps.bench.report import page
 from lightning_dpg.apps.bench.result_folder import BrokenOffError, locked
-from lightning_dpg.apps.bench.results import markdown, write_csv
+from lightning_dpg.apps.bench.results import csv_text, markdown
 from lightning_dpg.apps.bench.study import Arguments, complete
 from lightning_dpg.apps.bench.tasks import chosen_queries
 from lightning_dpg.apps.bench.views import Benchmark
 from lightning_dpg.apps.bench.workers import SeparateProcesses
 from lightning_dpg.budget_book import log_reading
 from lightning_dpg.errors import CommandError
-from lightning_dpg.formats.whole_files import whole_file
+from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.run.contents import contents_of_graph, contents_of_set
-from lightning_dpg.run.python_errors import readable_errors
+from lightning_dpg.run.data import contents_of_graph, contents_of_set
+from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run_folder import owner_only
 
 
@@ -85,14 +85,14 @@ def benchmark(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
             ``bipartite``. By default undirected.
-        queries: Queries in ``results.md``, and in the tables and the figure of the result: names, or
-            ``["all"]``; by default headline queries. Page and ``results.csv`` always have all.
+        queries: Queries in ``results.md``, and in the tables of the result: names, or ``["all"]``;
+            by default headline queries. Page and ``results.csv`` always have all.
         say: Function that receives lines on the progress.
         book: URL of the budget book that logs the comparison if it knows the graphs; by default that
             of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
 
     Returns:
-        The results of all runs, as tables and as a figure, and the paths of the files.
+        The results of all runs, as tables, and the paths of the files.
 
     Raises:
         CommandError: If an argument is refused; no file exists then.
@@ -232,13 +232,14 @@ def write(
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
     paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
-    with whole_file(paths[0]) as scratch:
-        write_csv(runs, scratch)
     plain = {name: without_directions(graph) for name, graph in grid.data.items()}
-    texts = (markdown(runs, grid.task, queries), page(runs, plain, grid.task, folder))
-    for path, content in zip(paths[1:], texts, strict=True):
-        with whole_file(path) as scratch:
-            scratch.write_text(content, encoding="utf-8")
+    texts = (
+        csv_text(runs),
+        markdown(runs, grid.task, queries),
+        page(runs, plain, grid.task, folder),
+    )
+    for path, content in zip(paths, texts, strict=True):
+        write_whole(path, content)
     return paths
 
 

@@ -20,10 +20,9 @@ from lightning_dpg.datamodules.tu import TUGraphDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.formats.whole_files import naming_full_disk, scratch_of
-from lightning_dpg.run.graph_arguments import load
+from lightning_dpg.run.data import data_of_run, load
 from lightning_dpg.run.loggers import public_name
-from lightning_dpg.run.run_config import is_run
-from lightning_dpg.run.run_data import data_of_run
+from lightning_dpg.run.source import is_run
 
 OBJECTS = "graphs"
 """Folder of the copies, in the folder of all results."""

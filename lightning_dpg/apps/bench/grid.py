@@ -20,7 +20,7 @@ from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.preflight.data import KIND_METHODS
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.run.complete import method_settings, on_data, under_ids
+from lightning_dpg.run.fit import method_settings, on_data, under_ids
 
 
 class Grid(NamedTuple):

@@ -25,10 +25,9 @@ from lightning_dpg.apps.bench.results import (
 from lightning_dpg.apps.bench.tasks import Task
 from lightning_dpg.formats.io import read_graph
 from lightning_dpg.metrics.figures import degree_curve
-from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.pages.charts import COLORS, Series, image, line_chart
-from lightning_dpg.pages.page import plural, render
-from lightning_dpg.pages.pictures import DEGREES, aligned, renderer
+from lightning_dpg.pages.page import render
+from lightning_dpg.pages.pictures import DEGREES, aligned, renderer, size_of
 
 
 class _Card(NamedTuple):
@@ -69,7 +68,7 @@ def page(
         mine = Series("original", degree_curve(real))
         picture = image(draw(real), "Adjacency matrix of original")
         alone = line_chart([mine], "Degrees", *DEGREES)
-        cards.append([_Card(None, _facts(real), picture, alone)])
+        cards.append([_Card(None, size_of(real), picture, alone)])
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
             if path is not None:
@@ -77,7 +76,7 @@ def page(
                 picture = image(draw(aligned(graph, real)), f"Adjacency matrix of {row.method}")
                 curve = Series(row.method, degree_curve(graph), colors[row.method])
                 both = line_chart([mine._replace(is_dashed=True), curve], "Degrees", *DEGREES)
-                cards[-1].append(_Card(row, _facts(graph), picture, both))
+                cards[-1].append(_Card(row, size_of(graph), picture, both))
     counts = (
         (len(shown), task.noun),
         (len(roles), "row"),
@@ -111,13 +110,6 @@ def row_colors(roles: Mapping[str, str]) -> dict[str, str]:
         else COLORS[numbers.get(method.removesuffix(" (untrained)"), 0)]
         for method, role in roles.items()
     }
-
-
-def _facts(graph: Data) -> str:
-    """Return the number of edges, and of nodes without any."""
-    isolated = int((degrees(graph) == 0).sum())
-    facts = plural(graph.num_edges // 2, "edge")
-    return f"{facts}, {plural(isolated, 'node')} without any" if isolated else facts
 
 
 def _curves(measured: Sequence[Table], names: Sequence[str], task: Task) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Tables of a benchmark: their rows, the best rows, Markdown and CSV."""
 
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
@@ -107,6 +106,11 @@ class Table(NamedTuple):
     graph: str
     epsilon: float
     rows: list[Row]
+
+    @property
+    def title(self) -> str:
+        """Its heading."""
+        return f"{self.graph}, epsilon {self.epsilon:g}"
 
     @property
     def is_of_one_run(self) -> bool:
@@ -279,9 +283,9 @@ def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]
     for table in all_tables:
         lines += [
             "",
-            f"## {table.graph}, epsilon {table.epsilon:g}",
+            f"## {table.title}",
             "",
-            *_markdown_table(table, names, task),
+            *as_markdown(*cells(table, names, task, _marked)),
             *footnotes(table),
         ]
         failed = [
@@ -295,40 +299,53 @@ def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_table(table: Table, names: Sequence[str], task: Task) -> list[str]:
+def cells(
+    table: Table, names: Sequence[str], task: Task, marked: Callable[[str, str], str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of a table of methods by queries, that of the original first.
+
+    Args:
+        table: The measurements.
+        names: Names of the queries.
+        task: The task.
+        marked: Function that writes a text with a mark of Markdown: ``**`` of the best, ``*`` of
+            those without a guarantee, or none.
+    """
     arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in names]
     counted = [] if table.is_of_one_run else [f"beats {task.baselines[0]}"]
     numbers = (*counted, "epsilon proved")
     winners = {query: best(table.rows, query, task) for query in names}
-    values = [f"*{original(table.rows, query)}*" for query in names]
-    rows = [["*original*", *values, *("" for _ in numbers)]]
+    values = [marked(original(table.rows, query), "*") for query in names]
+    rows = [[marked("original", "*"), *values, *("" for _ in numbers)]]
     for row in table.rows:
-        runs = row.num_runs
-        mark = "" if row.is_private else "*"
-        cells = [f"{mark}{row.title}{mark}"]
+        runs, mark = row.num_runs, "" if row.is_private else "*"
+        texts = [marked(row.title, mark)]
         for query in names:
-            bold = "**" if row.method in winners[query] else mark
             num_missing = len(row.done) - row.runs_with(query)
-            cells.append(f"{bold}{text(row.score(query), runs - num_missing)}{bold}")
+            is_best = row.method in winners[query]
+            score = text(row.score(query), runs - num_missing)
+            texts.append(marked(score, "**" if is_best else mark))
         ends = [wins(table.rows, row, task) for _ in counted] + [text(row.spent(), runs)]
-        cells += [f"{mark}{cell}{mark}" for cell in ends]
-        rows.append(cells)
-    return as_markdown(["method", *arrows, *numbers], rows)
+        rows.append([*texts, *(marked(end, mark) for end in ends)])
+    return ["method", *arrows, *numbers], rows
+
+
+def _marked(content: str, mark: str) -> str:
+    return f"{mark}{content}{mark}"
 
 
 def _one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def write_csv(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write a row per run and query; a failed run has a single row, whose note has the reason."""
-    rows = ([row.get(column) for column in COLUMNS] for row in csv_rows(results))
-    path.write_text(as_csv(COLUMNS, rows), encoding="utf-8", newline="")
+def csv_text(results: Sequence[dict[str, Any]]) -> str:
+    """Return a row per run and query; a failed run has a single row, whose note has the reason."""
+    return as_csv(COLUMNS, csv_rows(results))
 
 
-def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file."""
-    rows = []
+def csv_rows(results: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """Return the rows of the CSV file, in the order of its columns."""
+    rows: list[dict[str, Any]] = []
     for result in results:
         row = {key: result[key] for key in ("method", "role", "graph", "epsilon", "run")}
         if result["failure"] is not None:
@@ -345,7 +362,7 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "draw_seconds": round(result["seconds"]["draw"], 6),
         }
         rows += [row | {"query": query} | answer for query, answer in result["answers"].items()]
-    return rows
+    return [[row.get(column) for column in COLUMNS] for row in rows]
 
 
 def footnotes(table: Table) -> list[str]:

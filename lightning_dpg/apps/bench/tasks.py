@@ -19,7 +19,7 @@ from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.metrics import kernel_svm, set_queries
 from lightning_dpg.metrics import queries as graph_queries
 from lightning_dpg.metrics.queries import KIND_QUERIES, Answer, compare_kinds
-from lightning_dpg.run.graph_arguments import load, load_set
+from lightning_dpg.run.data import load, load_set
 
 ALL = "all"
 """Name of all queries of a task."""

@@ -1,37 +1,33 @@
-"""The object that a benchmark returns: tables for Python and notebooks, and a figure."""
+"""The object that a benchmark returns: tables for Python and notebooks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from markupsafe import Markup
 from torch_geometric.data import Data
 
-from lightning_dpg.apps.bench.figure import errors_figure
 from lightning_dpg.apps.bench.results import (
     COLUMNS,
     ONE_RUN,
     Table,
-    best,
+    cells,
     csv_rows,
     measured,
     tables,
-    text,
 )
 from lightning_dpg.apps.bench.tasks import Task
 from lightning_dpg.pages import page as pages
-from lightning_dpg.tables import as_data_frame
-
-if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
-    from matplotlib.figure import Figure
+from lightning_dpg.pages.report import Report
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Benchmark:
+class Benchmark(Report):
     """All measurements of a benchmark. They are not private: the real graphs were read.
 
-    :func:`lightning_dpg.benchmark` returns it. Its tables and its figure have the queries that the call
-    has named, by default the headline queries of the task; :meth:`to_dataframe` has all of them.
+    :func:`lightning_dpg.benchmark` returns it. Its tables have the queries that the call has named, by
+    default the headline queries of the task; :meth:`to_dataframe` has all of them.
 
     Attributes:
         runs: Recorded results of the fits, failed ones included.
@@ -39,7 +35,7 @@ class Benchmark:
         task: Task of the methods.
         folder: Folder of all results.
         files: Paths of ``results.csv``, ``results.md`` and ``report.html``.
-        queries: Names of the queries in tables and figure.
+        queries: Names of the queries in tables.
 
     Example:
         >>> import tempfile
@@ -55,6 +51,10 @@ class Benchmark:
         0      chung_lu (baseline)      1.0  34.0    0.0
         29  erdos_renyi (baseline)      1.0  34.0    0.0
     """
+
+    title: ClassVar[str] = "Synthetic graphs compared"
+    not_private: ClassVar[str] = "not private: the numbers were computed from the real graphs"
+    columns: ClassVar[Sequence[str]] = COLUMNS
 
     runs: list[dict[str, Any]]
     data: dict[str, Data]
@@ -82,62 +82,61 @@ class Benchmark:
         Raises:
             CommandError: If pandas is not installed.
         """
-        rows = csv_rows(self.runs)
-        frame = as_data_frame(COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
+        frame = super().to_dataframe()
         # Text in JSON: infinity, of methods without privacy
         return frame.astype({"epsilon": float, "spent_epsilon": float, "spent_delta": float})
 
-    def plot(self) -> "Figure":
-        """Plot the errors in each query by method; over epsilon if there are several budgets.
-
-        Bars are standard deviations over the runs. Hollow points are methods without privacy.
-
-        Returns:
-            A figure of matplotlib, which a notebook shows and ``savefig`` writes. It is not private.
-
-        Raises:
-            CommandError: If no fit has come to an end.
-        """
-        return errors_figure(self.tables, measured(self.runs, self.queries), self.task)
-
     @property
-    def _report(self) -> Path:
-        return next((path for path in self.files if path.suffix == ".html"), self.folder)
+    def values(self) -> dict[str, Any]:
+        """Means of the headline queries in each table; :meth:`to_dataframe` has all numbers."""
+        return {
+            "fits": len(self.runs),
+            "failed": self.failed,
+            "files": self.files,
+            "tables": [
+                {"graph": table.graph, "epsilon": table.epsilon, "rows": self._rows(table)}
+                for table in self.tables
+            ],
+        }
 
-    def __repr__(self) -> str:
-        """Name what was measured, and the path of the whole report."""
-        places = ", ".join(f"{table.graph} at epsilon {table.epsilon:g}" for table in self.tables)
-        return (
-            f"Benchmark of {len(self.runs)} fits, {self.failed} of them failed: tables of {places}\n"
-            f"all numbers: {self._report}\n"
-            "to_dataframe(), plot()\n"
-            "not private: the numbers were computed from the real graphs"
-        )
-
-    def _repr_html_(self) -> str:
-        """Show compact tables in a notebook, and the path of the whole report."""
-        failed = f" {self.failed} of {len(self.runs)} fits failed." if self.failed else ""
-        one_run = f" {ONE_RUN}" if all(table.is_of_one_run for table in self.tables) else ""
-        lead = f"{failed}{one_run} All queries: {self._report}"
-        names = measured(self.runs, self.queries)
-        return pages.notebook(
-            "Not private.", [_compact(table, names, self.task) for table in self.tables], lead
-        )
-
-
-def _compact(table: Table, names: list[str], task: Task) -> pages.Table:
-    """Return queries by methods, with the best ones in bold."""
-    rows: list[list[str]] = []
-    for query in names:
-        winners = best(table.rows, query, task)
-        cells = [
-            Markup("<b>{}</b>" if row.method in winners else "{}").format(
-                text(row.score(query), row.runs_with(query))
-            )
+    def _rows(self, table: Table) -> list[dict[str, Any]]:
+        return [
+            {
+                "method": row.method,
+                "role": row.role,
+                "private": row.is_private,
+                "spent_epsilon": row.spent().mean,
+                "guarantee": row.guarantee,
+                "scores": {query: row.score(query).mean for query in self.task.win_queries},
+            }
             for row in table.rows
         ]
-        arrow = " ↑" if query in task.higher_is_better else ""
-        rows.append([pages.with_meaning(query, arrow), *cells])
-    rows.append(["epsilon proved", *(text(row.spent(), len(row.done)) for row in table.rows)])
-    head = ("error, or agreement ↑", *(row.title for row in table.rows))
-    return pages.Table(f"{table.graph}, epsilon {table.epsilon:g}", "", head, rows)
+
+    def records(self) -> list[list[Any]]:
+        """Return the rows of ``results.csv``."""
+        return csv_rows(self.runs)
+
+    def sections(self) -> list[pages.Table]:
+        """Return the tables of ``results.md``."""
+        names = measured(self.runs, self.queries)
+        return [
+            pages.Table(table.title, "", *cells(table, names, self.task, _marked), self._notes())
+            for table in self.tables
+        ]
+
+    def _notes(self) -> list[str]:
+        failed = f"{self.failed} of {len(self.runs)} fits failed." if self.failed else ""
+        one_run = ONE_RUN if all(table.is_of_one_run for table in self.tables) else ""
+        report = next((path for path in self.files if path.suffix == ".html"), self.folder)
+        return [*filter(None, (failed, one_run)), f"all numbers: {report}"]
+
+    def text(self) -> str:
+        """Name what was measured, and the path of the whole report."""
+        places = ", ".join(f"{table.graph} at epsilon {table.epsilon:g}" for table in self.tables)
+        fits = f"Benchmark of {len(self.runs)} fits: tables of {places}"
+        return "\n".join([fits, *self._notes(), "to_dataframe()", self.not_private])
+
+
+def _marked(content: str, mark: str) -> str:
+    """Write what is bold or in italics in Markdown as HTML."""
+    return Markup({"**": "<b>{}</b>", "*": "<i>{}</i>", "": "{}"}[mark]).format(content)

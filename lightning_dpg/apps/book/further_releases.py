@@ -22,8 +22,8 @@ from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down, di
 from lightning_dpg.privacy.composition import entry_of
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure, Relation
 from lightning_dpg.run import quality
-from lightning_dpg.run.method_list import MethodInfo, list_methods
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.shipped import MethodInfo, list_methods
 
 COUNTS = (1, 2, 4, 12)
 """Numbers of further releases that are planned by default."""

@@ -11,8 +11,12 @@ from typing import Any, Literal, get_args
 from lightning_dpg.advice import GOALS
 from lightning_dpg.apps.studio.folder import data_files, is_inside
 from lightning_dpg.errors import CommandError
-from lightning_dpg.run.method_list import list_methods, recommended_configurations
-from lightning_dpg.run.shipped_data import built_in_graphs, built_in_sets
+from lightning_dpg.run.shipped import (
+    built_in_graphs,
+    built_in_sets,
+    list_methods,
+    recommended_configurations,
+)
 from lightning_dpg.run.source import Form, Reading, data_settings, form_of
 
 Secret = Literal["relation", "person"]

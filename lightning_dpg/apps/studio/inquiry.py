@@ -30,9 +30,9 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import belief_bound, group_budget
 from lightning_dpg.release.card.reads import expected_error
 from lightning_dpg.run import quality
+from lightning_dpg.run.data import set_up
 from lightning_dpg.run.method_choice import MethodChoice, choose_method
-from lightning_dpg.run.method_list import MethodInfo, configuration_of, list_methods
-from lightning_dpg.run.read import set_up
+from lightning_dpg.run.shipped import MethodInfo, configuration_of, list_methods
 
 _LOCK = threading.RLock()
 _last: dict[str, "Read"] = {}
@@ -206,19 +206,17 @@ def offers(answers: Answers, data: Read) -> list[Offer]:
         and row.tier in ("recommended", "baselines")
         and _reads(row.name, data)
     ]
-    found = []
-    for name in [best, *others]:
-        row = by_name.get(name) or _class_of(name)
-        found.append(
-            Offer(
-                name,
-                row.summary,
-                reason if name == best else "",
-                quality.nearest(row.name, answers.epsilon),
-                row.is_conditional,
-            )
+    rows = {name: by_name.get(name) or _class_of(name) for name in (best, *others)}
+    return [
+        Offer(
+            name,
+            row.summary,
+            reason if name == best else "",
+            quality.nearest(row.name, answers.epsilon),
+            row.is_conditional,
         )
-    return found
+        for name, row in rows.items()
+    ]
 
 
 def settings_of(configuration: str) -> dict[str, Any]:
@@ -275,12 +273,8 @@ def planned(answers: Answers, data: Read) -> Planned:
         steps = epochs * number_of_steps(method.batch_request(), None)
         method.accept_budget(budget, steps, rows)
         entries = method.plan(budget, steps)
-        errors = []
-        for entry in entries:
-            error = expected_error(entry.to_dict()) or {}
-            errors.append(
-                (entry.name, error.get("mean_absolute_error"), error.get("half_width_95"))
-            )
+        found = [(entry.name, expected_error(entry.to_dict()) or {}) for entry in entries]
+        errors = [(n, e.get("mean_absolute_error"), e.get("half_width_95")) for n, e in found]
         return Planned(budget, entries, errors)
 
 

@@ -2,10 +2,11 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, abort, redirect, request, send_file
+from flask import Blueprint, Response, abort, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from lightning_dpg.apps.studio import totals
@@ -13,13 +14,14 @@ from lightning_dpg.apps.studio.answers import CARD
 from lightning_dpg.apps.studio.folder import archive, is_inside, run_folders
 from lightning_dpg.apps.studio.inquiry import one_at_a_time
 from lightning_dpg.apps.studio.job import STATES, Job, jobs, new_job
-from lightning_dpg.apps.studio.view import book, download, message, show, written_page
+from lightning_dpg.apps.studio.view import book, download, problem_of, show, written_page
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.statement import full_sentence
-from lightning_dpg.run.commands.card import card as card_of
-from lightning_dpg.run.commands.generate import generate
-from lightning_dpg.run.commands.verify import verify as verify_release
+from lightning_dpg.run.commands.release import card as card_of
+from lightning_dpg.run.commands.release import generate
+from lightning_dpg.run.commands.release import verify as verify_release
 from lightning_dpg.run_folder import CONFIGURATION, RELEASE, STATEMENT, release_in
 
 pages = Blueprint("results", __name__)
@@ -38,11 +40,8 @@ def index() -> Response:
 @pages.post("/book")
 def make_book() -> AnyResponse:
     """Make a budget book in the folder."""
-    try:
-        totals.make_book()
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return _index(message(error))
-    return redirect("/", 303)
+    problem = problem_of(totals.make_book)
+    return _index(problem) if problem else redirect("/", 303)
 
 
 @pages.post("/book/verify")
@@ -89,15 +88,6 @@ def quality_page(name: str) -> Response:
     return written_page(_text(_run(name) / _QUALITY))
 
 
-@pages.get("/result/<path:name>/figures/<figure>")
-def picture(name: str, figure: str) -> Response:
-    """Send a picture of the real graph beside the synthetic one, for the owner alone."""
-    folder = _run(name) / "figures"
-    if figure not in _figures(folder.parent):
-        abort(404)
-    return send_file(_file(folder / figure).absolute(), "image/png")
-
-
 @pages.post("/result/<path:name>/verify")
 def verify(name: str) -> Response:
     """Check the release."""
@@ -109,40 +99,36 @@ def verify(name: str) -> Response:
 @pages.post("/result/<path:name>/card")
 def card(name: str) -> AnyResponse:
     """Write the model card again."""
+    folder = _run(name)
     texts = {key: request.form.get(f"card.{key}", "").strip() or None for key in CARD}
-    try:
-        with one_at_a_time():
-            card_of(_run(name), **texts)
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return _result(name, message(error))
-    return redirect(f"/result/{name}", 303)
+    return _done(name, lambda: card_of(folder, texts=Card(**texts)))
 
 
 @pages.post("/result/<path:name>/draw")
 def draw(name: str) -> AnyResponse:
     """Draw further graphs from the release."""
-    text = request.form.get("num_graphs", "")
-    try:
+    folder, text = _run(name), request.form.get("num_graphs", "")
+
+    def draw() -> None:
         if not text.isdecimal() or not 0 < int(text) <= _MOST_GRAPHS:
             raise CommandError(f"a number of graphs from 1 to {_MOST_GRAPHS}, got {text[:20]!r}")
-        with one_at_a_time():
-            generate(_run(name), num_graphs=int(text))
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return _result(name, message(error))
-    return redirect(f"/result/{name}", 303)
+        generate(folder, num_graphs=int(text))
+
+    return _done(name, draw)
 
 
 @pages.post("/result/<path:name>/evaluate")
 def evaluate(name: str) -> AnyResponse:
     """Start the comparison with the real graph."""
-    folder = _run(name)
-    try:
-        started = new_job(folder=folder.as_posix())
-        words = ["evaluate", name, f"--html={folder / _QUALITY}"]
-        started.start(words, [], totals.book_url(book()))
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return _result(name, message(error))
-    return redirect(f"/result/{name}", 303)
+    words = ["evaluate", name, f"--html={_run(name) / _QUALITY}"]
+    return _done(name, lambda: new_job(folder=name).start(words, [], totals.book_url(book())))
+
+
+def _done(name: str, action: Callable[[], object]) -> AnyResponse:
+    """Do something with a run, and show it, with the message of a refusal."""
+    with one_at_a_time():
+        problem = problem_of(action)
+    return _result(name, problem) if problem else redirect(f"/result/{name}", 303)
 
 
 @pages.get("/result/<path:name>")
@@ -166,10 +152,6 @@ def _file(path: Path) -> Path:
 
 def _text(path: Path) -> str:
     return _file(path).read_text(encoding="utf-8")
-
-
-def _figures(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "figures").glob("nonprivate-*.png"))
 
 
 def _statement(folder: Path) -> dict[str, Any]:
@@ -200,7 +182,6 @@ def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Res
         card=CARD,
         has_card=(release_in(folder) / _CARD_PAGE).is_file(),
         checked=_lines(checked),
-        figures=_figures(folder),
         has_quality=(folder / _QUALITY).is_file(),
         can_evaluate=(folder / CONFIGURATION).is_file(),
         evaluation=evaluations[0] if evaluations else None,
@@ -215,32 +196,18 @@ def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Res
 def _further(source: Job | None) -> dict[str, Any]:
     """What else the budget buys, if the data have a total in the book."""
     url = totals.book_url(book())
-    if not url:
-        return {"book": "", "further": [], "data_set": None}
-    named = totals.data_sets(url)
-    names = [each["dataset"] for each in named]
-    own = source.answers.dataset if source is not None else ""
-    folder = str(source.out.absolute()) if source is not None else ""
-    found = next(
-        (
-            each
-            for each in named
-            if each["dataset"] == own or folder in [run["folder"] for run in each["releases"]]
-        ),
-        None,
-    )
-    if found is None or found["closed"] or not names:
-        return {"book": url, "further": [], "data_set": found}
-    return {"book": url, "further": totals.further(url, found["dataset"]), "data_set": found}
+    own, folder = (source.answers.dataset, str(source.out.absolute())) if source else ("", "")
+    for each in totals.data_sets(url):
+        if each["dataset"] == own or folder in [run["folder"] for run in each["releases"]]:
+            further = [] if each["closed"] else totals.further(url, each["dataset"])
+            return {"book": url, "further": further, "data_set": each}
+    return {"book": url, "further": [], "data_set": None}
 
 
 def _index(problem: str = "", checked: Outcome | None = None) -> Response:
     url = totals.book_url(book())
     data_sets: list[dict[str, Any]] = []
-    try:
-        data_sets = totals.data_sets(url)
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        problem = problem or message(error)
+    problem = problem_of(lambda: data_sets.extend(totals.data_sets(url))) or problem
     folders = run_folders()
     releases = [(name, _statement(Path(name)), (Path(name) / RELEASE).is_dir()) for name in folders]
     return show(

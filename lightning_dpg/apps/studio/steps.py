@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, abort, redirect, request
@@ -13,7 +13,7 @@ from lightning_dpg.apps.studio import inquiry, totals
 from lightning_dpg.apps.studio.answers import CARD, MOST_EPSILON, Answers, answered, examples
 from lightning_dpg.apps.studio.folder import data_files
 from lightning_dpg.apps.studio.job import STATES, Job, job, new_job
-from lightning_dpg.apps.studio.view import book, message, show
+from lightning_dpg.apps.studio.view import book, message, problem_of, show
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL, PrivacyLedger, replay
@@ -21,26 +21,8 @@ from lightning_dpg.run.checkpoints import newest_checkpoint
 
 pages = Blueprint("steps", __name__)
 
-_OF_DATA = [
-    "data",
-    "table",
-    "source",
-    "target",
-    "direction",
-    "drop_missing",
-    "nodes",
-    "column",
-    "names",
-    "attributes",
-    "weight",
-    "weight_max",
-    "time",
-    "time_window",
-    "time_format",
-    "policy",
-    "domains",
-    "secret",
-]
+_NAMES = [each.name for each in fields(Answers)]
+_OF_DATA = _NAMES[: _NAMES.index("epsilon")]
 _OF_BUDGET = ("epsilon", "row_epsilon", "delta", "dataset")
 _OF_METHOD = ("goal", "method", "settings")
 _STOPS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, MOST_EPSILON)
@@ -183,11 +165,8 @@ def progress_of(run: Job) -> Progress:
     Args:
         run: The run.
     """
-    journal, made, spent = (
-        run.out / JOURNAL,
-        dict[tuple[str, str], int](),
-        list[tuple[str, float]](),
-    )
+    made, spent = dict[tuple[str, str], int](), list[tuple[str, float]]()
+    journal = run.out / JOURNAL
     state = replay(journal) if run.plan and journal.is_file() else None
     if state is not None:
         with inquiry.one_at_a_time():
@@ -249,15 +228,8 @@ def _frame(
     run: Job, name: str, parts: Callable[[Job], dict[str, Any]], problem: str = ""
 ) -> dict[str, Any]:
     """Return what each step shows, and its own parts; a problem stands above those of the parts."""
-    shown = {
-        "run": run,
-        "answers": run.answers,
-        "step": name,
-        "state": run.state,
-        "states": STATES,
-        **parts(run),
-    }
-    return shown | ({"problem": problem} if problem else {})
+    common = {"run": run, "answers": run.answers, "step": name, "state": run.state}
+    return common | {"states": STATES} | parts(run) | ({"problem": problem} if problem else {})
 
 
 def _read(answers: Answers) -> tuple[inquiry.Read | None, str]:
@@ -302,19 +274,16 @@ def _meaning(answers: Answers) -> dict[str, Any]:
         read = inquiry.read(answers)
         chosen = _with_method(answers)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
-        found = {
+        plan: list[inquiry.Planned] = []
+        problem = problem_of(lambda: plan.append(inquiry.planned(chosen, read)))
+        return {
             "planned_method": chosen.method,
             "meaning": inquiry.meanings(chosen, delta),
             "delta": delta,
             "warnings": inquiry.warnings(chosen, read, delta),
-            "plan": None,
-            "plan_problem": "",
+            "plan": plan[0] if plan else None,
+            "plan_problem": problem,
         }
-        try:
-            found["plan"] = inquiry.planned(chosen, read)
-        except Exception as error:  # noqa: BLE001  faults of the program are raised again
-            found["plan_problem"] = message(error)
-    return found
 
 
 def _parts_of_budget(run: Job) -> dict[str, Any]:
@@ -337,18 +306,13 @@ def _parts_of_method(run: Job) -> dict[str, Any]:
     with inquiry.one_at_a_time():
         read = inquiry.read(answers)
         offers, chosen = inquiry.offers(answers, read), _with_method(answers).method
-        parts = {
+        return {
             "goals": inquiry.goals(answers, read),
             "offers": offers,
             "chosen": chosen if chosen in [each.configuration for each in offers] else offers[0][0],
             "settings": inquiry.settings_of(chosen),
-            "problem": "",
+            "problem": problem_of(lambda: inquiry.planned(replace(answers, method=chosen), read)),
         }
-        try:
-            inquiry.planned(replace(answers, method=chosen), read)
-        except Exception as error:  # noqa: BLE001  faults of the program are raised again
-            parts["problem"] = message(error)
-    return parts
 
 
 def _parts_of_run(run: Job) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Answers to a browser: pages from templates, and pages and files of a run."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,19 @@ def message(error: Exception) -> str:
     if text is None:
         raise error
     return text
+
+
+def problem_of(action: Callable[[], object]) -> str:
+    """Do something, and return the message of a refusal; empty if it is done.
+
+    Raises:
+        Exception: A fault of the program.
+    """
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        return message(error)
+    return ""
 
 
 def written_page(text: str) -> Response:

@@ -1,6 +1,7 @@
 """Synthesizers that learn a set of graphs and draw graphs of the same sizes."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -136,3 +137,33 @@ class GraphSetSynthesizer(Synthesizer):
 
     def _num_pairs(self) -> Tensor:
         return self.sizes * (self.sizes - 1) // 2
+
+
+class OneShotSet(GraphSetSynthesizer):
+    """A synthesizer of a set whose only training step spends the whole budget on a few releases."""
+
+    capabilities = replace(
+        GraphSetSynthesizer.capabilities, is_pure=True, is_trained=False, repeats_edges=True
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Lightning counts steps and keeps checkpoints under automatic optimization only.
+        self.automatic_optimization = True
+
+    @abstractmethod
+    def release(self, edges: Tensor, reads: Sequence[LedgerEntry]) -> None:
+        """Pay for all planned reads of the edges ``(M, 2)`` (private), and keep what they release."""
+
+    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
+        """Make the releases, unless a resumed run has made them."""
+        if not len(self.num_edges):
+            self.release(batch.edges, self.plan(self.budget, 1))
+        self.trainer.should_stop = True
+
+    def configure_optimizers(self) -> None:
+        """Return None, since there is no gradient."""
+
+    def released_state(self) -> dict[str, Tensor]:
+        """All buffers and parameters."""
+        return dict(self.state_dict())

@@ -1,19 +1,18 @@
 """Erdos-Renyi graphs with a private number of edges per graph: the size-only baseline of sets."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.graph.held_out import uniform_non_edges
-from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.base import OneShotSet
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 
 
-class ErdosRenyiSet(GraphSetSynthesizer):
+class ErdosRenyiSet(OneShotSet):
     r"""Uniform random graphs with private numbers of edges: the size-only baseline of sets.
 
     Releases the number of edges of each graph with discrete Laplace noise of scale
@@ -36,35 +35,19 @@ class ErdosRenyiSet(GraphSetSynthesizer):
         Time O(M log M) and memory O(M) to draw the whole set, with no limit on N.
     """
 
-    capabilities = replace(
-        GraphSetSynthesizer.capabilities, is_pure=True, is_trained=False, repeats_edges=True
-    )
-
     def __init__(self) -> None:
         super().__init__()
         self.save_hyperparameters()
-        # Lightning counts steps and keeps checkpoints under automatic optimization only.
-        self.automatic_optimization = True
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the numbers of edges; the number of steps has no effect."""
         return [self.num_edges_entry(budget.epsilon)]
 
-    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Release the numbers of edges with the whole budget, unless a resumed run has done so."""
-        if not len(self.num_edges):
-            (read,) = self.plan(self.budget, 1)
-            self.release_num_edges_per_graph(batch.edges, read)
-        self.trainer.should_stop = True
-
-    def configure_optimizers(self) -> None:
-        """Return None, since there is no gradient."""
+    def release(self, edges: Tensor, reads: Sequence[LedgerEntry]) -> None:
+        """Release the numbers of edges with the whole budget."""
+        self.release_num_edges_per_graph(edges, *reads)
 
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
         """Draw one of the equally likely sets of ``num_edges`` pairs."""
         empty = make_graph(torch.empty(0, 2, dtype=torch.long), size)
         return uniform_non_edges(empty, num_edges or 0, generator)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """Sizes and noisy numbers of edges."""
-        return dict(self.state_dict())

@@ -1,7 +1,6 @@
 """Graphs of a set with private numbers of edges and pooled private shapes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import ClassVar
 
@@ -12,9 +11,8 @@ from torch import Tensor, nn
 
 from lightning_dpg.graph.counts import Floats
 from lightning_dpg.graph.swaps import SwapGraph
-from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.constraints import Constraints, at_least
-from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer, OneShotSet
 from lightning_dpg.methods.graph_set.pooled_shapes import (
     UNIT,
     GraphClasses,
@@ -300,7 +298,7 @@ def _noisy(method: GraphSetSynthesizer, value: Ints, read: LedgerEntry) -> Ints:
     return released
 
 
-class PooledSet(GraphSetSynthesizer):
+class PooledSet(OneShotSet):
     r"""Graphs with private numbers of edges, and with degrees and triangles pooled by class.
 
     The noise on a statistic of one small graph hides it. Summed over many graphs of similar size
@@ -347,9 +345,6 @@ class PooledSet(GraphSetSynthesizer):
         bins: Number of bins of the ordered degrees.
     """
 
-    capabilities = replace(
-        GraphSetSynthesizer.capabilities, is_pure=True, is_trained=False, repeats_edges=True
-    )
     constraints: ClassVar[Constraints] = POOLED_SETTINGS
 
     def __init__(
@@ -362,8 +357,6 @@ class PooledSet(GraphSetSynthesizer):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        # Lightning counts steps and keeps checkpoints under automatic optimization only.
-        self.automatic_optimization = True
         self.pooled = PooledStatistics(
             degree_share, triangle_share, component_share, graphs_per_class, bins
         )
@@ -372,14 +365,9 @@ class PooledSet(GraphSetSynthesizer):
         """Plan the four releases; the number of steps has no effect."""
         return self.pooled.plan(self, budget)
 
-    def training_step(self, batch: GraphSetRecords, batch_idx: int) -> None:
-        """Release all statistics, unless a resumed run has done so."""
-        if not len(self.num_edges):
-            self.pooled.release(self, batch.edges, self.plan(self.budget, 1))
-        self.trainer.should_stop = True
-
-    def configure_optimizers(self) -> None:
-        """Return None, since there is no gradient."""
+    def release(self, edges: Tensor, reads: Sequence[LedgerEntry]) -> None:
+        """Release all statistics."""
+        self.pooled.release(self, edges, reads)
 
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
         """Draw a graph with the degrees, triangles and connection of its class."""
@@ -395,7 +383,3 @@ class PooledSet(GraphSetSynthesizer):
             coins,
         )
         return torch.tensor(edges, dtype=torch.long).view(-1, 2)
-
-    def released_state(self) -> dict[str, Tensor]:
-        """Sizes, estimated numbers of edges, and the statistics of each class."""
-        return dict(self.state_dict())

@@ -15,18 +15,10 @@ from lightning_dpg.graph.affinity_blocks import (
     thinned,
     within_degrees,
 )
-from lightning_dpg.graph.class_links import draw_links, near_pairs
 from lightning_dpg.graph.edge_statistics import CountsWedges, GraphStatisticsSource, NumberedEdges
 from lightning_dpg.graph.expected_degrees import sorted_blocks
 from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
-from lightning_dpg.graph.stubs import (
-    MANY_STUBS,
-    count_links,
-    even_stubs,
-    link_numbers,
-    pair_lacking,
-    stub_mixing,
-)
+from lightning_dpg.graph.stubs import count_links, link_numbers, pair_stubs, stub_mixing
 from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -87,9 +79,9 @@ class BTER(OneShotSynthesizer):
     order of nodes in blocks is the logarithm of their degree plus random numbers, whose deviation is
     0 where the density of a class is 1. It grows until few links override the released mixing, as
     long as the blocks still close the released share of wedges. Where blocks leave hubs too few nodes
-    for the rest of their links, the links that override the released mixing are thinned. Up to a quarter
-    of a million remaining edges have the released mixing as nearly as blocks and degrees allow, see
-    :func:`draw_links`.
+    for the rest of their links, the links that override the released mixing are thinned. The
+    remaining edges have the released mixing as nearly as blocks and degrees allow, see
+    :func:`pair_stubs`.
 
     When to use:
         For the shape of a graph (degrees, triangles, clustering, path lengths) from an epsilon of
@@ -217,7 +209,7 @@ class BTER(OneShotSynthesizer):
                 rank_zero_info(f"BTER: drawing graph {step + 1} of {steps} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
-            graph = NumberedEdges(self._completed(blocks, rng, is_final=False), len(degrees))
+            graph = NumberedEdges(self._completed(blocks, rng), len(degrees))
             lost = 1 - graph.num_edges() / max(int(self.num_edges), 1)
             shares = closed_shares(counts(graph), noise_scale=0.0)
             error = target - shares
@@ -264,7 +256,7 @@ class BTER(OneShotSynthesizer):
     def _numbers(self, generator: torch.Generator) -> NDArray[np.int64]:
         """Draw the numbers of all edges, shape ``(M,)``."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        return self._completed(self._blocks(rng), rng, is_final=True)
+        return self._completed(self._blocks(rng), rng)
 
     def _blocks(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the edges within blocks, shape ``(M, 2)``, none beyond the degree of a node."""
@@ -285,20 +277,16 @@ class BTER(OneShotSynthesizer):
         kept = float(self.kept)
         return thinned(edges, classes, mixing, kept, rng) if kept < 1 else edges
 
-    def _completed(
-        self, edges: NDArray[np.int64], rng: np.random.Generator, *, is_final: bool
-    ) -> NDArray[np.int64]:
+    def _completed(self, edges: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks.
 
         Links between classes are as near to the released mixing as degrees allow. Between hubs many
-        random pairs are repeated. They are exchanged within their classes first, and what is left is
-        repaired edge by edge in a drawn graph. While blocks are fitted it goes into random edges, as it
-        does in large graphs, where exchanges would take most of the time.
+        random pairs are repeated; they go into edges of the same classes, and in a large graph, where
+        the search for these would take most of the time, into any edges.
 
         Args:
             edges: Edges within blocks, shape ``(M, 2)``.
             rng: Source of the draw.
-            is_final: Whether the graph is drawn, and not fitted.
 
         Returns:
             Numbers of all edges, see :func:`pair_keys`.
@@ -307,17 +295,12 @@ class BTER(OneShotSynthesizer):
         classes, num_nodes = degree_classes(degrees), len(degrees)
         lacking = degrees - np.bincount(edges.ravel(), minlength=num_nodes)
         links = np.maximum(mixing - count_links(classes, edges), 0)
+        wanted = stub_mixing(links, np.bincount(classes, lacking, len(links)))
         fixed = pair_keys(edges, num_nodes)
-        if lacking.sum() >= MANY_STUBS:
-            # No name holds the pairs, and so they do not outlive their numbers.
-            numbers = pair_keys(pair_lacking(lacking, classes, links, rng), num_nodes)
-            added = link_numbers(numbers, fixed, num_nodes, rng)
-        else:
-            lacking, links = even_stubs(lacking, classes, links, rng)
-            pair = draw_links if is_final else near_pairs
-            added = pair_keys(pair(lacking, classes, links, rng, no_pairs=edges), num_nodes)
-            if not is_final:
-                added = link_numbers(added, fixed, num_nodes, rng)
+        # No name holds the pairs, and so they do not outlive their numbers.
+        numbers = pair_keys(pair_stubs(lacking, [(classes, wanted)], rng), num_nodes)
+        near = classes if int(self.num_edges) < _LARGE_GRAPH else None
+        added = link_numbers(numbers, fixed, num_nodes, rng, classes=near)
         return np.concatenate([fixed, added]) if len(fixed) else added
 
     def score(self, pairs: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from lightning_dpg.graph.edge_statistics import (
     fitted_links,
     num_degree_cells,
 )
-from lightning_dpg.graph.stubs import fill_links, link_pairs, pair_stubs, stub_mixing, untangle
+from lightning_dpg.graph.stubs import draw_links, stub_mixing
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import integer_noise
@@ -96,16 +96,7 @@ class JointDegreeSynthesizer(OneShotSynthesizer):
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         classes, totals = _classes(self.degrees)
         mixing = stub_mixing(self.links.cpu().numpy(), totals)
-        mixing[np.diag_indices(len(mixing))] /= 2
-        links = np.tril(np.rint(mixing).astype(np.int64))
-        stubs = np.repeat(np.arange(len(classes)), self.degrees.cpu().numpy())
-        pairs, is_used = fill_links(stubs, classes[stubs], links, rng)
-        # Random draws decide on fractions of a link.
-        unused, fractions = stubs[~is_used], np.maximum(np.tril(mixing) - links, 0)
-        pairs = np.concatenate([pairs, pair_stubs(unused, classes[unused], fractions, rng)])
-        pairs = untangle(pairs, classes, rng)
-        nothing = np.empty((0, 2), dtype=np.int64)
-        return torch.from_numpy(link_pairs(pairs, nothing, len(classes), rng))
+        return torch.from_numpy(draw_links(self.degrees.cpu().numpy(), [(classes, mixing)], rng))
 
     def score(self, pairs: Tensor) -> Tensor:
         """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""

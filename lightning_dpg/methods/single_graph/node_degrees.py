@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.degrees import project_degrees
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
-from lightning_dpg.graph.stubs import link_pairs, pair_lacking
+from lightning_dpg.graph.stubs import draw_links
 from lightning_dpg.methods.constraints import Constraints, either
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -137,10 +137,7 @@ class NodeDegrees(OneShotSynthesizer):
         """Give the degrees to the nodes in a random order, and pair half-edges at random."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         degrees = rng.permutation(self.degrees.cpu().numpy())
-        one_class, any_links = np.zeros(len(degrees), dtype=np.int64), np.ones((1, 1), np.int64)
-        pairs = pair_lacking(degrees, one_class, any_links, rng)
-        nothing = np.empty((0, 2), dtype=np.int64)
-        return torch.from_numpy(link_pairs(pairs, nothing, len(degrees), rng))
+        return torch.from_numpy(draw_links(degrees, [], rng))
 
     def score(self, pairs: Tensor) -> Tensor:
         """Return equal scores for all pairs of shape ``(P, 2)``: shape ``(P,)``."""

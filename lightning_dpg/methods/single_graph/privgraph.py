@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lightning_dpg.graph.class_links import draw_links
 from lightning_dpg.graph.communities import (
+    block_mixing,
     by_role,
-    cell_links,
+    cell_mixing,
     class_cells,
     class_ratios,
     count_class_links,
@@ -28,7 +28,7 @@ from lightning_dpg.graph.communities import (
     turn_stops,
 )
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
-from lightning_dpg.graph.stubs import count_links, stub_mixing
+from lightning_dpg.graph.stubs import count_links, draw_links, stub_mixing
 from lightning_dpg.graph.wedges import count_label_wedges, wedge_slots
 from lightning_dpg.interfaces import ALL_KINDS
 from lightning_dpg.methods.constraints import Constraints, at_least, either
@@ -72,11 +72,10 @@ class PrivGraph(OneShotSynthesizer):
     5. Releases how many edges within communities, and how many between them, link classes a and b of
        degrees, powers of two apart, with discrete Laplace noise; sensitivity 1. These numbers show which
        nodes hold the edges between communities, and whether hubs are linked to each other.
-    6. Draws graphs with these degrees and as many edges between each two communities, by the classes of
-       their ends, see :func:`cell_links`. Edges within a community have the rest of its degrees, see
-       :func:`draw_links`; where this rest is odd, every other community has one edge more or less to
-       others. Hubs of more edges than their community has nodes have more of them to others; where
-       degrees or hubs leave no place for released edges, the nearest are drawn.
+    6. Draws graphs with these degrees and next to as many edges between each two communities, by the
+       classes of their ends, see :func:`cell_mixing`; those within a community have the rest of its
+       degrees, see :func:`draw_links`. Hubs of more edges than their community has nodes have more of
+       them to others.
 
     In a directed graph a node selects its community by edges in both directions. Its edges are
     counted by the communities of their first and of their second end, as in a bipartite graph.
@@ -270,18 +269,16 @@ class PrivGraph(OneShotSynthesizer):
         """Draw edges with the released degrees and edge counts of communities, see :func:`draw_links`."""
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         links = sharpened_links(self.links.cpu().numpy(), float(self.right_share))
-        cells, ratios, groups = self._classes.numpy(), self.class_ratios.cpu().numpy(), None
+        classes, degrees = self._classes.numpy(), self.degrees.cpu().numpy()
+        two_sided, ratios = is_two_sided(self.space), self.class_ratios.cpu().numpy()
+        totals = np.bincount(classes, degrees, minlength=len(links))
+        mixing = block_mixing(links, totals, two_sided=two_sided)
+        levels = [(classes, mixing)]
         if ratios.size:
-            cells, groups, links = cell_links(*self._nodes, links, ratios)
-        ends = draw_links(
-            self.degrees.cpu().numpy(),
-            cells,
-            links,
-            rng,
-            groups=groups,
-            no_pairs=no_pairs(self.space),
-            two_sided=is_two_sided(self.space),
-        )
+            levels = [cell_mixing(*self._nodes, mixing, ratios), *levels]
+        num_first = self.space.parts[1].start if two_sided else None
+        barred = no_pairs(self.space)
+        ends = draw_links(degrees, levels, rng, no_pairs=barred, num_first=num_first)
         return self.space.from_ends(torch.from_numpy(ends))
 
     @property

@@ -8,7 +8,6 @@ candidates; the larger set inherits the later candidates and adds candidates of 
   draw edges.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from lightning_dpg.metrics.motifs import motif_classes
 from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, adjacency_matrix, blocks
 
 _SETS = 1_000_000  # grown at a time, about
@@ -53,7 +53,7 @@ def edge_graphlet_counts(
     Returns:
         Whole numbers of shape ``(E, F)``, types as in ``GRAPHLETS[size]`` (private).
     """
-    types = _type_of_code(size)
+    types = motif_classes(size).of_code  # motifs and graphlets have the same order
     matrix = adjacency_matrix(edges, num_nodes)
     pairs = (edges if chosen is None else edges[chosen]).cpu().numpy()
     degree = np.diff(matrix.indptr)
@@ -114,23 +114,6 @@ def rescale(sums: Tensor, num_slots: Tensor, size: int, num_samples: int) -> Ten
     """
     links = [len(edges.split()) for edges in GRAPHLETS[size].values()]
     return sums * num_slots[:, None] / (num_samples * torch.tensor(links, dtype=torch.double))
-
-
-def alpha(edges: Tensor, graph_of: Tensor, num_graphs: int, size: int) -> Tensor:
-    r"""Return :math:`\alpha_i = \max_e Z_e(i) / \mathrm{mean}_e Z_e(i)` of each graph (private).
-
-    An estimate from :math:`3 \alpha_i \log(2 / \rho) / \gamma^2` edges is within a factor of
-    :math:`1 \pm \gamma` of the exact count with probability :math:`1 - \rho`.
-
-    Returns:
-        Shape ``(G, F)``; nan for types that a graph does not have.
-    """
-    counts = edge_graphlet_counts(edges, len(graph_of), size)
-    owner = graph_of[edges[:, 0]].cpu()
-    total = torch.zeros(num_graphs, counts.shape[1], dtype=torch.long)
-    largest = total.scatter_reduce(0, owner[:, None].expand_as(counts), counts, "amax")
-    total.index_add_(0, owner, counts)
-    return largest * torch.bincount(owner, minlength=num_graphs)[:, None] / total
 
 
 def _start(matrix: csr_array, pairs: NDArray[np.int64]) -> _Sets:
@@ -194,25 +177,3 @@ def _ranges(
     number = np.repeat(np.arange(len(lengths)), lengths)
     before = np.cumsum(lengths) - lengths
     return number, np.arange(len(number)) + (starts - before)[number]
-
-
-@cache
-def _type_of_code(size: int) -> NDArray[np.int64]:
-    """Map the bits of linked pairs to the type of a graph; -1 if it is not connected.
-
-    Degrees and triangles identify the connected graphs of up to 5 nodes.
-    """
-    pairs = np.array([(i, j) for j in range(size) for i in range(j)])
-    codes = np.arange(2 ** len(pairs))
-    matrices = np.zeros((len(codes), size, size), dtype=np.int64)
-    matrices[:, pairs[:, 0], pairs[:, 1]] = (codes[:, None] >> np.arange(len(pairs))) & 1
-    matrices += matrices.transpose(0, 2, 1)
-    triangles = np.trace(matrices @ matrices @ matrices, axis1=1, axis2=2)
-    connected = (np.linalg.matrix_power(matrices + np.eye(size, dtype=int), size) > 0).all((1, 2))
-    traits = np.column_stack([connected, np.sort(matrices.sum(axis=2)), triangles])
-    types = np.full(len(codes), -1)
-    for number, edges in enumerate(GRAPHLETS[size].values()):
-        example = {(int(edge[0]), int(edge[1])) for edge in edges.split()}
-        code = sum(1 << bit for bit, pair in enumerate(pairs.tolist()) if tuple(pair) in example)
-        types[(traits == traits[code]).all(axis=1)] = number
-    return types

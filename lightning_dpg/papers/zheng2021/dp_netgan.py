@@ -1,8 +1,8 @@
 """DP-NetGAN: an edge-list GAN whose critic is trained with DP-SGD (Zheng et al., 2021)."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -30,20 +30,6 @@ from lightning_dpg.privacy.noise import secret_generator
 from lightning_dpg.privacy.sampling import PoissonBatch
 from lightning_dpg.privacy.sensitivity.degrees import degree_sensitivity
 from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
-
-
-def critic_training(
-    noise_multiplier: float | Literal["auto"], max_grad_norm: float, sample_rate: float
-) -> PrivateTraining:
-    """Build the private steps of a critic, on Poisson samples of edges."""
-    return PrivateTraining(
-        "critic_gradient",
-        "critic gradient",
-        edge_gradient_sensitivity,
-        noise_multiplier=noise_multiplier,
-        max_grad_norm=max_grad_norm,
-        sample_rate=sample_rate,
-    )
 
 
 def randomly_oriented(edges: Tensor) -> Tensor:
@@ -228,7 +214,75 @@ class WalkGAN(Synthesizer):
         return state | {"num_edges": self.num_edges}
 
 
-class DPNetGAN(WalkGAN):
+class EdgeGAN(WalkGAN):
+    """A GAN of edges whose critic takes private steps, on Poisson samples of edges.
+
+    A subclass also has the settings of :class:`PrivateTraining` and ``frozen_embedding``.
+    """
+
+    def _build_private(self) -> None:
+        h = self.hparams
+        self._build(2, frozen=h["frozen_embedding"])
+        self.dpsgd = PrivateTraining(
+            "critic_gradient",
+            "critic gradient",
+            edge_gradient_sensitivity,
+            noise_multiplier=h["noise_multiplier"],
+            max_grad_norm=h["max_grad_norm"],
+            sample_rate=h["sample_rate"],
+        )
+
+    @abstractmethod
+    def clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
+        """Sum of the clipped gradients of edges of shape ``(B, 2)`` (private)."""
+
+    def batch_request(self) -> BatchRequest:
+        """Poisson samples of edges."""
+        return BatchRequest("poisson", self.hparams["sample_rate"])
+
+    def step_entries(self) -> list[LedgerEntry]:
+        """One sampled Gaussian per critic step; nothing without noise."""
+        return [] if self.dpsgd.adds_none else [self.dpsgd.entry]
+
+    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
+        """Take one private critic step, and a generator step after every ``n_critic`` of them.
+
+        Args:
+            batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
+            batch_idx: Number of the batch.
+        """
+        self._step(randomly_oriented(self.dpsgd.drawn(batch)))
+
+    def _critic_backward(self, real: Tensor) -> None:
+        """Gradient of the critic on real edges of shape ``(B, 2)``, each in a random direction."""
+        if self.dpsgd.adds_none:
+            super()._critic_backward(real)
+        else:
+            self._private_term(real)
+            self._public_terms()
+
+    def _private_term(self, real: Tensor) -> None:
+        """Clipped, noised and booked gradient of the terms that read records."""
+        self.dpsgd.backward(
+            self.clipped_sum,
+            clipped_parameters(self.critic),
+            real,
+            ledger=self.ledger,
+            noise=self.noise,
+            expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),
+        )
+
+    def _public_terms(self) -> None:
+        """Add the gradient of terms that read no record; there are none by default."""
+
+    def advice(self, facts: Facts) -> str | None:
+        """Name methods with better results than a DP-SGD GAN; None at a large epsilon."""
+        if facts.epsilon > 100:
+            return None
+        return f"{hint(facts)}; a DP-SGD GAN on one graph is behind these"
+
+
+class DPNetGAN(EdgeGAN):
     r"""GAN of edges whose critic is trained with DP-SGD, with a corrected proof (DP-NetGAN).
 
     A walk has two tokens: it is an edge. One undirected edge is one record, drawn with Poisson
@@ -327,12 +381,7 @@ class DPNetGAN(WalkGAN):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self._build(2, frozen=frozen_embedding)
-        self.dpsgd = critic_training(noise_multiplier, max_grad_norm, sample_rate)
-
-    def batch_request(self) -> BatchRequest:
-        """Poisson samples of edges."""
-        return BatchRequest("poisson", self.hparams["sample_rate"])
+        self._build_private()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, the degrees, and the steps; without noise, unprotected."""
@@ -384,37 +433,9 @@ class DPNetGAN(WalkGAN):
             log_degree = noisy.clamp(min=0.5).log()
             self.generator.prior.copy_(log_degree - log_degree.mean())
 
-    def step_entries(self) -> list[LedgerEntry]:
-        """One sampled Gaussian per critic step; nothing without noise."""
-        return [] if self.dpsgd.adds_none else [self.dpsgd.entry]
-
-    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """Take one private critic step, and a generator step after every ``n_critic`` of them.
-
-        Args:
-            batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
-            batch_idx: Number of the batch.
-        """
-        self._step(randomly_oriented(self.dpsgd.drawn(batch)))
-
-    def _critic_backward(self, real: Tensor) -> None:
-        """Gradient of the critic on real edges of shape ``(B, 2)``, each in a random direction."""
-        if self.dpsgd.adds_none:
-            super()._critic_backward(real)
-        else:
-            self._private_term(real)
-            self._public_terms()
-
-    def _private_term(self, real: Tensor) -> None:
-        """Clipped, noised and booked gradient of the term that reads records."""
-        self.dpsgd.backward(
-            partial(score_sum, self.critic, sign=-1.0),
-            clipped_parameters(self.critic),
-            real,
-            ledger=self.ledger,
-            noise=self.noise,
-            expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),
-        )
+    def clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
+        """Sum of the clipped gradients of the scores of real edges, negated."""
+        return score_sum(self.critic, real, max_grad_norm, sign=-1.0)
 
     def _public_terms(self) -> None:
         """Gradient of the two terms that read no record: fakes and penalty."""
@@ -430,14 +451,3 @@ class DPNetGAN(WalkGAN):
         )
         public_backward(self, penalty, list(lstm_parameters(self.critic).values()))
         self.log_curve("train/gradient_penalty", penalty)
-
-    def advice(self, facts: Facts) -> str | None:
-        """Name simpler methods with better results, in one line."""
-        return simpler_methods(facts)
-
-
-def simpler_methods(facts: Facts) -> str | None:
-    """Name methods with better results than a DP-SGD GAN; None at a large epsilon."""
-    if facts.epsilon > 100:
-        return None
-    return f"{hint(facts)}; a DP-SGD GAN on one graph is behind these"

@@ -7,14 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lightning_dpg.advice import Facts
-from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.papers.zheng2021.dp_netgan import (
-    WalkGAN,
-    clipped_parameters,
-    critic_training,
-    randomly_oriented,
-    simpler_methods,
+    EdgeGAN,
     table_rows,
 )
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
@@ -23,7 +17,6 @@ from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import secret_generator
-from lightning_dpg.privacy.sampling import PoissonBatch
 
 
 def bundle_sum(
@@ -65,7 +58,7 @@ def _bundle_losses(critic: WalkCritic, gp_weight: float, embedded: Tensor, mix: 
     return losses + gp_weight * (norm - 1).square()
 
 
-class DPNetGANAsPublished(WalkGAN):
+class DPNetGANAsPublished(EdgeGAN):
     """DP-NetGAN by the published Algorithm 1: a GAN of edges.
 
     The sum of the critic's three terms, on one record and one fake, is clipped per example.
@@ -140,12 +133,7 @@ class DPNetGANAsPublished(WalkGAN):
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self._build(2, frozen=frozen_embedding)
-        self.dpsgd = critic_training(noise_multiplier, max_grad_norm, sample_rate)
-
-    def batch_request(self) -> BatchRequest:
-        """Poisson samples of edges."""
-        return BatchRequest("poisson", self.hparams["sample_rate"])
+        self._build_private()
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the steps; without noise, plan an unprotected entry."""
@@ -165,10 +153,6 @@ class DPNetGANAsPublished(WalkGAN):
         setting = self.hparams["num_edges"]
         self.num_edges.fill_(exact if setting is None else setting)
 
-    def step_entries(self) -> list[LedgerEntry]:
-        """One sampled Gaussian per critic step; nothing without noise."""
-        return [] if self.dpsgd.adds_none else [self.dpsgd.entry]
-
     def claimed_epsilon(self, delta: float) -> float | None:
         """Epsilon of the paper: each edge counted as two records, drawn half as often."""
         if not self.ledger.steps:
@@ -178,36 +162,9 @@ class DPNetGANAsPublished(WalkGAN):
         claimed.spend(replace(entry, event=halved, steps=self.ledger.steps))
         return claimed.headline(delta)[0]
 
-    def training_step(self, batch: PoissonBatch, batch_idx: int) -> None:
-        """Take one private critic step, and a generator step after every ``n_critic`` of them.
-
-        Args:
-            batch: Poisson sample of records of shape ``(B, 2)``, B may be 0.
-            batch_idx: Number of the batch.
-        """
-        self._step(randomly_oriented(self.dpsgd.drawn(batch)))
-
-    def _critic_backward(self, real: Tensor) -> None:
-        """Gradient of the critic on real edges of shape ``(B, 2)`` and as many fakes."""
-        if self.dpsgd.adds_none:
-            super()._critic_backward(real)
-            return
-        self.dpsgd.backward(
-            self._clipped_sum,
-            clipped_parameters(self.critic),
-            real,
-            ledger=self.ledger,
-            noise=self.noise,
-            expected_size=self.dpsgd.sample_rate * max(1, int(self.num_edges)),
-        )
-
-    def _clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
+    def clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
         """Sum of clipped gradients of all three terms, one fake per real edge."""
         local, weight = secret_generator(), self.hparams["gp_weight"]
         fakes = self._fakes(max(1, len(real)), local)[: len(real)]
         mix = torch.rand(len(real), 1, 1, generator=local).to(self.device)
         return bundle_sum(self.critic, real, fakes, mix, weight, max_grad_norm)
-
-    def advice(self, facts: Facts) -> str | None:
-        """Name simpler methods with better results, in one line."""
-        return simpler_methods(facts)

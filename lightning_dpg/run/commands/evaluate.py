@@ -8,14 +8,7 @@ from lightning_dpg.errors import CommandError, explain
 from lightning_dpg.formats.whole_files import scratch_of
 from lightning_dpg.metrics.glossary import GROUPS, Query, glossary
 from lightning_dpg.outcome import FINE, REFUSED, Outcome
-from lightning_dpg.run.commands.arguments import call
-from lightning_dpg.run.early_files import refuse_missing_inputs
-from lightning_dpg.run.source import Reading
-
-
-def run(args: list[str]) -> Outcome:
-    """Run the command, whose help explains all queries."""
-    return call(evaluate, args, _meanings())
+from lightning_dpg.run.source import Reading, refuse_missing_inputs
 
 
 def evaluate(
@@ -102,8 +95,7 @@ def evaluate(
     refuse_missing_inputs(real, synthetic, reading, "evaluate")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.evaluate import evaluate_releases
-    from lightning_dpg.run.read import real_graph
-    from lightning_dpg.run.run_data import data_of_run
+    from lightning_dpg.run.data import data_of_run, real_graph
 
     original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
     evaluation = evaluate_releases(
@@ -133,8 +125,8 @@ def evaluate(
     )
 
 
-def _meanings() -> str:
-    """Explain all queries, by groups."""
+def meanings() -> str:
+    """Explain all queries, by groups, at the end of the help."""
     lines = []
     for group, title in GROUPS.items():
         entries = [query for query in glossary("graphs").values() if query.group == group]

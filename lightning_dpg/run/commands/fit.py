@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,17 +10,24 @@ from typing import Literal, NamedTuple
 
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
 from lightning_dpg.errors import CommandError, nearest
+from lightning_dpg.outcome import note
 from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
-from lightning_dpg.run.method_list import (
+from lightning_dpg.run.configurations import find_config, find_configs, refuse_foreign_code
+from lightning_dpg.run.shipped import (
     configuration_of,
     configured_classes,
     list_methods,
 )
-from lightning_dpg.run.run_config import config_beside, is_run
-from lightning_dpg.run.settings import find_config, find_configs, refuse_foreign_code
-from lightning_dpg.run.source import Form, Reading, data_settings, form_of, long_options
-from lightning_dpg.run.source_options import group_options
-from lightning_dpg.run.written_settings import Setting, named_settings
+from lightning_dpg.run.source import (
+    Form,
+    Reading,
+    config_beside,
+    data_settings,
+    form_of,
+    is_run,
+    long_options,
+)
+from lightning_dpg.run.words import Setting, group_options, named_settings
 
 _SAME = {
     "epsilon": "privacy.epsilon",
@@ -50,10 +58,26 @@ class LongForm(NamedTuple):
 
     words: list[str]
     """Its options; configurations are paths."""
+    settings: list[Setting]
+    """Settings of these options and of the configurations."""
     out: Path | None
     """Folder of the run, if the user has chosen one."""
     notes: list[str]
     """Lines for the user, on the choice of the method."""
+
+    def check(self, command: str) -> None:
+        """Refuse mistakes before PyTorch is imported, and print the notes.
+
+        Args:
+            command: Command of Lightning that takes the options.
+        """
+        if "torch" not in sys.modules:  # a process that has it may know more classes
+            # Start-up time: only these commands need the parser's library.
+            from lightning_dpg.run.early_check import refuse_mistakes
+
+            refuse_mistakes(command, self.words, self.settings)
+        for line in self.notes:
+            note(line)
 
 
 def long_form(args: Sequence[str], command: str = "fit", meant: Iterable[str] = ()) -> LongForm:
@@ -193,7 +217,7 @@ def fit(
         notes = [reason, "another one: --method NAME, or --goal GOAL"]
     chosen = [] if method is None else _method_words(method)
     if file is not None:
-        chosen += _without_columns(chosen, given)
+        chosen += _without_columns(named_settings(chosen), given)
     options = {
         "epsilon": epsilon,
         "delta": delta,
@@ -203,15 +227,17 @@ def fit(
         "dataset": dataset,
     }
     added = [f"--{_SAME[name]}={value}" for name, value in options.items() if value is not None]
-    settings = reading.given() | ({} if names is None else {"names": names})
-    if file is not None or settings:
-        section = data_settings(file, settings, form)
+    of_data = reading.given() | ({} if names is None else {"names": names})
+    if file is not None or of_data:
+        section = data_settings(file, of_data, form)
         is_configured = form == "graph" and any("--config" in word for word in (*chosen, *words))
         has_class = bool(data_class) or is_configured
         added += [] if has_class else [f"--data={section['class_path']}"]
         added += long_options(section)
-    _refuse_repeated(given, list(named_settings(added)))
-    return LongForm([*chosen, *words, *added], out, notes * is_first_process)
+    of_short = list(named_settings(added))
+    _refuse_repeated(given, of_short)
+    settings = [*named_settings(chosen), *given, *of_short]
+    return LongForm([*chosen, *words, *added], settings, out, notes * is_first_process)
 
 
 def _check_new(out: Path | None) -> None:
@@ -297,7 +323,7 @@ def _facts(
     if file is None or cases(facts) == cases(large):
         return facts
     # Start-up time: the graph is read before the choice of a method in this case only.
-    from lightning_dpg.run.read import data_of
+    from lightning_dpg.run.data import data_of
 
     return replace(facts, num_nodes=data_of(file, reading.given(), form).num_nodes)
 
@@ -332,15 +358,15 @@ def _method_words(method: str) -> list[str]:
         raise CommandError(str(error).replace("--config", "--method")) from error
 
 
-def _without_columns(chosen: Sequence[str], given: Iterable[Setting]) -> list[str]:
+def _without_columns(of_method: Iterable[Setting], given: Iterable[Setting]) -> list[str]:
     """Unset the columns that a configuration names for its own data, where other data take their place.
 
     Args:
-        chosen: Words that name the configuration.
+        of_method: Settings of the configuration.
         given: Settings of the user, which stay.
     """
     asked = {f"{each.section}.{each.name}" for each in given}
-    named = [f"{each.section}.{each.name}" for each in named_settings(chosen)]
+    named = [f"{each.section}.{each.name}" for each in of_method]
     columns = [name for name in named if name.startswith(_OF_COLUMNS)]
     if _PRIVATE in columns and _PRIVATE not in asked:
         columns += ["data.nodes.attributes", "privacy.row_epsilon"]  # which are of these columns

@@ -7,14 +7,15 @@ from typing import Annotated, Any
 
 from lightning_dpg.advice import GOALS
 from lightning_dpg.outcome import Outcome
-from lightning_dpg.run.method_list import (
+from lightning_dpg.run.configurations import conf_folder, shipped_configs
+from lightning_dpg.run.shipped import (
     MethodInfo,
     Tier,
+    built_in_graphs,
+    built_in_sets,
     list_methods,
     recommended_configurations,
 )
-from lightning_dpg.run.settings import conf_folder, shipped_configs
-from lightning_dpg.run.shipped_data import built_in_graphs, built_in_sets
 
 Rows = list[tuple[str, str]]
 """Names, and a text for each."""

@@ -15,7 +15,7 @@ from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
-from lightning_dpg.run.settings import find_config, refuse_foreign_code
+from lightning_dpg.run.configurations import find_config, refuse_foreign_code
 
 
 @pytest.fixture

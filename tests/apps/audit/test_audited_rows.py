@@ -141,7 +141,7 @@ def test_audits_of_rows_that_make_no_sense_are_refused():
         audit(people(), row_epsilon=1.0, view="black_box")
     with pytest.raises(CommandError, match="ChungLu draws no private columns"):
         dpg.audit("karate", "chung_lu", epsilon=1.0, relation="attributes", view="white_box")
-    with pytest.raises(CommandError, match="21 canaries with 2 neighbors each take 63 of 60 nodes"):
+    with pytest.raises(CommandError, match="21 canaries with their neighbors take 63 of 60 nodes"):
         audit(people(), row_epsilon=1.0, canaries=21)
     with pytest.raises(CommandError, match="relation must be edge or attributes, got 'rows'"):
         dpg.audit(people(), "attributed", epsilon=1.0, row_epsilon=1.0, relation="rows")

@@ -1,4 +1,4 @@
-"""A browser for the reports."""
+"""A browser for the reports, and jobs without processes."""
 
 import html
 import json
@@ -7,6 +7,9 @@ import shutil
 import subprocess
 
 import pytest
+
+from lightning_dpg.apps.bench import engine
+from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 
 NARROW = """<!doctype html><body><script>
 addEventListener("message", (event) => { document.body.dataset.seen = event.data; });
@@ -50,3 +53,17 @@ def probed(browser):
         return json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
 
     return look
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Names of the jobs that are run, without processes of their own."""
+    names = []
+
+    def run(jobs, processes, folder):
+        for job in jobs:
+            names.append(job.name)
+            yield job, fit_and_evaluate(job, folder)
+
+    monkeypatch.setattr(engine, "run_jobs", run)
+    return names

@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg.apps.bench import cluster
-from lightning_dpg.apps.bench.cluster import dask_executor
 from lightning_dpg.apps.bench.engine import benchmark
 from lightning_dpg.apps.bench.jobs import Job, run_jobs
 from lightning_dpg.apps.bench.result_folder import DRAWN, BrokenOffError
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy import noise
-from lightning_dpg.run.complete import method_settings, on_data
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.fit import method_settings, on_data
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 300  # seconds, of a machine under load
@@ -106,23 +104,6 @@ def test_executors_that_cannot_run_fits_are_refused(tmp_path, executor, changes,
     assert not (tmp_path / "out").exists()
 
 
-def test_no_scheduler_and_no_dask_are_said_in_few_lines(tmp_path, fails, monkeypatch):
-    rest = ["--graphs", "karate", "--epsilons", "1", "--out", "out"]
-    options = ["compare", "--methods", "bter", *rest, "--scheduler", "tcp://127.0.0.1:9"]
-    assert "--jobs: not allowed with argument --scheduler" in fails(*options, "--jobs", "2")
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert 'pip install "lightning_dpg[cluster]"' in fails(*options)
-
-
-def test_an_address_without_a_scheduler_is_refused(fails, monkeypatch):
-    pytest.importorskip("distributed", reason="needs the extra cluster")
-    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 1)
-    rest = ["--graphs", "karate", "--epsilons", "1", "--out", "out"]
-    options = ["compare", "--methods", "bter", *rest, "--scheduler"]
-    for address in ("tcp://127.0.0.1:9", "nonsense://127.0.0.1:9"):
-        assert f"{address}: no Dask scheduler answers" in fails(*options, address)
-
-
 @pytest.fixture
 def scheduler(tmp_path):
     """Address of a Dask cluster of two worker processes."""
@@ -167,7 +148,8 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_results_of_this_process(
         ]}  # fmt: skip
         whole = settings | {"trainer": trainer, "seed_everything": len(jobs)}
         jobs.append(Job(name, "method", "ring.csv", 1.0, len(jobs), whole, "1"))
-    with dask_executor(scheduler, str) as executor:
+    with pytest.importorskip("distributed").Client(scheduler, set_as_default=False) as client:
+        executor = client.get_executor(pure=False)
         cluster = {job.method: result for job, result in run_jobs(jobs, executor, Path("cluster"))}
     assert Path("killed").exists()
     monkeypatch.setattr(noise, "secrets", noise.secrets)  # put back after the test

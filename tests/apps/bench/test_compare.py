@@ -14,7 +14,6 @@ import yaml
 
 from lightning_dpg.apps.bench import engine
 from lightning_dpg.apps.bench.command import compare
-from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
@@ -218,16 +217,6 @@ def test_a_full_disk_leaves_no_broken_file_and_says_how_to_go_on(tmp_path, asked
     assert "go on with the same command line again" in err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names <= {"cells", "results.csv", "results.md", ".lock"}
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Jobs are run without processes of their own."""
-    monkeypatch.setattr(
-        engine,
-        "run_jobs",
-        lambda missing, processes, place: ((job, fit_and_evaluate(job, place)) for job in missing),
-    )
 
 
 @pytest.mark.usefixtures("in_this_process")

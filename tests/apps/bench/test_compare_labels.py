@@ -13,30 +13,18 @@ from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.main import main
 from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.kernel_svm import Accuracy
+from tests.graphs import write_tu_set
 
 GRAPHS = [nx.gnm_random_graph(10 + k % 3, 10 + 20 * (k % 2), seed=k) for k in range(44)]
 LABELS = [k % 2 for k in range(len(GRAPHS))]
-
-
-def write_tu_folder(folder, labels=True):
-    folder.mkdir()
-    union = nx.disjoint_union_all(GRAPHS)
-    files = {
-        "A": [f"{u + 1}, {v + 1}" for a, b in union.edges for u, v in ((a, b), (b, a))],
-        "graph_indicator": [str(k + 1) for k, graph in enumerate(GRAPHS) for _ in graph],
-        "graph_labels": [str(label) for label in LABELS],
-    }
-    for name, lines in files.items():
-        if labels or name != "graph_labels":
-            (folder / f"tiny_{name}.txt").write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Results of a private kernel, one without privacy and the baselines."""
     folder = tmp_path_factory.mktemp("labels")
-    write_tu_folder(folder / "tiny")
-    write_tu_folder(folder / "unlabelled", labels=False)
+    write_tu_set(folder / "tiny", GRAPHS, LABELS)
+    write_tu_set(folder / "unlabelled", GRAPHS)
     private = {
         "model": {
             "class_path": "PrivateGraphKernel",
@@ -124,5 +112,5 @@ def test_nothing_is_generated_of_features(folder, tmp_path, monkeypatch, capsys)
     ]
     assert main([*fit, "--data.init_args.name", str(folder / "tiny")]) == 0
     (run,) = (tmp_path / "runs").glob("*/*")
-    assert main(["generate", "--run", str(run)]) == 2
+    assert main(["generate", str(run)]) == 2
     assert "draws no graph" in capsys.readouterr().err

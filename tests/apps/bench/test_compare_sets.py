@@ -19,6 +19,7 @@ from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS
 from lightning_dpg.pages.charts import IMAGE_SIZE
 from lightning_dpg.pages.pictures import some_matrices
+from tests.graphs import write_tu_set
 
 TINY = {
     "data": {"class_path": "GraphSetDataModule", "init_args": {"steps_per_epoch": 2}},
@@ -31,21 +32,11 @@ EXACT = "erdos_renyi_set (baseline, exact number of edges)"
 GRAPHS = [nx.gnm_random_graph(5 + k, 4 + 2 * k, seed=k) for k in range(6)]
 
 
-def write_tu_folder(folder):
-    folder.mkdir()
-    union = nx.disjoint_union_all(GRAPHS)
-    links = [f"{u + 1}, {v + 1}" for a, b in union.edges for u, v in ((a, b), (b, a))]
-    owners = [str(k + 1) for k, graph in enumerate(GRAPHS) for _ in graph]
-    labels = [str(k % 2) for k in range(len(GRAPHS))]
-    for name, lines in (("A", links), ("graph_indicator", owners), ("graph_labels", labels)):
-        (folder / f"tiny_{name}.txt").write_text("\n".join(lines) + "\n")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Results of a method without privacy, a private one and the baselines, two runs each."""
     folder = tmp_path_factory.mktemp("sets")
-    write_tu_folder(folder / "tiny")
+    write_tu_set(folder / "tiny", GRAPHS, [k % 2 for k in range(len(GRAPHS))])
     (folder / "open.yaml").write_text(yaml.safe_dump(OPEN))
     (folder / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
 

@@ -12,10 +12,8 @@ import torch
 import yaml
 from torch_geometric.data import Data
 
-from lightning_dpg.apps.bench import engine
 from lightning_dpg.apps.bench.engine import benchmark
 from lightning_dpg.apps.bench.given_graphs import named, write_object
-from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.apps.bench.result_folder import locked
 from lightning_dpg.apps.bench.study import complete
 from lightning_dpg.apps.bench.tasks import GRAPH_LABELS, OF_KIND, SINGLE_GRAPHS
@@ -25,21 +23,7 @@ from lightning_dpg.formats.conversion import read_networkx
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.formats.kinds import in_kind
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.run.graph_arguments import load
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Names of the jobs that are run, without processes of their own."""
-    names = []
-
-    def run(jobs, processes, folder):
-        for job in jobs:
-            names.append(job.name)
-            yield job, fit_and_evaluate(job, folder)
-
-    monkeypatch.setattr(engine, "run_jobs", run)
-    return names
+from lightning_dpg.run.data import load
 
 
 def test_results_are_those_of_the_folder_and_are_made_once(tmp_path, in_this_process):

@@ -9,7 +9,7 @@ from lightning_dpg.apps.bench import grid as grids
 from lightning_dpg.apps.bench.grid import Grid, baselines_beside, read_methods
 from lightning_dpg.apps.bench.tasks import GRAPH_LABELS, SINGLE_GRAPHS
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.run.settings import conf_folder
+from lightning_dpg.run.configurations import conf_folder
 
 GRAPH = from_networkx(nx.path_graph(4))
 

@@ -1,6 +1,5 @@
 """The report of ``compare`` works in a browser: charts, choices, narrow screens, no network."""
 
-import json
 import re
 
 import networkx as nx
@@ -10,10 +9,7 @@ import torch
 from markupsafe import escape
 
 from lightning_dpg.apps.bench import report
-from lightning_dpg.apps.bench.results import COLUMNS
 from lightning_dpg.apps.bench.tasks import SINGLE_GRAPHS
-from lightning_dpg.apps.bench.tracking import track
-from lightning_dpg.apps.bench.views import Benchmark
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics.figures import adjacency_pixels, degree_curve
@@ -185,22 +181,6 @@ def test_page_is_complete_without_network_and_script(folder):
         assert f"what {method} guarantees" in body
     assert body.count('class="failed"') == 2
     assert body.count("data:image/png;base64,") == 2 * len(EPSILONS) + len(METHODS) + 2
-
-
-def test_weights_and_biases_gets_table_and_pictures(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    (tmp_path / "runs").symlink_to(folder / "runs")
-    graphs = {"karate": from_networkx(nx.karate_club_graph())}
-    runs = [recorded(method, "karate", 0.5, 0, 0.25) for method in METHODS]
-    track(Benchmark(runs, graphs, SINGLE_GRAPHS, tmp_path, [], ()))
-    (path,) = tmp_path.glob("wandb/offline-run-*/files/media/table/nonprivate/*.json")
-    table = json.loads(path.read_text())
-    assert tuple(table["columns"]) == COLUMNS
-    assert len(table["data"]) == len(METHODS) * len(QUERIES)
-    pictures = list(tmp_path.glob("wandb/offline-run-*/files/media/images/nonprivate/**/*.png"))
-    kinds = [path.name.partition("_")[0] for path in pictures]
-    assert sorted(kinds) == ["adjacency"] * len(METHODS) + ["degrees"] * len(METHODS)
 
 
 def test_adjacency_pixels_against_the_matrix():

@@ -17,8 +17,8 @@ from joblib.externals.loky import process_executor
 
 from lightning_dpg.apps.bench.jobs import Job, run_jobs
 from lightning_dpg.apps.bench.workers import ProcessDiedError, SeparateProcesses, run_logged
-from lightning_dpg.run.complete import method_settings
-from lightning_dpg.run.settings import find_config
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.fit import method_settings
 
 ROOT = Path(__file__).parents[3]
 LIMIT = 300  # seconds, of a machine under load
@@ -95,7 +95,7 @@ def wait_for(folder, pattern, process):
 
 
 @needs_proc
-@pytest.mark.parametrize("moment", ["imports", "fit", "fit, ended by a batch system"])
+@pytest.mark.parametrize("moment", ["imports", "fit, ended by a batch system"])
 def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
     out = tmp_path / "out"
     args = [sys.executable, "-m", "lightning_dpg", *QUICK, "--out", str(out)]

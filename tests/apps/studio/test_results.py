@@ -25,9 +25,6 @@ def run(folder, fitted):
 
     place = folder / "runs" / "mine"
     shutil.copytree(fitted, place)
-    (place / "figures").mkdir(exist_ok=True)
-    (place / "figures" / "nonprivate-degrees-1.png").write_bytes(b"png")
-    (place / "figures" / "secret.png").write_bytes(b"png")
     (place / "node_names.csv").write_text("0,anna\n")
     (place / "quality.html").write_text("<title>quality</title>")
     (place / "release" / "out").symlink_to(place / "node_names.csv")
@@ -56,13 +53,10 @@ def test_a_link_in_a_release_is_not_followed(run, client):
 
 def test_private_pages_are_marked_and_cannot_act(run, client):
     page = client.get("/result/runs/mine")
-    assert "never in the download" in page.text and "nonprivate-degrees-1.png" in page.text
+    assert "never in the download" in page.text
     for path in ("quality", "card"):
         policy = client.get(f"/result/runs/mine/{path}").headers["Content-Security-Policy"]
         assert "sandbox allow-scripts allow-downloads" in policy and "'self'" not in policy
-    assert client.get("/result/runs/mine/figures/nonprivate-degrees-1.png").data == b"png"
-    for name in ("secret.png", "nonprivate-x.png"):
-        assert client.get(f"/result/runs/mine/figures/{name}").status_code == 404
 
 
 def test_verify_draw_and_card(run, client):

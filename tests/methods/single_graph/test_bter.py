@@ -124,7 +124,7 @@ def test_a_drawn_graph_has_the_released_mixing_where_hubs_are_crowded():
     method = released(nx.Graph(graph), math.inf)
     method.densities.zero_()
     drawn = bter.count_links(degree_classes(method.degrees.numpy()), draw(method).numpy())
-    assert drawn.tolist() == method.mixing.tolist()
+    assert np.abs(drawn - method.mixing.numpy()).sum() <= 0.005 * method.num_edges
 
 
 def test_hubs_find_places_for_their_links():
@@ -139,8 +139,7 @@ def test_hubs_find_places_for_their_links():
     lacking = method.num_edges - len(draw(method))
     assert lacking < 0.02 * method.num_edges
     method.kept.fill_(1)
-    # A repair of a graph that has no places would take seconds.
-    rough = method._completed(method._blocks(rng), rng, is_final=False)
+    rough = method._completed(method._blocks(rng), rng)
     assert method.num_edges - len(rough) > 2 * lacking
 
 

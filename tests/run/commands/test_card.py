@@ -1,20 +1,17 @@
 """``card`` writes a card again, and what is verified before is verified after."""
 
-import inspect
 import json
 import re
 import shutil
-from dataclasses import fields
 from html.parser import HTMLParser
 
 import pytest
 from pytorch_lightning import Callback
 
-from lightning_dpg.callbacks import Card, PrivacyAccountant, ReleaseWriter
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.run.commands import card as command
 from tests.training import quiet_trainer
 
 AUDIT = {
@@ -47,11 +44,6 @@ def rewritten(release, *args):
     assert main(["card", str(release), *args]) == 0
     assert main(["verify", str(release)]) == 0
     return json.loads((release / "privacy.json").read_text())
-
-
-def test_the_command_has_all_texts_of_a_card():
-    options = [name for name in inspect.signature(command.card).parameters if name != "release"]
-    assert options == [*(field.name for field in fields(Card)), "method"]
 
 
 def test_given_texts_are_replaced_and_all_else_stays(release, monkeypatch):

@@ -9,8 +9,8 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.main import main
 from lightning_dpg.run.commands.fit import long_form
-from lightning_dpg.run.complete import complete_settings
-from lightning_dpg.run.settings import conf_folder
+from lightning_dpg.run.configurations import conf_folder
+from lightning_dpg.run.fit import complete_settings
 
 BTER = f"--config={conf_folder() / 'methods' / 'bter.yaml'}"
 CHUNG_LU = f"--config={conf_folder() / 'methods' / 'chung_lu.yaml'}"

@@ -80,7 +80,7 @@ def evil_folder(tmp_path, monkeypatch):
     sys.modules.pop("evilmod", None)
 
 
-@pytest.mark.parametrize("command", [["generate", "--run", "."], ["attack", "karate", "."]])
+@pytest.mark.parametrize("command", [["generate", "."], ["attack", "karate", "."]])
 def test_nothing_that_a_release_names_is_imported(fails, tampered, evil_folder, command):
     tampered({"method": "evilmod.Own"})
     message = fails(*command)
@@ -94,14 +94,14 @@ def test_nothing_that_a_release_names_is_imported(fails, tampered, evil_folder, 
 @pytest.mark.parametrize("gone", ["BlockSampler", "NodeBlockSampler", "NodePrivCom", "PooledGMMN"])
 def test_a_release_of_a_class_that_is_no_longer_shipped_says_what_opens_it(fails, tampered, gone):
     tampered({"method": f"lightning_dpg.methods.{gone}"})
-    message = fails("generate", "--run", ".")
+    message = fails("generate", ".")
     assert f"has no method {gone}\nopen it with the version of lightning_dpg that" in message
 
 
 def test_a_method_that_is_named_on_the_command_line_is_imported(tampered, evil_folder, monkeypatch):
     tampered({"method": "evilmod.Own"})
     monkeypatch.chdir(evil_folder)
-    args = ["generate", "--run", ".", "--out", "drawn"]
+    args = ["generate", ".", "--out", "drawn"]
     assert main([*args, "--method", "evilmod.Own"]) == 0
     assert (evil_folder / "drawn" / "synthetic-0.npz").is_file()
     assert main([*args, "--method", "lightning_dpg.methods.BTER"]) == 2
@@ -117,7 +117,7 @@ def test_a_method_that_is_imported_already_is_used(tmp_path):
 )
 def test_no_other_class_is_taken_for_a_method(fails, tampered, name):
     tampered({"method": name})
-    assert "generator.safetensors" in fails("generate", "--run", ".")
+    assert "generator.safetensors" in fails("generate", ".")
 
 
 def test_the_configuration_beside_a_release_names_shipped_classes_only(
@@ -158,7 +158,7 @@ FLOATS = torch.tensor([1.0])
 )
 def test_tampered_recipes_are_refused(fails, tampered, changes, tensors, said):
     tampered(changes, **tensors)
-    message = fails("generate", "--run", ".", "--out", "drawn")
+    message = fails("generate", ".", "--out", "drawn")
     assert "generator.safetensors" in message
     assert said in message
 
@@ -166,7 +166,7 @@ def test_tampered_recipes_are_refused(fails, tampered, changes, tensors, said):
 @pytest.mark.parametrize("degree", [-3, 34, torch.nan, torch.inf, 1.5])
 def test_tensors_out_of_range_are_refused(fails, tampered, degree):
     tampered(degrees=torch.tensor([1] * 33 + [degree]))
-    message = fails("generate", "--run", ".")
+    message = fails("generate", ".")
     assert "generator.safetensors" in message
     assert "degrees" in message
 
@@ -176,14 +176,14 @@ def test_tensors_from_which_nothing_can_be_drawn_are_refused(fails, blocks, tmp_
     tensors["densities"] = tensors["densities"][:0]
     path = tmp_path / "generator.safetensors"
     save_file(tensors, path, metadata={RECIPE: json.dumps(recipe)})
-    assert "generator.safetensors: its tensors draw no graph" in fails("generate", "--run", ".")
+    assert "generator.safetensors: its tensors draw no graph" in fails("generate", ".")
 
 
 @pytest.mark.parametrize("recipe", [None, "", "{", "[]", '"text"', "{}", '{"method": "x"}'])
 def test_files_without_a_recipe_are_refused(fails, tmp_path, recipe):
     metadata = None if recipe is None else {RECIPE: recipe}
     save_file({"a": FLOATS}, tmp_path / "generator.safetensors", metadata=metadata)
-    assert "generator.safetensors" in fails("generate", "--run", ".")
+    assert "generator.safetensors" in fails("generate", ".")
 
 
 def test_tensors_that_earlier_versions_lack_have_their_first_values(blocks, tmp_path):
@@ -201,7 +201,7 @@ def test_tensors_that_earlier_versions_lack_have_their_first_values(blocks, tmp_
 def test_truncated_files_are_refused(fails, tmp_path, original, share):
     content = original.read_bytes()
     (tmp_path / "generator.safetensors").write_bytes(content[: int(share * len(content))])
-    assert "generator.safetensors" in fails("generate", "--run", ".")
+    assert "generator.safetensors" in fails("generate", ".")
 
 
 def test_a_flipped_byte_is_refused_where_the_release_has_checksums(fails, original, tmp_path):
@@ -210,19 +210,19 @@ def test_a_flipped_byte_is_refused_where_the_release_has_checksums(fails, origin
     (tmp_path / "generator.safetensors").write_bytes(content)
     sums = original.with_name("SHA256SUMS").read_text()
     (tmp_path / "SHA256SUMS").write_text(sums)
-    message = fails("generate", "--run", ".")
+    message = fails("generate", ".")
     assert "generator.safetensors" in message
     assert "verify" in message
 
 
 def test_new_graphs_follow_those_of_the_release(tmp_path):
     release = fitted(tmp_path, num_graphs=2)
-    assert main(["generate", "--run", str(tmp_path), "--num-graphs", "2"]) == 0
+    assert main(["generate", str(tmp_path), "--num-graphs", "2"]) == 0
     drawn = sorted((tmp_path / "generated").glob("*.npz"))
     assert [path.name for path in drawn] == ["synthetic-2.npz", "synthetic-3.npz"]
     everything = [*release.glob("*.npz"), *drawn]
     edges = {np.asarray(read_graph(path).edge_index).tobytes() for path in everything}
     assert len(edges) == 4
-    assert main(["generate", "--run", str(tmp_path), "--seed", "0"]) == 0
+    assert main(["generate", str(tmp_path), "--seed", "0"]) == 0
     again = tmp_path / "generated" / "synthetic-0.npz"
     assert again.read_bytes() == (release / "synthetic-0.npz").read_bytes()

@@ -4,7 +4,7 @@ from lightning_dpg.datamodules.loading import known_graphs
 from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.main import main
 from lightning_dpg.run.commands.list_ import data_sets
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
 
 
 def sections(capsys, *options):

@@ -66,7 +66,7 @@ RELEASE = "runs/chung_lu/version_0"
 @pytest.mark.parametrize(
     "words",
     [
-        ("generate", "--run", RELEASE, "--num-graphs", "2", "--out", "drawn"),
+        ("generate", RELEASE, "--num-graphs", "2", "--out", "drawn"),
         ("verify", RELEASE),
         ("card", RELEASE, "--operator", "Ann"),
         ("evaluate", "karate", RELEASE, "--csv", "out.csv"),

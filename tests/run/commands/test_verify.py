@@ -409,7 +409,7 @@ def test_files_without_a_guarantee_are_in_no_folder_named_release(releases, tmp_
     code, out = verify(folder.parent, capsys)
     assert code == 0
     assert out.startswith("NOT PRIVATE: ")
-    assert main(["generate", "--run", str(folder.parent), "--out", str(tmp_path / "drawn")]) == 0
+    assert main(["generate", str(folder.parent), "--out", str(tmp_path / "drawn")]) == 0
     assert f"{folder}: NOT PRIVATE: " in capsys.readouterr().err
     opened = lightning_dpg.open_release(folder.parent)
     capsys.readouterr()
@@ -432,12 +432,12 @@ def test_a_release_without_checksums_is_not_verified_but_opens(release, capsys, 
     code, out = verify(release, capsys)
     assert (code, len(out.splitlines())) == (1, 2)
     assert "SHA256SUMS: missing" in out
-    assert main(["generate", "--run", str(release), "--out", str(tmp_path / "drawn")]) == 0
+    assert main(["generate", str(release), "--out", str(tmp_path / "drawn")]) == 0
 
 
 def test_checksums_that_are_none_are_named(release, capsys):
     (release / "SHA256SUMS").write_text("nonsense\n")
-    assert main(["generate", "--run", str(release)]) == 2
+    assert main(["generate", str(release)]) == 2
     code, out = verify(release, capsys)
     assert code == 1
     assert "SHA256SUMS, line 1" in out

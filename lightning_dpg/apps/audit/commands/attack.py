@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lightning_dpg.outcome import Outcome
-from lightning_dpg.run.early_files import refuse_missing_inputs
-from lightning_dpg.run.settings import find_config
-from lightning_dpg.run.source import Reading
+from lightning_dpg.run.configurations import find_config
+from lightning_dpg.run.source import Reading, refuse_missing_inputs
 
 if TYPE_CHECKING:
     from lightning_dpg.release.release import Release
@@ -68,8 +67,7 @@ def attack(
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.apps.audit.attacks import attack_published
     from lightning_dpg.release.reader import imported, open_release
-    from lightning_dpg.run.read import real_graph
-    from lightning_dpg.run.run_data import data_of_run
+    from lightning_dpg.run.data import data_of_run, real_graph
 
     original = real_graph(real, reading.given()) if published else data_of_run(real)
     target: list[str] | Release = published or [real]

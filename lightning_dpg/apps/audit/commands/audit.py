@@ -1,14 +1,13 @@
 """``audit``: an empirical lower bound on epsilon, as a test of a claim."""
 
 import inspect
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 from lightning_dpg.apps.audit.audit_arguments import RelationOfAudit, View, check_arguments
 from lightning_dpg.errors import CommandError
-from lightning_dpg.outcome import FINE, REFUTED, Outcome, note
+from lightning_dpg.outcome import FINE, REFUTED, Outcome
 
 
 def audit(
@@ -74,23 +73,19 @@ def audit(
         raise CommandError(f"--out {out}: not a folder")
     # Start-up time: only the commands that fit need the parser's library.
     from lightning_dpg.run.commands.fit import long_form
-    from lightning_dpg.run.early_check import refuse_mistakes
 
     own = [f"--{name.replace('_', '-')}" for name in inspect.signature(audit).parameters]
-    words, _, notes = long_form(options_of_fit, "audit", own[1:])
-    if not any(word == "-c" or word.startswith(("--config", "--model")) for word in words):
+    form = long_form(options_of_fit, "audit", own[1:])
+    if not any(word == "-c" or word.startswith(("--config", "--model")) for word in form.words):
         raise CommandError(
             "audit needs data and a budget, or a run\naudit FILE --epsilon 1, or audit RUN"
         )
-    if "torch" not in sys.modules:  # as ``fit`` does
-        refuse_mistakes("fit", words)
-    for line in notes:
-        note(line)
+    form.check("fit")
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.apps.audit.audits import audit_settings
-    from lightning_dpg.run.complete import complete_settings
+    from lightning_dpg.run.fit import complete_settings
 
-    settings = complete_settings(words)
+    settings = complete_settings(form.words)
     started = time.perf_counter()
     report = audit_settings(
         settings,

@@ -128,7 +128,7 @@ def black_box_score(method: Any, data: Any, pairs: Tensor, known_graph: Data) ->
         numbers = pair_ranks(method.reported, known_graph.num_nodes)
         parts.append(edge_reports_score(seen(entries["edge_reports"], numbers)))
     if hasattr(method, "signs"):
-        parts.append(_estimated_products(method, entries.get("products"), pairs, known_graph))
+        parts.append(estimate_score(method, entries.get("products"), pairs, known_graph))
     if "attribute_gradient" in entries:
         parts.append(attribute_weights_score(seen(entries["attribute_gradient"], torch.empty(0))))
     if parts:
@@ -171,14 +171,6 @@ _RELEASED: dict[str, Callable[[Any], Tensor]] = {
     "embedding_reports": _released_signs,
     "scalar_reports": lambda method: method.law(method.ledger.budget).reports_of(method.features),
 }
-
-
-def _estimated_products(
-    method: Any, entry: LedgerEntry | None, pairs: Tensor, known_graph: Data
-) -> Tensor:
-    """Score the low-rank estimate of the adjacency matrix that follows from products."""
-    rows, signs, basis = method.rows.cpu(), method.signs.cpu(), method.vectors.detach().cpu()
-    return estimate_score(rows, signs, basis, entry.scale if entry else 0.0, pairs, known_graph)
 
 
 def _generator(method: Synthesizer, pairs: Tensor, known_graph: Data) -> Tensor:

@@ -10,7 +10,6 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LinearLR
 from torch.optim.swa_utils import AveragedModel
 
-from lightning_dpg.apps.audit.bounds import inclusion_estimate
 from lightning_dpg.apps.audit.scores.counts import alone
 from lightning_dpg.apps.audit.scores.observation import Observation
 from lightning_dpg.graph.edge_statistics import as_vector, edge_moment
@@ -42,20 +41,17 @@ def critic_gradient_score(observation: Observation) -> Tensor:
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
     """
-    critic, noisy, entry = observation.method.critic, observation.noisy, observation.entry
-    edges, pairs, std = undirected_edges(observation.known_graph), observation.pairs, entry.scale
-    directions = _clipped_gradients(critic, pairs, entry.sensitivity)
-    rest = noisy[: directions.shape[1]].clone()  # omit the rows of a table, which few records share
-    rest -= entry.event.sample_rate / 2 * directions.sum(0)
+    critic, entry = observation.method.critic, observation.entry
+    edges = undirected_edges(observation.known_graph)
+    directions = _clipped_gradients(critic, observation.pairs, entry.sensitivity)
+    noisy = observation.noisy[: directions.shape[1]]  # few records share the rows of a table
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
     both = critic.embed(torch.cat([part, part.flip(1)]))
     sums = ghost_clipped_gradient_sum(critic, lambda x: -critic(x), both, entry.sensitivity)
     by_name = torch.cat([sums[name].flatten() for name in _names(critic)])
     expected = entry.event.sample_rate * by_name * len(edges) / max(len(both), 1)
     # The number of other edges in the batch is unknown: their mean is one more direction.
-    both_kinds = torch.cat([directions, expected[None]])
-    estimate = inclusion_estimate(rest - expected, both_kinds, std, entry.event.sample_rate / 2)
-    return entry.event.sample_rate * estimate[: len(pairs)]
+    return observation.by_gradients(noisy, directions, expected, expected[None])
 
 
 def _clipped_gradients(critic: WalkCritic, pairs: Tensor, max_grad_norm: float) -> Tensor:
@@ -165,11 +161,8 @@ def attribute_gradient_score(observation: Observation) -> Tensor:
     directions = clipped_edge_gradients(method.model, method.rows[pairs], levels[pairs], norm)
     sums = clipped_edge_sum(method.model, method.rows[edges], levels[edges], norm)
     expected = rate * torch.cat([total.flatten() for total in sums.values()])
-    rest = noisy.double() - expected - rate / 2 * directions.sum(0)
     # The number of other edges in the batch is unknown: their mean is one more direction.
-    both = torch.cat([directions, expected[None]])
-    estimate = inclusion_estimate(rest, both, observation.std, rate / 2)
-    return rate * estimate[: len(pairs)].cpu()
+    return observation.by_gradients(noisy.double(), directions, expected, expected[None]).cpu()
 
 
 def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW_RUNS) -> Tensor:

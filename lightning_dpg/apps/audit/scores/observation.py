@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -74,6 +75,26 @@ class Observation(NamedTuple):
         changes = changes.double().cpu()
         rest = self.noisy.double().cpu().flatten() - before.double().cpu().flatten()
         return inclusion_estimate(rest - changes.sum(0) / 2, changes, self.std, 0.5)
+
+    def by_gradients(
+        self, noisy: Tensor, directions: Tensor, expected: Tensor, others: Tensor
+    ) -> Tensor:
+        """Score canaries by the noisy sum of clipped gradients of a batch, which holds each by chance.
+
+        Args:
+            noisy: The sum, shape ``(K,)``.
+            directions: Gradient of each canary, shape ``(P, K)``.
+            expected: Expected sum of the other edges, shape ``(K,)``.
+            others: Further directions whose share of the batch is not known, shape ``(Q, K)``.
+
+        Returns:
+            Approximate log-likelihood ratios of shape ``(P,)``.
+        """
+        rate = self.entry.event.sample_rate
+        rest = noisy - expected - rate / 2 * directions.sum(0)
+        both = torch.cat([directions, others])
+        estimate = inclusion_estimate(rest, both, self.std, rate / 2)
+        return rate * estimate[: len(directions)]
 
 
 def weight(epsilon: float) -> float:

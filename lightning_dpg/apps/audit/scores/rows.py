@@ -11,7 +11,6 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import normalize
 from torch_geometric.data import Data
 
-from lightning_dpg.apps.audit.bounds import inclusion_estimate
 from lightning_dpg.apps.audit.scores.observation import Observation
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import adjacency, undirected_edges
@@ -21,6 +20,7 @@ from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.papers.jin2022.base import public_features
 from lightning_dpg.papers.yang2021.networks import CONTEXT_DIM, reparameterize
 from lightning_dpg.privacy.dpsgd import clip_factor
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.meaning import CLIP
 
 # A sample represents a larger number of edges.
@@ -75,21 +75,16 @@ def edge_gradient_score(observation: Observation) -> Tensor:
     noisy, entry, pairs = observation.noisy, observation.entry, observation.pairs
     nodes = torch.arange(observation.known_graph.num_nodes, device=noisy.device)
     networks, rows = observation.method.networks, observation.method.inputs(nodes)
-    edges, rate, norm = (
-        undirected_edges(observation.known_graph),
-        entry.event.sample_rate,
-        entry.sensitivity,
-    )
+    edges, rate = undirected_edges(observation.known_graph), entry.event.sample_rate
+    norm = entry.sensitivity
     part = edges[:: -(-len(edges) // _MOST_EDGES) or 1]
     directions = mean_clipped_gradients(networks, rows[pairs], norm)
     others = mean_clipped_gradients(networks, rows[part], norm)
     weight = len(edges) / max(len(part), 1)
-    rest = noisy - rate / 2 * directions.sum(0) - rate * weight * others.sum(0)
+    expected = rate * weight * others.sum(0)
     # The batch of the other edges is unknown as well; their coins have another variance.
     others *= math.sqrt(weight * (1 - rate) / (0.5 - rate / 4))
-    both = torch.cat([directions, others])
-    estimate = inclusion_estimate(rest, both, entry.scale, rate / 2)
-    return rate * estimate[: len(pairs)]
+    return observation.by_gradients(noisy, directions, expected, others)
 
 
 def mean_clipped_gradients(networks: nn.ModuleDict, rows: Tensor, max_grad_norm: float) -> Tensor:
@@ -193,15 +188,11 @@ def product_score(observation: Observation) -> Tensor:
     """
     if observation.noisy.dim() < 2:
         return torch.zeros(len(observation.pairs))
-    method, noisy, is_product = (
-        observation.method,
-        observation.noisy.cpu(),
-        observation.entry.key == "products",
-    )
+    method, noisy = observation.method, observation.noisy.cpu()
+    is_product = observation.entry.key == "products"
     block = (method.shown_block() if is_product else method.vectors.detach()).cpu()
-    expected = method.matrix.times(
-        _half_canaries(observation.pairs, observation.known_graph), block
-    )
+    half = _half_canaries(observation.pairs, observation.known_graph)
+    expected = method.matrix.times(half, block)
     surplus = noisy - expected if is_product else block @ (noisy - block.T @ expected)
     change = method.matrix.decay * _change(surplus, block, observation.pairs)
     std = observation.entry.scale
@@ -209,18 +200,18 @@ def product_score(observation: Observation) -> Tensor:
 
 
 def estimate_score(
-    rows: Tensor, signs: Tensor, basis: Tensor, std: float, pairs: Tensor, known_graph: Data
+    method: Any, entry: LedgerEntry | None, pairs: Tensor, known_graph: Data
 ) -> Tensor:
-    """Score each pair by a low-rank estimate of the adjacency matrix.
+    """Score each pair by the released low-rank estimate of the adjacency matrix.
 
     Args:
-        rows: Rows x of the estimate, shape ``(N, K)``.
-        signs: Signs of the estimate, shape ``(K,)``.
-        basis: Eigenvectors of shape ``(N, K)``.
-        std: Standard deviation of the noise of a product.
+        method: The method, with rows and signs of the estimate and its eigenvectors.
+        entry: Entry of the products from which it follows, if they have noise.
         pairs: Canaries of shape ``(P, 2)``.
         known_graph: Graph of all other edges.
     """
+    rows, signs, basis = method.rows.cpu(), method.signs.cpu(), method.vectors.detach().cpu()
+    std = entry.scale if entry else 0.0
     expected = torch.from_numpy(_half_canaries(pairs, known_graph) @ basis.numpy())
     surplus = (rows * signs) @ (rows.T @ basis) - expected
     return _change(surplus, basis, pairs) / max(std, _LEAST_PRODUCT_STD) ** 2

@@ -430,7 +430,7 @@ def _section(data: str, reading: Reading, nodes: Mapping[str, str | None]) -> di
 def _identity(section: Mapping[str, Any]) -> "Identity":
     """Read the data of a section, and return their content."""
     # Start-up time: the import brings PyTorch.
-    from lightning_dpg.run.read import set_up
+    from lightning_dpg.run.data import set_up
 
     try:
         content: Identity = set_up(section).identity()

@@ -11,7 +11,7 @@ import yaml
 import lightning_dpg
 from lightning_dpg.advice import GOALS, Goal, Recommendation, choices
 from lightning_dpg.lazy_exports import exports
-from lightning_dpg.run.settings import shipped_configs
+from lightning_dpg.run.configurations import shipped_configs
 
 _TASKS = {
     "GraphFeatureRelease": "features of graphs",
@@ -273,3 +273,34 @@ def _value(ancestors: list[ast.ClassDef], attribute: str) -> str:
                 if attribute in [target.id for target in targets if isinstance(target, ast.Name)]:
                     return ast.unparse(item.value)
     return ""
+
+
+def built_in_graphs() -> list[str]:
+    """Return the names of the built-in graphs."""
+    return _keys("loading.py", "BUILT_IN")
+
+
+def built_in_sets() -> dict[str, str]:
+    """Return the first line of the documentation of each built-in set, by its name."""
+    file = "built_in_sets.py"
+    functions = {node.name: node for node in _tree(file).body if isinstance(node, ast.FunctionDef)}
+    names = _keys(file, "BUILT_IN_SETS")
+    return {name: first_line(functions[name]).removesuffix(".") for name in names}
+
+
+def _keys(file: str, constant: str) -> list[str]:
+    """Return the keys of a dictionary in a file of a data module."""
+    value = next(
+        node.value
+        for node in _tree(file).body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and node.target.id == constant
+    )
+    assert isinstance(value, ast.Dict)
+    return [str(ast.literal_eval(key)) for key in value.keys if key is not None]
+
+
+def _tree(file: str) -> ast.Module:
+    """Parse a file of a data module."""
+    return ast.parse((source_folder("datamodules") / file).read_text(encoding="utf-8"))

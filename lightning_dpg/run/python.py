@@ -1,6 +1,7 @@
 """The fit of the Python interface: from a graph to an open release, in one call."""
 
 import contextlib
+import copy
 import io
 import json
 import shutil
@@ -20,16 +21,20 @@ from pytorch_lightning.loggers import CSVLogger, WandbLogger
 from pytorch_lightning.utilities.seed import isolate_rng
 
 from lightning_dpg.callbacks import Card, PrivacyAccountant, PrivacyProgressBar, ReleaseWriter
+from lightning_dpg.classes import find_class
+from lightning_dpg.datamodules import EdgeTableDataModule
 from lightning_dpg.errors import CommandError, is_interrupt
+from lightning_dpg.graph.attributes import LABELS, PRIVATE_LABEL
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.preflight import preflight
+from lightning_dpg.preflight import check_data, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.ledger import JOURNAL
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
 from lightning_dpg.release.writer import check_settings
-from lightning_dpg.run.data_argument import data_module
 from lightning_dpg.run.ends import spent_so_far, spent_too_early
+from lightning_dpg.run.fit import ReadData, under_ids
 from lightning_dpg.run.loggers import (
     TrackingMode,
     close_trackers,
@@ -38,11 +43,92 @@ from lightning_dpg.run.loggers import (
     run_facts,
     wandb_arguments,
 )
+from lightning_dpg.run.messages import in_words_of_python, readable_errors
 from lightning_dpg.run.method_choice import Method, MethodChoice, choose_method
 from lightning_dpg.run.parser import PrivateParser
-from lightning_dpg.run.python_errors import in_words_of_python, readable_errors
 from lightning_dpg.run.quiet import at_terminal, mute_known_warnings, quiet, without_messages
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
+
+
+def data_module(
+    data: object,
+    chosen: MethodChoice,
+    labels: str | None = None,
+    classes: Sequence[object] | None = None,
+) -> pl.LightningDataModule:
+    """Set up data for a fit.
+
+    Args:
+        data: Name, path, graph, set of graphs, Ibis table, or a data module, which is used as it is.
+        chosen: Method of the fit, whose data section says how its configuration reads them.
+        labels: Attribute of the nodes that holds their classes.
+        classes: All classes (public), if the labels are private.
+
+    Raises:
+        MisconfigurationException: If the method reads other data.
+        CommandError: If ``labels`` are given to data that name their own.
+    """
+    is_table = hasattr(data, "get_backend")  # of Ibis
+    labels = LABELS if labels is None and classes is not None else labels
+    policy = "label" if classes is None else PRIVATE_LABEL
+    if labels is not None and (is_table or isinstance(data, pl.LightningDataModule)):
+        raise CommandError(
+            f"labels {labels}: name them in the data module\n"
+            f'EdgeListDataModule(..., nodes=Nodes(attributes=..., policy={{"{labels}": "{policy}"}}'
+            + ("))" if classes is None else ", classes=[...]))")
+        )
+    if isinstance(data, pl.LightningDataModule):
+        module = data
+    elif is_table:
+        module = EdgeTableDataModule(data)
+    else:
+        section = chosen.sections["data"]
+        if labels is not None:
+            nodes = {"policy": {labels: policy}} | ({} if classes is None else {"classes": classes})
+            section = _with_labels(chosen, labels, nodes)
+        is_folder = isinstance(data, Path) and chosen.method.capabilities.reads is GraphSetRecords
+        source = str(data) if is_folder else data
+        module = find_class(section["class_path"])(**section["init_args"] | {"name": source})
+    module.prepare_data()
+    module.setup("fit")
+    check_data(chosen.method, module)
+    return module
+
+
+def _with_labels(chosen: MethodChoice, labels: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the data section of a method, with settings of nodes that name their labels."""
+    section = chosen.sections["data"]
+    nodes = section["init_args"].get("nodes") or {}
+    if nodes.get("attributes") is None:
+        raise CommandError(
+            f"labels {labels}: {chosen.method.__name__} uses no attributes of nodes\nleave labels away"
+        )
+    policy = (nodes.get("policy") or {}) | given["policy"]
+    nodes = nodes | given | {"policy": policy}
+    return section | {"init_args": section["init_args"] | {"nodes": nodes}}
+
+
+def reader(data: object, chosen: MethodChoice) -> ReadData:
+    """Return a function that reads data anew, for fits that change them and publish nothing.
+
+    A node has one number in all of them.
+
+    Args:
+        data: As for :func:`data_module`.
+        chosen: Method of the fits.
+    """
+    chosen = chosen._replace(sections=under_ids(chosen.sections))
+    if isinstance(data, pl.LightningDataModule):
+        data_module(data, chosen)  # which numbers its nodes, maybe in a secret order
+
+    def read() -> pl.LightningDataModule:
+        if not isinstance(data, pl.LightningDataModule):
+            return data_module(data, chosen)
+        alone = copy.copy(data)
+        alone.trainer = None  # that of an earlier fit holds noise, which is not copied
+        return data_module(copy.deepcopy(alone), chosen)
+
+    return read
 
 
 def fit(

@@ -1,5 +1,6 @@
 """Lightning's command line with a mandatory privacy budget."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from jsonargparse import Namespace
 from pytorch_lightning.callbacks import Callback, ModelSummary, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 # Configurations can name classes without their modules: the parser searches what is imported.
 import lightning_dpg.callbacks
@@ -20,6 +22,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import (
     AttributedGraphRecords,
+    GraphRecords,
     GraphSetRecords,
     KindOfRecords,
     Records,
@@ -30,6 +33,7 @@ from lightning_dpg.outcome import is_quiet
 from lightning_dpg.preflight import check_data, check_settings, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.release.statement import full_sentence
 from lightning_dpg.run.checkpoints import (
     check_resumed,
     checkpoint_of,
@@ -37,8 +41,7 @@ from lightning_dpg.run.checkpoints import (
     hyperparameters,
     restore_split,
 )
-from lightning_dpg.run.classes import read_data, settings_of_classes
-from lightning_dpg.run.distinct_keys import load_distinct_keys
+from lightning_dpg.run.configurations import load_distinct_keys
 from lightning_dpg.run.ends import early_end, end_early
 from lightning_dpg.run.loggers import (
     TrackingMode,
@@ -48,11 +51,10 @@ from lightning_dpg.run.loggers import (
     tracker_arguments,
     trackers,
 )
-from lightning_dpg.run.method_arguments import fill_num_nodes
-from lightning_dpg.run.parser import PrivateParser, import_methods
+from lightning_dpg.run.parser import PrivateParser, import_methods, read_data, settings_of_classes
 from lightning_dpg.run.quiet import at_terminal, silence_lightning
 from lightning_dpg.run.run_folder import RunFolder, folder_name, is_other_rank
-from lightning_dpg.run_folder import owner_only
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
 
 
 class PrivateCLI(LightningCLI):
@@ -350,3 +352,65 @@ def better_method(method: PrivateModule, records: Records, budget: Budget) -> st
     advice = getattr(method, "advice", None)
     line: str | None = advice and advice(public_facts(records, budget))
     return line
+
+
+def fill_num_nodes(model: Namespace, data: object) -> None:
+    """Set the public number of nodes of a method for one graph.
+
+    Args:
+        model: Arguments of the method.
+        data: The data module after its setup.
+
+    Raises:
+        MisconfigurationException: If another number is set.
+    """
+    records = data.records if serves_records(data) else None
+    if not isinstance(records, GraphRecords) or "num_nodes" not in model:
+        return
+    actual = records.num_nodes
+    if model.num_nodes not in (None, actual):
+        raise MisconfigurationException(
+            f"model.init_args.num_nodes is {model.num_nodes}, but the graph has {actual} "
+            f"nodes: set it to {actual}, or leave it out"
+        )
+    model.num_nodes = actual
+
+
+_STATED = ("epsilon", "delta", "relation", "conditional")
+
+
+def run_values(cli: "PrivateCLI", seconds: float) -> dict[str, Any] | None:
+    """Return what a run has made and what it guarantees; None in all processes but the first.
+
+    Args:
+        cli: Command line that has run.
+        seconds: Duration of the run, with its preparation.
+    """
+    if is_other_rank():
+        return None
+    folder = cli.run_path
+    values: dict[str, Any] = {
+        "run_folder": str(folder) if folder.is_dir() else None,
+        "method": type(cli.model).__name__,
+    }
+    for name in (RELEASE, NOT_PRIVATE, "predictions"):
+        if (place := folder / name).is_dir():
+            values[name] = str(place)
+            values["files"] = sorted(str(path) for path in place.iterdir())
+            if (path := place / "privacy.json").is_file():
+                values |= _guarantee(json.loads(path.read_text(encoding="utf-8")))
+    if cli.config.subcommand in ("validate", "test"):
+        values["metrics"] = {
+            name: value.item() for name, value in cli.trainer.callback_metrics.items()
+        }
+    return values | {"book": cli.book_note, "seconds": round(seconds, 3)}
+
+
+def _guarantee(statement: Mapping[str, Any]) -> dict[str, Any]:
+    has_one = statement["epsilon"] != "inf"
+    return {
+        "guarantee": full_sentence(dict(statement)) if has_one else statement["guarantee"],
+        **{name: statement[name] for name in _STATED},
+        **({"beside": statement["beside"]} if "beside" in statement else {}),
+        "reads": len(statement["entries"]),
+    }

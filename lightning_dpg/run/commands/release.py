@@ -1,0 +1,162 @@
+"""``generate``, ``verify`` and ``card``: what can be done with a release."""
+
+import json
+import re
+from pathlib import Path
+
+from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import REFUTED, Outcome
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.run_folder import LEARNER, release_at, release_in, released_tensors
+
+
+def generate(
+    run: Path,
+    *,
+    num_graphs: int = 1,
+    seed: int | None = None,
+    out: Path | None = None,
+    method: str | None = None,
+) -> Outcome:
+    """Draw synthetic graphs from a release. Needs no private data, costs nothing.
+
+    Args:
+        run: Folder of a run or of a release.
+        num_graphs: Number of graphs.
+        seed: Seed of the first graph; by default the first one of which the release holds no graph.
+        out: Folder to write to; by default ``generated`` in the run folder.
+        method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+
+    Example:
+        python -m lightning_dpg generate runs/chung_lu/version_0 --num-graphs 10
+    """
+    if num_graphs < 1:
+        raise CommandError(f"--num-graphs must be positive, got {num_graphs}")
+    tensors = released_tensors(run).absolute()
+    # Start-up time: a wrong option is refused before PyTorch is imported.
+    from lightning_dpg.release.graph_files import write_graphs
+    from lightning_dpg.release.reader import (
+        first_line,
+        imported,
+        open_release,
+    )
+    from lightning_dpg.release.writer import FEATURES
+
+    if tensors.name == LEARNER:
+        raise CommandError(
+            f"{run}: its method predicts labels, and draws no graph\n"
+            f"read {tensors.with_name(FEATURES)}, or use: python -m lightning_dpg predict"
+        )
+    method_class = None if method is None else imported(method)
+    release = open_release(tensors.parent, method_class)
+    out = out or tensors.parent.parent / "generated"
+    first = _first_new_seed(tensors.parent) if seed is None else seed
+    seeds = range(first, first + num_graphs)
+    try:
+        paths = write_graphs(release.method, seeds, out)
+    except OSError:
+        raise
+    except Exception as error:
+        reason = f"its tensors draw no graph ({first_line(error)})"
+        raise CommandError(f"{tensors}: {reason}") from error
+    return Outcome(
+        [*map(str, paths)],
+        {"release": tensors.parent, "seeds": list(seeds), "files": paths},
+    )
+
+
+def _first_new_seed(release: Path) -> int:
+    """Return the first seed after the seeds of the graphs in the release."""
+    names = (re.fullmatch(r"synthetic-(\d+)\.\w+", path.name) for path in release.iterdir())
+    return max((int(name[1]) + 1 for name in names if name), default=0)
+
+
+_STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
+
+
+def verify(release: Path, *, no_redraw: bool = False, method: str | None = None) -> Outcome:
+    """Check a release, from its own files alone.
+
+    The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does), and refuses files
+    that no release has. It recomputes epsilon from every read that privacy.json lists, by this program and
+    by opacus. It compares privacy.json with both formats of the model card, with the metadata of the
+    tensors and, for a shipped method, with its condition, its relation and the plan of its settings. It
+    draws all graphs, people and transfers again from the tensors, and compares them with the files. No
+    code of other methods is run: the first line then says so in red.
+
+    Exit code 0 without a fault, 1 with one. Tensors and statement can be those of another release: compare
+    the checksums with those that the sender has published.
+
+    Args:
+        release: Folder or file of a release.
+        no_redraw: Do not draw graphs again, which takes as long as generate.
+        method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+
+    Example:
+        python -m lightning_dpg verify runs/chung_lu/version_0
+    """
+    folder = release_at(release)
+    # Start-up time: a wrong folder is refused before PyTorch is imported.
+    from lightning_dpg.release.reader import imported
+    from lightning_dpg.release.verify import verify as check
+
+    method_class = None if method is None else imported(method)
+    found = check(folder, redraw=not no_redraw, method_class=method_class)
+    if found.faults:
+        count = f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'}"
+        return Outcome(
+            [*_red(list(found.faults)), f"{folder}: {count}"],
+            {"release": folder, "faults": list(found.faults)},
+            REFUTED,
+        )
+    warnings = list(found.warnings)
+    statement = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
+    stated = {name: statement.get(name) for name in _STATED}
+    stated |= {"beside": statement["beside"]} if "beside" in statement else {}
+    return Outcome(
+        [*_red(warnings), *found.checks],
+        {"release": folder, "faults": [], "warnings": warnings, "redrawn": not no_redraw, **stated},
+    )
+
+
+def _red(lines: list[str]) -> list[str]:
+    """Return lines, in red for a terminal."""
+    # Start-up time: the other commands print without rich.
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    with console.capture() as capture:
+        for line in lines:
+            console.print(Text(line, style="bold red"), soft_wrap=True)
+    return capture.get().splitlines()
+
+
+def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:
+    """Write the model card of a release again, with other texts of its owner.
+
+    The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
+    nothing, and statement, tensors and graphs stay. Texts that are not given stay as they are; fit has the
+    same texts as --card.operator and so on, and as the section card of a configuration. All given texts
+    are published. Results that read the private graph are not: their numbers go to nonprivate-card.html
+    beside the release, for the operator only.
+
+    Args:
+        release: Folder of a release or of a run.
+        texts: See :class:`lightning_dpg.release.card.texts.Card`.
+        method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+
+    Example:
+        python -m lightning_dpg card runs/chung_lu/version_0 --operator "Bank of Utopia"
+    """
+    folder = release_in(release)
+    if not (folder / "privacy.json").is_file():
+        raise CommandError(f"{folder}: no release, it has no privacy.json")
+
+    # Start-up time: a wrong folder is refused before PyTorch is imported.
+    from lightning_dpg.release.cards import rewrite_card
+    from lightning_dpg.release.reader import imported
+
+    rewrite_card(folder, texts, None if method is None else imported(method))
+    files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    return Outcome([*map(str, files)], {"release": folder, "files": files})

@@ -45,8 +45,9 @@ class Line(NamedTuple):
     @property
     def computed(self) -> str:
         """Hash that the line ought to have."""
-        texts = map(_quoted, (self.time, self.kind, self.body, self.previous))
-        return hashlib.sha256(f"[{self.line},{','.join(texts)}]".encode()).hexdigest()
+        texts = f"{_quoted(self.time)},{_quoted(self.kind)},{_quoted(self.body)}"
+        content = f"[{self.line},{texts},{_quoted(self.previous)}]"
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def fault_after(self, last: "Line | None") -> str:
         """Say that the line was changed, or that a line before it was removed; empty if neither.
@@ -74,7 +75,7 @@ class Line(NamedTuple):
 def lines(database: Database, start: int = 1) -> list[Line]:
     """All lines from a number on."""
     rows = database.rows("SELECT * FROM book_log WHERE line >= ? ORDER BY line", start)
-    return [Line(*row) for row in rows]
+    return [*map(Line._make, rows)]
 
 
 def next_line(last: Line | None, kind: str, facts: dict[str, Any], url: str) -> Line:

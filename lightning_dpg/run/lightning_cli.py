@@ -379,7 +379,7 @@ def fill_num_nodes(model: Namespace, data: object) -> None:
 _STATED = ("epsilon", "delta", "relation", "conditional")
 
 
-def run_values(cli: "PrivateCLI", seconds: float) -> dict[str, Any] | None:
+def run_values(cli: PrivateCLI, seconds: float) -> dict[str, Any] | None:
     """Return what a run has made and what it guarantees; None in all processes but the first.
 
     Args:

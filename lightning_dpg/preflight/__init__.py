@@ -1,6 +1,6 @@
 """Preflight: every check of a run between the command and the first private read, in order.
 
-1. **Options**, before PyTorch is imported. ``run.settings.find_configs`` reads the files of
+1. **Options**, before PyTorch is imported. ``run.configurations.find_configs`` reads the files of
    configurations, ``run.early_check.refuse_mistakes`` checks names, types and missing sections.
    Lightning's parser then checks them again, with the classes of a user.
 2. **Settings**, before anything is built. ``PrivacyAccountant`` checks its budget, and

@@ -343,7 +343,7 @@ def test_draws_follow_the_odds_of_the_decoder():
     logits = torch.randn(5, 5)
     module.decoder.logits = lambda latent: (logits + logits.mT)[None]
     generator = torch.Generator().manual_seed(0)
-    draws = torch.cat([module.draw(5, 4, generator) for _ in range(1500)])
+    draws = torch.cat([module.draw(5, 4, generator) for _ in range(3000)])
     rows, columns = torch.triu_indices(5, 5, 1)
     counts = torch.bincount(5 * draws[:, 0] + draws[:, 1], minlength=25)[5 * rows + columns]
     odds = (logits + logits.mT)[rows, columns].exp().double().numpy()
@@ -353,7 +353,7 @@ def test_draws_follow_the_odds_of_the_decoder():
         return functools.reduce(np.polymul, ([o, 1.0] for o in odds))[-1 - count]
 
     others = [ways(np.delete(odds, pair), 3) for pair in range(10)]
-    np.testing.assert_allclose(counts / 1500, odds * others / ways(odds, 4), atol=0.06)
+    np.testing.assert_allclose(counts / 3000, odds * others / ways(odds, 4), atol=0.06)
     module.offset.data.fill_(-1.0)  # without a number of edges each pair is drawn alone
     total = sum(len(module.draw(5, None, generator)) for _ in range(1000))
     expected = (odds / (odds + math.e)).sum()

@@ -87,12 +87,6 @@ def test_discrepancies_are_those_of_pot(fused, tmp_path):
         assert np.linalg.eigvalsh(kernel).min() > -1e-9
 
 
-def test_a_run_of_the_same_folder_knows_them(tmp_path, monkeypatch):
-    first = fit_kernel(tmp_path, labelled(False))
-    monkeypatch.setattr("lightning_dpg.papers.jin2022.gromov.gromov_discrepancy", None)
-    assert torch.equal(fit_kernel(tmp_path, labelled(False)).discrepancies, first.discrepancies)
-
-
 def test_fused_asks_for_features(tmp_path):
     with pytest.raises(MisconfigurationException, match="there are none"):
         fit_kernel(tmp_path, labelled(False), fused=True)

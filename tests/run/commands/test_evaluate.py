@@ -55,7 +55,7 @@ def test_table_json_and_csv(folder, capsys):
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * len(QUERIES)
     for row, (name, answer) in zip(rows, cycle.items(), strict=False):
-        assert (row["path"], row["query"]) == ("cycle.edges", name)
+        assert (row["graph"], row["query"]) == ("cycle.edges", name)
         texts = {"note": row["note"]} if row["note"] else {}
         numbers = {key: float(row[key]) if row[key] else None for key in keys[:3]}
         assert numbers | texts == answer

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lightning_dpg import methods
 from results.tables import FOLDER, Cell, TableText, read_study, study_names
 
-FILE = FOLDER.parent / "lightning_dpg" / "running" / "quality.csv"
+FILE = FOLDER.parent / "lightning_dpg" / "run" / "quality.csv"
 _ATTACKED = ("attacks", "audits", "speed")  # studies of something else than quality
 _ENDS_IN_NUMBER = re.compile(r"(?:(.*) )?(\d*\.?\d+)")
 _MARKS = re.compile(r" \([^()]*\{\{[^()]*\)|[*`]|\[([^\]]*)\]\([^)]*\)")

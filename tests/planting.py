@@ -106,12 +106,15 @@ def audited(
         confidence: Probability with which all bounds hold.
         is_for_a_bug: Whether it ends after a third or two thirds of the fits if these refute the claim.
     """
-    looks = {fits // 3, 2 * fits // 3, fits} if is_for_a_bug else {fits}
+    # Early looks are nearly sure: beside the last one, they are wrong in one of a thousand audits each.
+    looks = {fits // 3: 0.999, 2 * fits // 3: 0.999} if is_for_a_bug else {}
+    looks[fits] = confidence
     outcomes = []
     for seed in range(fits):
         outcomes.append(outcome_of(make, read(), budget, canaries, epochs, seed, keys))
         if len(outcomes) in looks:
-            audit = bounded(pooled(outcomes), "white_box", len(outcomes), confidence)
+            sure = looks[len(outcomes)]
+            audit = bounded(pooled(outcomes), "white_box", len(outcomes), sure)
             if audit.refuting:
                 break
     return audit

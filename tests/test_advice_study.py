@@ -1,5 +1,6 @@
 """The study of the advice: its marks are those of the rule, and its regrets follow from its tables."""
 
+import math
 from itertools import product
 
 import pytest
@@ -34,12 +35,50 @@ def now(facts):
     return best.denoise or best.method
 
 
+def before(facts):
+    """The rule until links beyond degrees became a goal."""
+    if facts.has_attributes:
+        return "AttributeEncoder"
+    if facts.epsilon >= 5 + math.log(max(facts.num_nodes / 6000, 1)):
+        return "spectral" if facts.num_nodes <= 100_000 else "PrivGraph"
+    return "PrivGraph" if facts.mean_degree >= 30 / facts.epsilon else "ChungLu"
+
+
 def rows_of(table):
     """Values of each row by column."""
     found = {}
     for (row, column), cell in STUDY.table_cells(table).items():
         found.setdefault(row, {})[column] = float(cell.value)
     return found
+
+
+@pytest.mark.parametrize(
+    ("goal", "data", "part"),
+    [*TABLES, *((goal, "graphs with attributes", "tested") for goal in GOALS)],
+)
+def test_regrets_follow_from_the_tables(goal, data, part):
+    table = f"{GOALS[goal]}{DATA.get(data, '')}{part}"
+    regrets = {now: [], before: []}
+    for row, values in rows_of(table).items():
+        names = {rule: rule(facts_of(row, goal)) for rule in regrets}
+        is_meant = ("with attributes" in row) == ("with attributes" in data)
+        if is_meant and set(names.values()) <= values.keys():
+            for rule, name in names.items():
+                regrets[rule].append(round(max(values.values()) - values[name], 1))
+    stated = {
+        column: float(cell.value)
+        for (row, column), cell in STUDY.table_cells("regrets").items()
+        if row == f"{goal}, {data}, {part}"
+    }
+    expected = {"cells": len(regrets[now])}
+    for rule, suffix in ((before, " before"), (now, "")):
+        found = regrets[rule]
+        expected |= {
+            f"mean{suffix}": pytest.approx(sum(found) / len(found), abs=0.006),
+            f"largest{suffix}": max(found),
+            f"above 3{suffix}": sum(each > 3 for each in found),
+        }
+    assert stated == expected
 
 
 @pytest.mark.parametrize(("goal", "data", "part"), TABLES)

@@ -133,6 +133,21 @@ def test_arguments_of_a_release_are_named(release, call, why):
         call(release)
 
 
+@pytest.mark.parametrize("limit", [34, 33])
+def test_a_figure_shows_a_drawn_graph_and_its_degrees(release, limit, monkeypatch):
+    monkeypatch.setattr("lightning_dpg.metrics.figures.NODE_LINK_LIMIT", limit)
+    sample = release.sample(3)
+    figure = release.plot(3)
+    drawing, curve = figure.axes
+    assert "of 34 nodes" in drawing.get_xlabel()
+    assert f"{sample.num_edges // 2} edges" in drawing.get_xlabel()
+    assert (len(drawing.lines), len(drawing.images)) == ((2, 0) if limit == 34 else (0, 1))
+    (line,) = curve.lines
+    degrees = np.bincount(sample.edge_index[0], minlength=34)
+    assert line.get_ydata()[0] == (degrees > 0).sum()
+    assert line.get_xdata()[-1] == degrees.max()
+
+
 def test_a_verification_says_what_the_command_prints(release, tmp_path, capsys):
     folder = release.save(tmp_path / "out")
 

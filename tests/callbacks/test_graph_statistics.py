@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.loggers import CSVLogger, WandbLogger
 from torch.utils.data import DataLoader
 
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
@@ -150,6 +150,24 @@ def test_other_ranks_leave_the_sample_alone():
     callback = GraphStatistics(every_n_steps=1)
     callback.on_train_batch_end(trainer, None, None, None, 0)
     assert callback.state_dict() == {"batches": 1}
+
+
+def test_figures_go_to_wandb(tmp_path, monkeypatch):
+    images = {}
+
+    def remember(self, key, images_, step=None):
+        images[key] = images_
+
+    monkeypatch.setattr(WandbLogger, "log_image", remember)
+    monkeypatch.setattr(WandbLogger, "log_metrics", lambda self, metrics, step=None: None)
+    monkeypatch.setattr(WandbLogger, "experiment", None)
+    logger = WandbLogger(save_dir=tmp_path, offline=True)
+    fit(tmp_path, GraphStatistics(every_n_steps=5), logger=logger)
+    folder = tmp_path / "figures"
+    assert images == {
+        f"nonprivate/{name}": [str(folder / f"nonprivate-{name}-000005.png")]
+        for name in ("degrees", "adjacency")
+    }
 
 
 def test_refuses_a_step_that_never_comes():

@@ -33,8 +33,7 @@ SETTINGS = {
     "PrivateGraphKernelAsPublished": [{"features": ["edges", "w"], "max_degree": 5}],
     "RandomizedResponse": [{}, {"denoise": "spectral", "degree_share": 0.2}],
 }
-# The noise of each budget is solved for, which takes a tenth of a second.
-TRAINED = BUDGETS[::3]
+COARSE = list(itertools.product(EPSILONS, DELTAS, (10,)))
 # Methods whose plan is written where their class is split.
 AWAITED: set[str] = set()
 # Small networks, where there are any: what a plan costs does not depend on their sizes.
@@ -55,11 +54,15 @@ GRIDS = [
     pytest.param(
         name,
         settings,
-        TRAINED if METHODS[name].capabilities.is_trained else BUDGETS,
-        id="-".join([name, *map(str, settings.values())]),
-        marks=marks_of(name),
+        grid,
+        id="-".join([name, *map(str, settings.values()), str(len(grid))]),
+        # The noise of each budget is solved for, which takes a tenth of a second.
+        marks=[pytest.mark.slow]
+        if grid is BUDGETS and METHODS[name].capabilities.is_trained
+        else marks_of(name),
     )
     for name, settings in CASES
+    for grid in ([COARSE, BUDGETS] if METHODS[name].capabilities.is_trained else [BUDGETS])
 ]
 
 

@@ -20,8 +20,8 @@ from tests.training import release_edges
 
 # PrivGraph knows of no triangles: at small budgets noise makes hubs, whose dense core has some.
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
-BUDGETS = (0.5, 1.0, 5.0)
-SEEDS = range(3)
+BUDGETS = (0.5, 1.0, 2.0, 5.0)
+SEEDS = range(6)
 
 
 def with_hubs(graph, count, degree, seed):

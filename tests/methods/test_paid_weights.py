@@ -2,6 +2,9 @@
 
 import copy
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import networkx as nx
@@ -12,7 +15,7 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import load, save
 
-from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods import ChungLu, DPNetGAN
@@ -22,9 +25,10 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.statement import privacy_statement
 from lightning_dpg.release.writer import save_generator
-from tests.processes import ends, start
+from tests.processes import LIMIT
 from tests.training import quiet_trainer
 
+ROOT = Path(__file__).parents[2]
 LEDGER = "_extra_state"  # as PyTorch names it
 
 
@@ -259,37 +263,57 @@ def test_a_release_has_its_ledger_in_its_statement_alone(graph, tmp_path):
         trainer.fit(method, datamodule=EdgeListDataModule(name=graph))
 
 
-def fit_twice_in_children(graph):
-    """Fit in two child processes, then once more, and write down what came back."""
+CHILDREN = """
+import json, sys
+from pytorch_lightning.loggers import CSVLogger
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
+from lightning_dpg.datamodules import EdgeListDataModule
+from tests.methods.test_paid_weights import entries, gan
+from tests.training import quiet_trainer
 
-    def fit_in_children():
-        options = {"devices": 2, "logger": CSVLogger("."), "use_distributed_sampler": False}
-        strategy = "ddp_fork_find_unused_parameters_true"
-        trainer = quiet_trainer(accountant, ReleaseWriter(), strategy=strategy, **options)
-        trainer.fit(method, datamodule=EdgeListDataModule(name=graph, steps_per_epoch=3))
+def fit(method, graph, strategy):
+    accountant, options = PrivacyAccountant(4.0, 1e-4), {"devices": 2, "logger": CSVLogger(".")}
+    callbacks = [accountant, ReleaseWriter()]
+    trainer = quiet_trainer(*callbacks, strategy=strategy, use_distributed_sampler=False, **options)
+    trainer.fit(method, datamodule=EdgeListDataModule(name=graph, steps_per_epoch=3))
+    return accountant
 
-    method, accountant = gan(), PrivacyAccountant(4.0, 1e-4)
+if __name__ == "__main__":
+    method = gan()
     before = [parameter.clone() for parameter in method.parameters()]
-    fit_in_children()
+    accountant = fit(method, *sys.argv[1:])
     said = {"entries": entries(method)}
-    said["changed"] = sum(
-        int((p != q).sum()) for p, q in zip(before, method.parameters(), strict=True)
-    )
-    with pytest.raises(Exception, match="has been fitted already"):  # as a child says
-        fit_in_children()
+    said["changed"] = sum(int((p != q).sum()) for p, q in zip(before, method.parameters()))
+    try:
+        fit(method, *sys.argv[1:])
+    except Exception as error:
+        said["error"] = str(error)
     said["statement"] = accountant.statement(method)
-    Path("said.json").write_text(json.dumps(said))
+    print(json.dumps(said))
+"""
 
 
-def test_ledgers_come_back_from_child_processes(graph, tmp_path):
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_ledgers_come_back_from_child_processes(start, graph, tmp_path):
     """The weights came back without them, and a second fit was let in."""
-    (code,), (output,) = ends([start(tmp_path, fit_twice_in_children, graph)])
-    assert code == 0, output
-    said = json.loads((tmp_path / "said.json").read_text())
+    (tmp_path / "children.py").write_text(CHILDREN)
+    strategy = f"ddp_{start}_find_unused_parameters_true"
+    done = subprocess.run(
+        [sys.executable, "children.py", graph, strategy],
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
     (path,) = tmp_path.glob("lightning_logs/*/release/privacy.json")
     released = json.loads(path.read_text())
     assert said["changed"] and len(said["entries"]) == len(released["entries"]) > 0
     assert said["statement"].items() <= released.items()
+    assert "has been fitted already" in said["error"]
 
 
 def test_runs_that_end_in_child_processes_are_refused_where_they_are_checked():

@@ -372,7 +372,7 @@ def test_a_round_without_protection_is_the_weighted_mean_of_the_clients():
     torch.testing.assert_close(found, weights + total, rtol=1e-4, atol=1e-6)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 19), st.integers(0, 1000), st.floats(0.01, 1.0))
 def test_one_graph_moves_the_sum_of_updates_by_its_sensitivity(number, seed, max_norm):
     """The graph is exchanged for any other, with another number of nodes and other features."""

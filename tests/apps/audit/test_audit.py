@@ -241,7 +241,8 @@ def test_mistakes(tmp_path, fails, args, said):
     assert said in fails("audit", *args)
 
 
-@pytest.mark.parametrize(("view", "epsilon"), [("black_box", 8), ("white_box", 1)])
+@pytest.mark.parametrize("epsilon", [1, 8])
+@pytest.mark.parametrize("view", ["black_box", "white_box"])
 @pytest.mark.parametrize(
     "config",
     [

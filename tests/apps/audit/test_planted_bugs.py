@@ -291,8 +291,8 @@ def is_caught(row):
 
     An audit that misses the bug with the chance p lets it escape three times with the chance p^3: a
     row that is caught in 95 of 100 audits fails by chance in about one of 10,000 runs. A method
-    without a bug is refuted by one of three audits with three looks each with a chance of at most
-    9 times 5 %, and rarely by one look, see ``test_correct_noise_is_refuted_rarely``.
+    without a bug is refuted by one of three audits with a chance of at most 3 times 5.2 %: two looks before
+    the end have .1 % each, see ``test_correct_noise_is_refuted_rarely``.
     """
     return any(check(row, is_for_a_bug=True).refuting for _ in range(3))
 

@@ -211,9 +211,10 @@ def test_audits_and_attacks_read_its_structure(tmp_path, monkeypatch, capsys):
     assert main(["fit", "--config", "attributed", "--out", "run"]) == 0
     assert main(["attack", "run"]) == 0
     assert "fitted without the targets" not in capsys.readouterr().out
-    options = ["--config", "attributed", "--canaries", "20", "--view", "white_box", "--no-book"]
-    assert main(["audit", *options, "--out", "audited"]) == 0
-    assert "not refuted" in capsys.readouterr().out
+    for view in ("black_box", "white_box"):
+        options = ["--config", "attributed", "--canaries", "20", "--view", view, "--no-book"]
+        assert main(["audit", *options, "--out", view]) == 0
+        assert "not refuted" in capsys.readouterr().out
     assert main(["evaluate", "run"]) == 0
 
 

@@ -244,8 +244,8 @@ def errors(real, synthetic):
 
 def test_more_budget_does_not_hurt():
     """Mean errors over six kinds of graphs; isolated nodes once were communities at epsilon 0.5."""
-    epsilons, means, graphs = (0.5, 1.0, 5.0), [], []
-    for seed in range(2):
+    epsilons, means, graphs = (0.5, 1.0, 2.0, 5.0), [], []
+    for seed in range(4):
         for graph in families(200, seed):
             edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges))
             graphs.append((edges, seed, facts(graph, seed)))

@@ -18,7 +18,13 @@ from lightning_dpg.graph.affinity_blocks import (
 from lightning_dpg.graph.edge_statistics import CountsWedges, GraphStatisticsSource, NumberedEdges
 from lightning_dpg.graph.expected_degrees import sorted_blocks
 from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
-from lightning_dpg.graph.stubs import count_links, link_numbers, pair_stubs, stub_mixing
+from lightning_dpg.graph.stubs import (
+    count_links,
+    draw_links,
+    link_numbers,
+    pair_stubs,
+    stub_mixing,
+)
 from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
@@ -81,7 +87,7 @@ class BTER(OneShotSynthesizer):
     long as the blocks still close the released share of wedges. Where blocks leave hubs too few nodes
     for the rest of their links, the links that override the released mixing are thinned. The
     remaining edges have the released mixing as nearly as blocks and degrees allow, see
-    :func:`pair_stubs`.
+    :func:`draw_links`.
 
     When to use:
         For the shape of a graph (degrees, triangles, clustering, path lengths) from an epsilon of
@@ -281,8 +287,8 @@ class BTER(OneShotSynthesizer):
         """Add the remaining edges of the nodes to the edges ``(M, 2)`` within blocks.
 
         Links between classes are as near to the released mixing as degrees allow. Between hubs many
-        random pairs are repeated; they go into edges of the same classes, and in a large graph, where
-        the search for these would take most of the time, into any edges.
+        random pairs are repeated: they are exchanged and inserted within their classes, see
+        :func:`draw_links`. In a large graph, where this would take most of the time, they go into any edges.
 
         Args:
             edges: Edges within blocks, shape ``(M, 2)``.
@@ -297,10 +303,13 @@ class BTER(OneShotSynthesizer):
         links = np.maximum(mixing - count_links(classes, edges), 0)
         wanted = stub_mixing(links, np.bincount(classes, lacking, len(links)))
         fixed = pair_keys(edges, num_nodes)
-        # No name holds the pairs, and so they do not outlive their numbers.
-        numbers = pair_keys(pair_stubs(lacking, [(classes, wanted)], rng), num_nodes)
-        near = classes if int(self.num_edges) < _LARGE_GRAPH else None
-        added = link_numbers(numbers, fixed, num_nodes, rng, classes=near)
+        levels = [(classes, wanted)]
+        if int(self.num_edges) < _LARGE_GRAPH:
+            added = pair_keys(draw_links(lacking, levels, rng, no_pairs=edges), num_nodes)
+        else:
+            # No name holds the pairs, and so they do not outlive their numbers.
+            numbers = pair_keys(pair_stubs(lacking, levels, rng), num_nodes)
+            added = link_numbers(numbers, fixed, num_nodes, rng)
         return np.concatenate([fixed, added]) if len(fixed) else added
 
     def score(self, pairs: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ def _searched_and_computed_once():
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
     complete = sys.modules.get("lightning_dpg.run.fit")  # where one may complete settings
+    composition = sys.modules.get("lightning_dpg.privacy.composition")
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
@@ -47,6 +48,11 @@ def _searched_and_computed_once():
         if complete is not None:
             patch.setattr(
                 complete, "complete_settings", once_if_shipped(complete.complete_settings)
+            )
+        if composition is not None:
+            # Budgets, searches for their steps and statements compose the same releases again.
+            patch.setattr(
+                composition, "composed_delta", once_for_equal_values(composition.composed_delta)
             )
         if opinion is not None:
             from opacus.accountants.analysis import rdp

@@ -184,12 +184,14 @@ def _composed(sampled: Steps, is_removed: bool, resolution: float) -> Losses | N
 
 def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
     """Elementwise power by repeated squaring, faster than NumPy's of complex numbers."""
-    power = np.ones_like(base)
-    while exponent:
+    power, square = np.ones_like(base), base.copy()
+    while True:
         if exponent % 2:
-            power *= base
-        base, exponent = base * base, exponent // 2
-    return power
+            power *= square
+        exponent //= 2
+        if not exponent:
+            return power
+        square *= square
 
 
 def _reach(

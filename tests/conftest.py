@@ -27,6 +27,7 @@ def _searched_and_computed_once():
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
     complete = sys.modules.get("lightning_dpg.run.fit")  # where one may complete settings
     composition = sys.modules.get("lightning_dpg.privacy.composition")
+    sets = sys.modules.get("lightning_dpg.datamodules.built_in_sets")
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
@@ -49,6 +50,10 @@ def _searched_and_computed_once():
             patch.setattr(
                 complete, "complete_settings", once_if_shipped(complete.complete_settings)
             )
+        if sets is not None:
+            drawn = functools.cache(sets.planted_sets)
+            read = lambda: [copy.copy(graph) for graph in drawn()]  # noqa: E731
+            patch.setitem(sets.BUILT_IN_SETS, "planted_sets", read)
         if composition is not None:
             # Budgets, searches for their steps and statements compose the same releases again.
             patch.setattr(

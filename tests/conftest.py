@@ -57,7 +57,7 @@ def _searched_and_computed_once():
             )
         if sets is not None:
             drawn = functools.cache(sets.planted_sets)
-            read = lambda: [copy.copy(graph) for graph in drawn()]  # noqa: E731
+            read = lambda: [copy.copy(graph) for graph in drawn()]
             patch.setitem(sets.BUILT_IN_SETS, "planted_sets", read)
         if composition is not None:
             # Budgets, searches for their steps and statements compose the same releases again.

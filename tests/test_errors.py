@@ -1,11 +1,9 @@
 """Each user error gives its message and exit code 2, and leaves no files."""
 
 import errno
-import os
 import subprocess
 import sys
 import traceback
-from pathlib import Path
 
 import pytest
 import yaml
@@ -291,24 +289,6 @@ def test_class_that_cannot_be_imported(
     sections = {key: value for key, value in CONFIG.items() if key != "model"}
     config.write_text(yaml.safe_dump(sections))
     assert said in fails("fit", "--config", str(config), option, class_path).splitlines()[0]
-
-
-def test_script_finds_classes_in_the_current_folder(tmp_path):
-    (tmp_path / "mine.py").write_text(OWN["mine.py"])
-    (tmp_path / "yaml.py").write_text("raise ImportError('shadowed')")
-    code = "from lightning_dpg.main import run; run()"
-    args = ["fit", "--config", "erdos_renyi", "--model", "mine.Mine", "--print_config"]
-    # As an installed script starts: its own folder comes first, and the current one nowhere.
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, *args],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "class_path: mine.Mine" in done.stdout
 
 
 def test_checkpoint_without_a_ledger_is_refused(fails, config, tmp_path):

@@ -379,9 +379,8 @@ def sums_over_blocks(blocks: Iterable[Tensor], rows: Tensor) -> Tensor:
     values, step = on_grid(rows)
     sums = np.zeros_like(values)
     for block in blocks:
-        ends = block.cpu().numpy().T
-        both = ends.ravel(), ends[::-1].ravel()
-        links = coo_array((np.ones(ends.size), both), shape=(len(values), len(values)))
+        both = torch.cat([block, block.flip(1)]).cpu().numpy().T
+        links = coo_array((np.ones(both.shape[1]), both), shape=(len(values), len(values)))
         for start in range(0, values.shape[1], _COLUMNS):
             few = slice(start, start + _COLUMNS)
             sums[:, few] += links @ values[:, few]

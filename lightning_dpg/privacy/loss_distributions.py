@@ -184,14 +184,12 @@ def _composed(sampled: Steps, is_removed: bool, resolution: float) -> Losses | N
 
 def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
     """Elementwise power by repeated squaring, faster than NumPy's of complex numbers."""
-    power, square = np.ones_like(base), base.copy()
-    while True:
+    power = np.ones_like(base)
+    while exponent:
         if exponent % 2:
-            power *= square
-        exponent //= 2
-        if not exponent:
-            return power
-        square *= square
+            power *= base
+        base, exponent = base * base if exponent > 1 else base, exponent // 2
+    return power
 
 
 def _reach(

@@ -21,7 +21,7 @@ def compare(
     graphs: list[str] | None = None,
     epsilons: list[float] | None = None,
     like: Path | None = None,
-    study: Path | None = None,
+    study: str | None = None,
     delta: float | None = None,
     runs: int | None = None,
     jobs: int | None = None,

@@ -72,8 +72,8 @@ def benchmark(
             its networkx graph, or its number in the list. ``out`` keeps a copy of each object.
         epsilons: Budgets. A method without privacy is fitted once per graph and seed.
         out: Folder of all results, which must be given; created if missing.
-        study: File whose section ``benchmark`` has the arguments that are not given here, for
-            instance ``results/shape/study.yaml``.
+        study: A shipped study (``shape``, ``sets``, ``labels``), or a file whose section ``benchmark`` has
+            the arguments that are not given here.
         seeds: Public seed of each run; drawn graphs and classifiers are those of seed 0. By default
             0 to 4.
         delta: Delta of all methods that are not pure. By default 1e-6.

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import itertools
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -11,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from scipy.sparse import csr_array
 
-from lightning_dpg.formats.io import write_graph
-from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.main import main
 from tests.test_readme import TEXTS
 
@@ -23,10 +24,23 @@ COMMAND = re.compile(r"^(?:\.venv/bin/)?python -m lightning_dpg (.*)$")
 ELSEWHERE = r"-m venv|pip install|-m pytest|^torchrun|postgresql://|lightning_dpg studio"
 # Of these commands the page shows the defaults, which take long: the same lines with smaller numbers.
 SHORTER = {
-    "audit": {"--canaries": "20", "--runs": None},
+    "audit": {"--canaries": "4"},
     "compare": {"--runs": "1"},
+    "shape": {"--methods": "erdos_renyi", "--graphs": "karate", "--epsilons": "1"},
     "dp_netgan": {"--trainer.max_epochs": "2"},
+    "dp_netgan.yaml": {"--trainer.max_epochs": "1"},
+    "node-classification": {"--num-seeds": "1"},
+    "--num-seeds": {"--num-seeds": "1"},
 }
+# Runs of the reader that a page takes for granted.
+BEFORE = {
+    "auditing": ["fit my-graph.csv --epsilon 1 --method bter"],
+    "choosing": [
+        "fit --config neighbor_votes",
+        "fit my-graph.npz --epsilon 1 --method attribute_encoder --attributes from_graph",
+    ],
+}
+CLASSES = ("asthma", "diabetes", "healthy")
 PAGES = [page for page, text in TEXTS.items() if "python -m lightning_dpg" in text]
 
 
@@ -40,55 +54,89 @@ def typed_lines(page):
                 yield re.sub(r"\s+# .*", "", typed)
 
 
+def block(page, language):
+    """Text of the first block of a page in a language."""
+    return re.search(rf"```{language}\n(.*?)```", TEXTS[page], re.DOTALL)[1]
+
+
+def write(name, *rows, header=()):
+    """Write rows of words with commas."""
+    text = "".join(",".join(map(str, row)) + "\n" for row in [*([header] if header else []), *rows])
+    Path(name).write_text(text, encoding="utf-8")
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(page, tmp_path, monkeypatch):
     """A folder with the files that the pages name: transfers in both directions, tables of people."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     generator = np.random.default_rng(0)
-    people = [f"C{k:03d}" for k in range(60)]
     pairs = [(i, j) for i, j in generator.integers(60, size=(260, 2)).tolist() if i != j]
     pairs += [(j, i) for i, j in pairs[:50]]  # a fifth in both directions
+    people = [f"C{k:03d}" for k in range(60)]
     ends = [(people[i], people[j]) for i, j in pairs]
-    plain = "".join(f"{i} {j}\n" for i, j in pairs)
-    for name in ("graph.txt", "january.txt"):
-        Path(name).write_text(plain)
-    Path("january.txt").write_text("".join(f"J{i} J{j}\n" for i, j in pairs[40:]))
-    Path("my-graph.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in ends))
-    for name in ("edges.csv", "crm.csv"):
-        Path(name).write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in ends))
+    for name in ("my-graph.csv", "edges.csv"):
+        write(name, *ends, header=("source", "target"))
+    for name, letter in (("graph.txt", "G"), ("january.txt", "J"), ("staff.csv", "S")):
+        write(name, *((f"{letter}{i}", f"{letter}{j}") for i, j in pairs))
     days = [f"2026-0{1 + k % 6}-{1 + k % 27:02d} {k % 24:02d}:10:00" for k in range(len(ends))]
     amounts = np.round(generator.gamma(2, 50, len(ends)), 2)
-    columns = {
-        "payer": [a for a, _ in ends], "payee": [b for _, b in ends], "amount": amounts, "at": days,
-    }  # fmt: skip
-    table = pa.table(columns)
-    parquet.write_table(table, "transfers.parquet")
-    rows = zip(*columns.values(), strict=True)
-    Path("transfers.csv").write_text(
-        "\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)])
+    transfers = {"payer": [a for a, _ in ends], "payee": [b for _, b in ends], "amount": amounts}
+    transfers["at"] = days
+    parquet.write_table(pa.table(transfers), "transfers.parquet")
+    write("transfers.csv", *zip(*transfers.values(), strict=True), header=transfers)
+    write("customers.txt", *((person,) for person in people))
+    write("customers.csv", *((person, "retail") for person in people), header=("id", "segment"))
+    kinds = zip(itertools.cycle(("north", "south", "east")), itertools.cycle(CLASSES), strict=False)
+    write(
+        "people.csv",
+        *(
+            (person, 20 + k, 900 + k, *kind)
+            for k, (person, kind) in enumerate(zip(people, kinds, strict=False))
+        ),
+        header=("id", "age", "income", "region", "diagnosis"),
     )
-    Path("customers.txt").write_text("\n".join(people))
-    Path("customers.csv").write_text("id,segment\n" + "".join(f"{p},retail\n" for p in people))
-    regions, diagnoses = ("north", "south", "east"), ("asthma", "diabetes", "healthy")
-    Path("people.csv").write_text(
-        "id,age,region,income,diagnosis\n"
-        + "".join(
-            f"{p},{18 + k},{regions[k % 3]},{1000 + k},{diagnoses[k % 3]}\n"
-            for k, p in enumerate(people)
-        )
-    )
-    domains = re.search(r"```yaml\n# domains.yaml.*?\n(.*?)```", TEXTS["data"], re.DOTALL)
-    Path("given-domains.yaml").write_text(domains[1])
-    graph = make_graph(np_pairs(pairs), 60, people)
-    graph.attributes = None
-    write_graph(graph, Path("my-graph.npz"))
+    write_archive("my-graph.npz", generator)
+    Path("mymethod.py").write_text(block("CONTRIBUTING", "python").rpartition("print(")[0])
+    Path("my_method.yaml").write_text(block("benchmark", "yaml"))
+    if page != "data":  # where a line of the page writes it
+        Path("domains.yaml").write_text(block("data", "yaml"))
+    for name in ("MY-TU-FOLDER", "NEW-GRAPHS"):
+        write_set(Path(name), generator)
+    Path("release").symlink_to("runs/bter/version_0/release")  # as its reader gets it
     return tmp_path
 
 
-def np_pairs(pairs):
-    import torch
+def write_archive(path, generator):
+    """Write a graph of two classes, with a word of its class at each node, as NetGAN's archives are."""
+    classes = np.arange(80) % 2
+    links = generator.random((80, 80)) < np.where(classes[:, None] == classes, 0.15, 0.02)
+    links = np.triu(links, 1)
+    words = np.stack([classes, 1 - classes, generator.integers(2, size=80)], axis=1)
+    parts = {
+        "adj": csr_array((links | links.T).astype(float)),
+        "attr": csr_array(words.astype(float)),
+    }
+    arrays = {
+        f"{part}_{name}": getattr(matrix, name)
+        for part, matrix in parts.items()
+        for name in ("data", "indices", "indptr", "shape")
+    }
+    np.savez(path, labels=classes, **arrays)
 
-    return torch.tensor(pairs)
+
+def write_set(folder, generator):
+    """Write rings and paths of random sizes as text files of TU Dortmund."""
+    folder.mkdir()
+    rows, graph_of, labels, first = [], [], [], 1
+    for k, size in enumerate(generator.integers(5, 9, 24).tolist()):
+        ring = [(first + i, first + (i + 1) % size) for i in range(size - k % 2)]
+        rows += [*ring, *((j, i) for i, j in ring)]
+        graph_of += [(k + 1,)] * size
+        labels.append((k % 2,))
+        first += size
+    for name, content in (("A", rows), ("graph_indicator", graph_of), ("graph_labels", labels)):
+        write(folder / f"{folder.name}_{name}.txt", *content)
 
 
 def run_line(line):
@@ -96,12 +144,13 @@ def run_line(line):
     line = re.sub(
         r'"?\$\(jq -r \.(\w+) (\S+)\)"?', lambda m: json.loads(Path(m[2]).read_text())[m[1]], line
     )
+    checkpoints = sorted(Path().glob("runs/*/*/checkpoints/*.ckpt"), key=os.path.getmtime)
+    line = re.sub(r"\bCKPT\b", "".join(map(str, checkpoints[-1:])), line)
     line, _, key = line.partition(" | jq -r .")
     line, _, file = line.removesuffix(" || exit").partition(" > ")
     words = shlex.split(COMMAND.match(line)[1])
-    for name, options in SHORTER.items():
-        if name in words and not {*options} & {*words}:
-            words += [word for pair in options.items() if pair[1] for word in pair]
+    for word, options in SHORTER.items():
+        words += [each for pair in options.items() for each in pair if word in words]
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         code = main(words)
@@ -114,6 +163,9 @@ def run_line(line):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_lines_of_a_page_run_as_they_are_typed(page, folder, capsys):
-    for line in typed_lines(page):
+    for line in [
+        *(f"python -m lightning_dpg {each}" for each in BEFORE.get(page, ())),
+        *typed_lines(page),
+    ]:
         if not re.search(ELSEWHERE, line):
             run_line(line)

@@ -35,6 +35,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.progress import duration, following
 from lightning_dpg.run.data import contents_of_graph, contents_of_set
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run_folder import owner_only
@@ -269,8 +270,12 @@ def _run(
     results = {name: result for name, result in recorded if result and not result["failure"]}
     open_jobs = [job for job in jobs if job.name not in results]
     say(f"{len(jobs)} fits, {len(results)} of them done already")
-    with contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes:
-        for line, name, result in _followed(outcomes, open_jobs):
+    with (
+        contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes,
+        following("compare", "fits") as progress,
+    ):
+        lines = _followed(outcomes, open_jobs)
+        for _, (line, name, result) in zip(progress.of(open_jobs), lines, strict=True):
             write_result(folder, name, result)
             results[name] = result
             say(line)
@@ -293,13 +298,7 @@ def _followed(
         if remaining:
             # The number of processes of an executor is not known; what they have done is.
             at_once = max(1, sum(finished) / (time.perf_counter() - started))
-            line += f"; about {_duration(rest / min(at_once, len(remaining)))} left"
+            line += f"; about {duration(rest / min(at_once, len(remaining)))} left"
         if result["failure"] is not None:
             line = "\n    ".join([line, *result["failure"].splitlines()])
         yield line, job.name, result
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

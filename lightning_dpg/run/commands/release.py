@@ -1,6 +1,7 @@
 """``generate``, ``verify`` and ``card``: what can be done with a release."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -49,7 +50,9 @@ def generate(
         )
     method_class = None if method is None else imported(method)
     release = open_release(tensors.parent, method_class)
-    out = out or tensors.parent.parent / "generated"
+    if out is None:
+        out = tensors.parent.parent / "generated"
+        out = out if run.is_absolute() else Path(os.path.relpath(out))
     first = _first_new_seed(tensors.parent) if seed is None else seed
     seeds = range(first, first + num_graphs)
     try:

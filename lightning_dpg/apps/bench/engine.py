@@ -25,7 +25,7 @@ from lightning_dpg.apps.bench.grid import (
 from lightning_dpg.apps.bench.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.apps.bench.report import page
 from lightning_dpg.apps.bench.result_folder import BrokenOffError, locked
-from lightning_dpg.apps.bench.results import csv_text, markdown
+from lightning_dpg.apps.bench.results import csv_text
 from lightning_dpg.apps.bench.study import Arguments, complete
 from lightning_dpg.apps.bench.tasks import chosen_queries
 from lightning_dpg.apps.bench.views import Benchmark
@@ -85,8 +85,8 @@ def benchmark(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
             ``bipartite``. By default undirected.
-        queries: Queries in ``results.md``, and in the tables of the result: names, or ``["all"]``;
-            by default headline queries. Page and ``results.csv`` always have all.
+        queries: Queries in the tables of the result: names, or ``["all"]``; by default headline
+            queries. Page and ``results.csv`` always have all.
         say: Function that receives lines on the progress.
         book: URL of the budget book that logs the comparison if it knows the graphs; by default that
             of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
@@ -106,7 +106,7 @@ def benchmark(
         ...     graphs = ["karate"]
         ...     results = dpg.benchmark(["chung_lu"], graphs, [1.0], folder, seeds=[0], say=len)
         ...     sorted(path.name for path in results.files)
-        ['report.html', 'results.csv', 'results.md']
+        ['report.html', 'results.csv']
     """
     arguments = {
         "methods": methods,
@@ -200,7 +200,7 @@ def _measure(
             for name, path in places.items():
                 keep(objects[name], path)
             runs = _run(jobs, executor, place, say)
-            files = write(runs, grid, chosen, place)
+            files = write(runs, grid, place)
             return Benchmark(runs, data, task, place, files, chosen)
         except OSError as error:
             raise BrokenOffError(f"{place}: {error}") from error
@@ -220,27 +220,22 @@ def _contents(
             yield from contents_of_set(sources[name], undirected)
 
 
-def write(
-    runs: Sequence[dict[str, Any]], grid: Grid, queries: Sequence[str], folder: Path
-) -> list[Path]:
-    """Write ``results.csv``, ``results.md`` and ``report.html``, and return their paths.
+def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:
+    """Write ``results.csv`` and ``report.html``, and return their paths.
 
     Args:
         runs: Recorded results of the jobs, failed ones included.
         grid: Methods, graphs, budgets and seeds.
-        queries: Queries in ``results.md``.
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
-    paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
     plain = {name: without_directions(graph) for name, graph in grid.data.items()}
-    texts = (
-        csv_text(runs),
-        markdown(runs, grid.task, queries),
-        page(runs, plain, grid.task, folder),
-    )
-    for path, content in zip(paths, texts, strict=True):
+    texts = {
+        folder / "results.csv": csv_text(runs),
+        folder / "report.html": page(runs, plain, grid.task, folder),
+    }
+    for path, content in texts.items():
         write_whole(path, content)
-    return paths
+    return [*texts]
 
 
 def _check_executor(executor: Executor | None, processes: int) -> None:

@@ -88,15 +88,13 @@ def read_tu_folder(folder: Path, *, undirected: bool = False) -> list[Data]:
     features = _read_features(folder, prefix, len(graph_of))
 
     union = make_graph(torch.from_numpy(links - 1), len(graph_of))
+    if labels is not None:
+        # Labels such as -1 and 1 become the numbers 0 and 1 of the classes.
+        union.y = torch.from_numpy(np.unique(labels[:, 0], return_inverse=True)[1])
     graphs = split_graphs(union, sizes.tolist())
     if features is not None:
         for graph, rows in zip(graphs, torch.split(features, sizes.tolist()), strict=True):
             graph.x = rows
-    if labels is not None:
-        # Labels such as -1 and 1 become the numbers 0 and 1 of the classes.
-        _, classes = np.unique(labels[:, 0], return_inverse=True)
-        for graph, label in zip(graphs, torch.split(torch.from_numpy(classes), 1), strict=True):
-            graph.y = label
     return graphs
 
 

@@ -161,9 +161,6 @@ def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
         settings: Configuration to fit with, see ``attacks.settings_for_parts``.
     """
     graphs = split_graphs(real, real.sizes.tolist())
-    if real.y is not None:
-        for graph, label in zip(graphs, torch.split(real.y, 1), strict=True):
-            graph.y = label
     hidden = hide_links(graphs)
     if not sum(map(len, hidden.links)):
         raise CommandError("no graph of the set has links to hide and pairs without one")

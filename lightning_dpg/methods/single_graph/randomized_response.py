@@ -270,8 +270,6 @@ class RandomizedResponse(OneShotSynthesizer):
                 "count_share must be positive, degree_share not negative, and their sum below 1, "
                 f"got {count_share} and {degree_share}"
             )
-        if denoise not in ("none", "spectral"):
-            raise Refusal(f"denoise must be none or spectral, got {denoise!r}")
         if degree_share and denoise != "spectral":
             raise MisconfigurationException(
                 f"degree_share {degree_share} is of use to denoise: spectral only; set it to 0"

@@ -372,7 +372,7 @@ def test_any_graph_and_budget_gives_a_simple_graph(edges, epsilon, denoise):
 def test_bad_arguments_are_refused():
     with pytest.raises(MisconfigurationException, match=r"at most 100000(.|\n)*PrivCom"):
         RandomizedResponse(num_nodes=100_001, denoise="spectral")
-    with pytest.raises(ValueError, match="none or spectral, got 'cell'"):
+    with pytest.raises(ValueError, match="one of none, spectral, got 'cell'"):
         RandomizedResponse(num_nodes=9, denoise="cell")
     RandomizedResponse(num_nodes=10**6)
     with pytest.raises(MisconfigurationException, match="spectral only"):

@@ -2,11 +2,9 @@
 
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from pathlib import Path
-from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -259,39 +257,24 @@ def _check_executor(executor: Executor | None, processes: int) -> None:
 def _run(
     jobs: Sequence[Job], executor: Executor, folder: Path, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Yield the result of each job; recorded results are read."""
+    """Return the result of each job; recorded results are read."""
     recorded = ((job.name, read_result(folder, job)) for job in jobs)
     results = {name: result for name, result in recorded if result and not result["failure"]}
     open_jobs = [job for job in jobs if job.name not in results]
     say(f"{len(jobs)} fits, {len(results)} of them done already")
+    started = time.perf_counter()
     with contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes:
-        for line, name, result in _followed(outcomes, open_jobs):
-            write_result(folder, name, result)
-            results[name] = result
+        for done, (job, result) in enumerate(outcomes, 1):
+            write_result(folder, job.name, result)
+            results[job.name] = result
+            line = f"[{done}/{len(open_jobs)}] {job}: {result['seconds']['total']:.1f} s"
+            if done < len(open_jobs):
+                each = (time.perf_counter() - started) / done
+                line += f"; about {_duration(each * (len(open_jobs) - done))} left"
+            if result["failure"] is not None:
+                line = "\n    ".join([line, *result["failure"].splitlines()])
             say(line)
     return [results[job.name] for job in jobs]
-
-
-def _followed(
-    outcomes: Iterator[tuple[Job, dict[str, Any]]], jobs: Sequence[Job]
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the progress line, name and content of each result."""
-    remaining = {job.name: (job.method, job.graph) for job in jobs}
-    seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    started = time.perf_counter()
-    for done, (job, result) in enumerate(outcomes, 1):
-        seconds[remaining.pop(job.name)].append(result["seconds"]["total"])
-        finished = [value for values in seconds.values() for value in values]
-        overall = mean(finished)
-        rest = sum(mean(seconds[row]) if row in seconds else overall for row in remaining.values())
-        line = f"[{done}/{len(jobs)}] {job}: {result['seconds']['total']:.1f} s"
-        if remaining:
-            # The number of processes of an executor is not known; what they have done is.
-            at_once = max(1, sum(finished) / (time.perf_counter() - started))
-            line += f"; about {_duration(rest / min(at_once, len(remaining)))} left"
-        if result["failure"] is not None:
-            line = "\n    ".join([line, *result["failure"].splitlines()])
-        yield line, job.name, result
 
 
 def _duration(seconds: float) -> str:

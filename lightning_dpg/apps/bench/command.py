@@ -29,7 +29,6 @@ def compare(
     classify: bool = False,
     undirected: bool = False,
     kind: Kind | None = None,
-    queries: list[str] | None = None,
     book: str | None = None,
     no_book: bool = False,
 ) -> Outcome:
@@ -54,7 +53,7 @@ def compare(
     numbers of nodes, and size_kernel, which also knows of edges; beside methods of local privacy there is
     local_scalars, too. --classify adds a network on the real graphs, which is not private.
 
-    The folder holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
+    The folder holds results.csv, report.html, the numbers of each fit (cells/), its output (logs/)
     and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/).
 
     Args:
@@ -70,7 +69,6 @@ def compare(
         classify: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         undirected: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         kind: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        queries: Queries in results.md: names, or all. By default ten columns with headline queries.
         book: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
         no_book: Log it in no budget book.
 
@@ -99,7 +97,6 @@ def compare(
         "classify": classify or None,  # without the option, that of the study
         "undirected": undirected or None,
         "kind": kind,
-        "queries": queries,
     }
     refuse_mistakes(complete(study, arguments), out)
     # Start-up time: a wrong option is refused before PyTorch is imported.

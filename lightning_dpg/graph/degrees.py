@@ -188,7 +188,7 @@ def graphical(degrees: Integers) -> Integers:
         most = np.full(len(degrees), largest)
         return np.asarray(-np.sort(-fitting_counts(values, most, total)))
 
-    caps = range(-(-total // len(degrees)), int(degrees[0]))
+    caps = range(-(-total // len(degrees)), int(degrees[0]) + 1)
     place = bisect(caps, 0, key=lambda cap: 1 - is_graphical(cut(exact, cap)))
     found = cut(exact, caps[max(place - 1, 0)])
     return found if is_graphical(found) else cut(np.zeros_like(exact), caps[0])  # equal ones

@@ -153,9 +153,7 @@ def draw_links(
         pairs = untangle(pairs, classes, rng, no_pairs)
     num_nodes, coarsest = len(degrees), levels[-1][0] if levels else None
     numbers, fixed = (pair_keys(part, num_nodes) for part in (pairs, no_pairs))
-    added = link_numbers(
-        numbers, fixed, num_nodes, rng, classes=coarsest, num_first=num_first
-    )
+    added = link_numbers(numbers, fixed, num_nodes, rng, classes=coarsest, num_first=num_first)
     return pairs_of_keys(added, num_nodes)
 
 
@@ -260,9 +258,7 @@ def link_numbers(
     return np.concatenate([added, np.array(others, dtype=np.int64)])
 
 
-def _pairs_near(
-    a: int, b: int, start: int, num_nodes: int, num_first: int | None
-) -> Iterator[int]:
+def _pairs_near(a: int, b: int, start: int, num_nodes: int, num_first: int | None) -> Iterator[int]:
     """Yield the numbers of all pairs: those of node a, of b, and of all others, from a node on."""
     around = [*range(start, num_nodes), *range(start)]
     for one in chain((a, b), around):

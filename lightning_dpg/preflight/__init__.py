@@ -40,6 +40,7 @@ from lightning_dpg.preflight.budget import (
     check_delta,
     check_rows,
     row_budget_warnings,
+    served,
 )
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.preflight.trainer import (
@@ -145,6 +146,13 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
         num_nodes = records.num_nodes if isinstance(records, GraphRecords) else None
         for line in budget_warnings(keeper.budget, method.relation, num_nodes):
             rank_zero_warn(line)
+        if not method.capabilities.is_trained:
+            found = served(method.plan(keeper.budget, 1), keeper.budget.epsilon, num_nodes)
+            if not found.is_all:
+                rank_zero_warn(
+                    f"{found.sentence}\ntake a larger epsilon or graph, or ErdosRenyi for the number of "
+                    "edges alone"
+                )
         if keeper.row_budget is not None:
             for line in row_budget_warnings(keeper.row_budget, num_nodes):
                 rank_zero_warn(line)

@@ -2,9 +2,21 @@
 
 from typing import Annotated, Any
 
-from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hint, reports_line
+from lightning_dpg.advice import (
+    OF_COLUMNS,
+    OF_SETS,
+    Facts,
+    Goal,
+    Kind,
+    hint,
+    recommend,
+    reports_line,
+)
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
+
+_MANY = 2_000
+"""Nodes times epsilon beyond which no plan is lost in its noise."""
 
 
 def plan(
@@ -139,5 +151,22 @@ def _hints(
         return []
     kind = kind or ("set" if goal in OF_SETS else "undirected")
     facts = Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes, graphs)
-    reports = reports_line(facts)
-    return [hint(facts), *([reports] if reports else [])]
+    lines = [hint(facts), reports_line(facts), _served(facts, delta)]
+    return [line for line in lines if line]
+
+
+def _served(facts: Facts, delta: float) -> str:
+    """Say what the method serves at this number of nodes; nothing of many nodes, where noise is small."""
+    if facts.kind == "set" or facts.goal in OF_COLUMNS or facts.num_nodes * facts.epsilon > _MANY:
+        return ""
+    # Start-up time: methods import PyTorch.
+    from lightning_dpg import methods
+    from lightning_dpg.preflight.budget import served
+    from lightning_dpg.privacy.budget import Budget
+
+    method = getattr(methods, recommend(facts).method)(num_nodes=facts.num_nodes)
+    if method.capabilities.is_trained:
+        return ""
+    method.take_kind(facts.kind, facts.num_nodes // 2 if facts.kind == "bipartite" else None)
+    plan = method.plan(Budget(facts.epsilon, delta), 1)
+    return served(plan, facts.epsilon, facts.num_nodes).sentence

@@ -31,7 +31,9 @@ def town() -> nx.Graph:
                 members, people = np.split(people, [rng.integers(*_CLUBS)])
                 one, other = np.triu_indices(len(members), k=1)
                 knows = rng.random(len(one)) < 0.6
-                pairs += zip(members[one[knows]].tolist(), members[other[knows]].tolist(), strict=True)
+                pairs += zip(
+                    members[one[knows]].tolist(), members[other[knows]].tolist(), strict=True
+                )
     graph = nx.Graph()
     graph.add_nodes_from(f"p{person + 1}" for person in range(_SIZE))
     graph.add_edges_from((f"p{one + 1}", f"p{other + 1}") for one, other in pairs)

@@ -33,7 +33,10 @@ def figure(graphs: dict[str, nx.Graph]) -> Figure:
         place.set(title=f"who knows whom: {name}", xticks=[], yticks=[], xlabel="people by quarter")
     for name in (names[0], names[-1]):
         degrees = np.array([degree for _, degree in graphs[name].degree()])
-        shares, of_bin = np.array([*nx.clustering(graphs[name]).values()]), np.digitize(degrees, _BINS)
+        shares, of_bin = (
+            np.array([*nx.clustering(graphs[name]).values()]),
+            np.digitize(degrees, _BINS),
+        )
         style = {"color": _COLORS[name], "label": name}
         axes[2].plot(-np.sort(-degrees), np.arange(1, len(degrees) + 1), **style)
         bins = [bin_ for bin_ in range(1, len(_BINS)) if (of_bin == bin_).sum() > 4]

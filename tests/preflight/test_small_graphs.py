@@ -60,7 +60,10 @@ def test_plan_fit_and_studio_say_it_before_they_spend(tmp_path, monkeypatch, cap
     with pytest.warns(UserWarning, match="noise may hide degrees and clustering"):
         dpg.fit("karate", "bter", epsilon=1.0)
     monkeypatch.setattr(methods.BTER, "release", lambda *given: pytest.fail("it was spent"))
-    with pytest.warns(UserWarning, match="noise may hide"), pytest.raises(BaseException, match="spent"):
+    with (
+        pytest.warns(UserWarning, match="noise may hide"),
+        pytest.raises(BaseException, match="spent"),
+    ):
         dpg.fit("karate", "bter", epsilon=1.0)
 
 

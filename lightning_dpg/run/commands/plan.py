@@ -79,7 +79,13 @@ def plan(
             f"the following arguments are required: {', '.join(missing_options)}\n"
             "for the choice of a method give --goal in place of --sample-rate and --steps"
         )
-    hints = _hints(goal or "links", epsilon, delta or 0, nodes, edges, graphs, kind, attributes)
+    hints = []
+    if nodes is not None or goal in OF_SETS:
+        goal, kind = goal or "links", kind or ("set" if goal in OF_SETS else "undirected")
+        has_delta = bool(delta)
+        facts = Facts(goal, epsilon, nodes or 2, edges, kind, has_delta, attributes, graphs)
+        found = (hint(facts), reports_line(facts), _served(facts, delta or 0.0))
+        hints = [line for line in found if line]
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
@@ -134,25 +140,6 @@ def _lines_of(groups: list[dict[str, float]]) -> list[str]:
         head,
         *(f"{g['relations']:>10}{g['epsilon']:>10.4g}{g['delta']:>10.3g}" for g in groups),
     ]
-
-
-def _hints(
-    goal: Goal,
-    epsilon: float,
-    delta: float,
-    nodes: int | None,
-    edges: int | None,
-    graphs: int | None,
-    kind: Kind | None,
-    attributes: bool,
-) -> list[str]:
-    """Name a method for the goal, and the size of a release of all links; nothing without nodes."""
-    if nodes is None and goal not in OF_SETS:
-        return []
-    kind = kind or ("set" if goal in OF_SETS else "undirected")
-    facts = Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes, graphs)
-    lines = [hint(facts), reports_line(facts), _served(facts, delta)]
-    return [line for line in lines if line]
 
 
 def _served(facts: Facts, delta: float) -> str:

@@ -126,22 +126,29 @@ def served(plan: Sequence[LedgerEntry], epsilon: float, num_nodes: int | None) -
     of_degrees = [stds[key] ** -2 for key in ("ordered_degrees", "degrees") if key in stds]
     if "num_edges" in stds:
         std = (stds["num_edges"] ** -2 + 4 / num_nodes * sum(of_degrees)) ** -0.5
-        noise[f"the number of edges (± {std:.2g})"] = std / least
+        noise[f"the number of edges (± {_short(std)})"] = std / least
     if of_degrees:
         noise["degrees"] = math.sqrt(num_nodes * classes / sum(of_degrees)) / (2 * least)
     if "wedges" in stds:
         noise["clustering"] = classes * stds["wedges"] / least
     if "communities" in stds:
         degree = _CHOICE_NOISE * stds["communities"]
-        noise[f"communities from a mean degree of {degree:.2g} on"] = 2 * degree / num_nodes
+        noise[f"communities from a mean degree of {_short(degree)} on"] = 2 * degree / num_nodes
     kept = [words for words, share in noise.items() if share <= 1]
     hidden = [words.partition(" from ")[0] for words, share in noise.items() if share > 1]
-    parts = [*filter(None, [_listed(kept), hidden and f"noise may hide {_listed(hidden)}"])]
+    parts = [
+        *([_listed(kept)] if kept else []),
+        *([f"noise may hide {_listed(hidden)}"] if hidden else []),
+    ]
     return Served(f"{num_nodes:,} nodes at epsilon {epsilon:g}: {'; '.join(parts)}", not hidden)
 
 
 _SERVING = ("num_edges", "ordered_degrees", "degrees", "wedges", "communities")
 """Keys of reads of which :func:`served` knows what they are for."""
+
+
+def _short(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ def test_few_nodes_serve_less_than_many():
     assert large.is_all
     assert large.sentence.endswith("(± 27), degrees and clustering")
     assert sentence("BTER", 34, math.inf) == ("", True)
+    assert "(± 2,800)" in sentence("BTER", 20_000, 0.01).sentence
     assert served([], 1.0, 34) == ("", True)
 
 
@@ -57,8 +58,6 @@ def test_plan_fit_and_studio_say_it_before_they_spend(tmp_path, monkeypatch, cap
     nx.write_edgelist(nx.karate_club_graph(), "club.csv", delimiter=",", data=False)
     answers = Answers(data="club.csv", method="bter", epsilon=1.0)
     assert inquiry.planned(answers, inquiry.read(answers)).serves == SMALL
-    with pytest.warns(UserWarning, match="noise may hide degrees and clustering"):
-        dpg.fit("karate", "bter", epsilon=1.0)
     monkeypatch.setattr(methods.BTER, "release", lambda *given: pytest.fail("it was spent"))
     with (
         pytest.warns(UserWarning, match="noise may hide"),

@@ -216,11 +216,11 @@ def test_insertions_are_those_into_lists_and_sets(num_nodes, seed, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stubs, "_BLOCK", block)
         found = linked(pairs, NO_PAIRS, num_nodes, np.random.default_rng(1))
-    wanted = inserted(np.sort(pairs, axis=1).tolist(), np.random.default_rng(1))
+    wanted = inserted(np.sort(pairs, axis=1).tolist(), num_nodes, np.random.default_rng(1))
     assert found.tolist() == wanted
 
 
-def inserted(pairs, rng):
+def inserted(pairs, num_nodes, rng):
     """Link pairs, or insert them, with a plain list and a set."""
     added, rest, present = [], [], set()
     for a, b in pairs:
@@ -240,4 +240,11 @@ def inserted(pairs, rng):
             added[place] = new[0]
             added.append(new[1])
             break
+        else:
+            start = draw.randrange(num_nodes)
+            around = [(start + step) % num_nodes for step in range(num_nodes)]
+            near = [(min(p, q), max(p, q)) for p in (a, b, *around) for q in around if p != q]
+            free = [pair for pair in near if pair not in present][:1]
+            added += [[*pair] for pair in free]
+            present |= {*free}
     return added

@@ -101,8 +101,9 @@ def release_degrees(
     noise = [4 * reads["num_edges"].scale ** 2]
     noise += [len(degrees) * read.scale**2 for read in (of_order, of_nodes)]
     sums = [2.0 * float(counted), float(ordered.double().sum()), float(by_node.double().sum())]
-    total = np.average(sums, weights=1 / np.maximum(noise, _TINY)) if all(noise) else sums[0]
-    num_edges = torch.tensor(total / 2).round().clamp(0, space.num_pairs).long()
+    weights = [min(noise) / each for each in noise] if all(noise) else [1.0, 0.0, 0.0]
+    total = float(np.average(sums, weights=weights))
+    num_edges = torch.tensor(min(max(round(total / 2), 0), space.num_pairs))
     released = []
     for part, entries in zip(space.parts, slices, strict=True):
         noisy, total = by_node[entries], part.ends_per_edge * int(num_edges)

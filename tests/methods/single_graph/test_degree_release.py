@@ -28,13 +28,17 @@ from tests.graphs import edges_of
 PAIRS = torch.combinations(torch.arange(4))
 
 
+def planned(epsilon):
+    plan = degree_entries(Budget(epsilon, 0.0), count_share=0.1, sequence_share=0.3)
+    return {read.key: read for read in plan}
+
+
 def released(edges, num_nodes, epsilon, seed=None, kind="undirected"):
     method = ChungLu(num_nodes)
     method.take_kind(kind, None)
     if seed is not None:
         method._noise = NoiseSource(unsafe_seed=seed)
-    plan = degree_entries(Budget(epsilon, 0.0), count_share=0.1, sequence_share=0.3)
-    reads = {read.key: read for read in plan}
+    reads = planned(epsilon)
     source = EdgeStatistics(edges, method.space)
     method.num_edges, degrees = release_degrees(method, source, reads)
     return method, degrees
@@ -92,6 +96,17 @@ def test_the_number_of_edges_has_the_least_error_that_all_releases_allow(kind):
     variances += [ends * 2 * scales[name] ** 2 / 4 for name in ("order", "nodes")]
     best = 1 / sum(1 / variance for variance in variances)
     assert np.mean(np.square(np.array(found) - 90)) == pytest.approx(best, rel=0.3)
+
+
+def test_large_numbers_of_edges_are_exact():
+    """Single precision ends at 2^24."""
+    outputs = {"num_edges": torch.tensor(2**24 + 1), "degrees": torch.zeros(8000)}
+    outputs["ordered_degrees"] = outputs["degrees"]
+    method = ChungLu(8000)
+    method.pay = lambda read, value: outputs[read.key].long()
+    source = EdgeStatistics(torch.empty(0, 2, dtype=torch.long), method.space)
+    found, _ = release_degrees(method, source, planned(math.inf))
+    assert int(found) == 2**24 + 1
 
 
 def noisy_degrees(true, scales, seed):

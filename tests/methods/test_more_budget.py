@@ -20,6 +20,9 @@ from tests.training import release_edges
 
 # PrivGraph knows of no triangles: at small budgets noise makes hubs, whose dense core has some.
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
+# BTER knows of no communities: without noise its blocks have .40 of modularity where the power law has
+# .25, and the less noise they hold, the nearer graphs are to that.
+ALLOWED = {(BTER, "modularity"): 0.05}
 BUDGETS = (0.5, 1.0, 2.0, 5.0)
 SEEDS = range(6)
 
@@ -90,5 +93,7 @@ def test_errors_do_not_rise_with_the_budget(kind):
         assert np.mean(list(more.values())) <= np.mean(list(less.values())) + 0.01
         names = less.keys() - BY_ACCIDENT.get(kind, set())
         assert not {
-            name: (less[name], more[name]) for name in names if more[name] > less[name] + 0.03
+            name: (less[name], more[name])
+            for name in names
+            if more[name] > less[name] + ALLOWED.get((kind, name), 0.03)
         }

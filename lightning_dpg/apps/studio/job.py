@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -205,7 +205,9 @@ def job(number: int) -> Job:
     except (OSError, ValueError) as error:
         raise CommandError(f"run {number}: there is none") from error
     plan = [(name, steps, relation) for name, steps, relation in values.pop("plan")]
-    return Job(**values | {"answers": Answers(**values["answers"]), "plan": plan})
+    known = {each.name for each in fields(Answers)}  # others are those of an earlier version
+    answers = {name: value for name, value in values["answers"].items() if name in known}
+    return Job(**values | {"answers": Answers(**answers), "plan": plan})
 
 
 def new_job(answers: Answers = _NONE, folder: str = "") -> Job:

@@ -1,7 +1,7 @@
 "use strict";
 // Forms and links work without this file. It follows the slider, and loads progress again.
 
-const form = document.getElementById("budget");
+const form = document.getElementById("plan");
 if (form) {
   // Not form.dataset: a field of that name hides it.
   const stops = JSON.parse(form.getAttribute("data-stops"));

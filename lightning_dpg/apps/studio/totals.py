@@ -1,6 +1,7 @@
 """The budget book of the studio: what the command ``budget`` says, as values for pages."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,26 +47,34 @@ def data_sets(book: str) -> list[dict[str, Any]]:
 def register(
     answers: Answers, book: str, name: str, epsilon: str, delta: str, row_epsilon: str
 ) -> None:
-    """Register data with a total of all their releases.
+    """Register data with a total of all their releases; a book is made only if that succeeds.
 
     Args:
         answers: Data, and what is protected.
-        book: URL of the book.
+        book: URL of the book; empty to make one.
         name: Name of the data in the book.
         epsilon: Total.
         delta: Total.
-        row_epsilon: Total of the private columns; empty without any.
+        row_epsilon: Total of the private columns, if there are any; empty for that of the relations.
 
     Raises:
         CommandError: If the book refuses it.
     """
-    # A registration knows data by edges and ids alone.
-    data, *words = answers.words_of_data()
+    # A registration knows data by edges and ids alone: columns of persons are left out.
+    data, *words = replace(answers, policy={}, names="").words_of_data()
     options = [w for w in words if not w.startswith("--data.") or w.startswith(_COLUMN)]
     relation = "node" if answers.secret == "person" else "edge"
-    rows = [f"--row-epsilon={row_epsilon}"] * (answers.has_private_columns and bool(row_epsilon))
+    rows = [f"--row-epsilon={row_epsilon or epsilon}"] * answers.has_private_columns
     total = [f"--relation={relation}", f"--epsilon={epsilon}", f"--delta={delta or 0}"]
-    _budget("register", book, name, data, *options, *total, *rows)
+    scratch = own_folder() / "new-book.db"
+    place = book or f"sqlite:///{scratch}"
+    if not book:
+        scratch.unlink(missing_ok=True)
+        _budget("init", place)
+    _budget("register", place, name, data, *options, *total, *rows)
+    if not book:
+        os.link(scratch, _FILE)  # never over another one
+        scratch.unlink()
 
 
 def further(book: str, name: str) -> list[dict[str, Any]]:

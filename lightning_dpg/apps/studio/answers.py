@@ -128,6 +128,8 @@ class Answers:
     @property
     def reading(self) -> Reading:
         """How the graph is read, in the words of all commands."""
+        if form_of(self.data) == "set":  # of other data a form may still hold columns
+            return Reading(undirected=self.direction == "drop")
         given = {name: getattr(self, name) or None for name in _PLAIN}
         is_kind = self.direction in ("directed", "bipartite")
         persons = self.persons or None
@@ -213,6 +215,8 @@ class Answers:
 
     def _of_nodes(self) -> dict[str, Any]:
         """Settings of the nodes that have no short option."""
+        if self.form == "set":
+            return {}
         labels = [name for name, word in self.policy.items() if word == "private_label"]
         private = [name for name, word in self.policy.items() if word == "private"]
         given = {

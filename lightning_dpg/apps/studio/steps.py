@@ -199,6 +199,7 @@ def _step(
         sent = {}
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
         problem, found = message(error), _job(number)
+        sent.pop("server", None)  # it may hold a password
         shown = parts(found)
     return show(name, **_frame(found, name, shown, problem), sent=sent)
 
@@ -252,7 +253,7 @@ def _parts_of_data(run: Job) -> dict[str, Any]:
         of_persons.extend(every)
         kept.extend(others)
 
-    problem = problem_of(look) if answers.data and not problem else problem
+    unseen = problem_of(look) if answers.data else ""
     return {
         "files": data_files(),
         "examples": examples(),
@@ -261,7 +262,7 @@ def _parts_of_data(run: Job) -> dict[str, Any]:
         "columns_of_persons": of_persons,
         "columns_of_nodes": kept,
         "read": read,
-        "problem": problem,
+        "problem": problem or unseen,
     }
 
 

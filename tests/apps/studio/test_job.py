@@ -108,14 +108,13 @@ def test_a_killed_run_has_ended_without_a_result(folder):
 
 def test_two_tabs_that_start_one_run_start_it_once(client):
     run = jobs.new_job(Answers(data="transfers.csv", direction="drop", card={"operator": "wait"}))
-    first = client.post(f"/runs/{run.number}/start", **{"card.operator": "wait"})
+    form = {"card.operator": "wait", "go": "next"}
+    first = client.post(f"/runs/{run.number}/plan", **form)
     assert first.status_code == 303, text_of(first)
-    second = client.post(f"/runs/{run.number}/start", **{"card.operator": "wait"})
-    assert "works on the same data" in second.text
+    second = client.post(f"/runs/{run.number}/plan", **form)
+    assert "its answers stay" in second.text
     page = text_of(client.get(f"/runs/{run.number}/run"))
     assert "running Reading the data. Nothing was spent yet." in page and "Stop" in page
-    changed = client.post(f"/runs/{run.number}/budget", epsilon="5", go="next")
-    assert "its answers stay" in changed.text
     client.post(f"/runs/{run.number}/stop")
     wait_for(lambda: jobs.job(run.number).state == "stopped")
     again = client.post("/runs", like=str(run.number))

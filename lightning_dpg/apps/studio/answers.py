@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import yaml
+
 from lightning_dpg.advice import GOALS
 from lightning_dpg.apps.studio.folder import data_files, is_inside
 from lightning_dpg.errors import CommandError
@@ -22,47 +24,16 @@ CARD = ("operator", "purpose", "recipient", "contact", "data")
 MOST_EPSILON = 10.0
 """Largest epsilon that the studio offers; the command line takes larger ones."""
 _LONGEST = 500
-DIRECTIONS = {
-    "": "relations have none",
-    "drop": "drop the directions",
-    "directed": "from A to B is another one than from B to A",
-    "bipartite": "between two kinds, such as customer and product",
-}
-"""Choices of the direction, in words."""
 _SERVERS = ("postgresql://", "postgres://")
 _TABLE_AND_COLUMN = re.compile(r"[^/\\]+\([^/\\]+\)")
 _PLAIN = ("table", "source", "target", "weight", "time")
-LABELS = {
-    "data": "Data",
-    "server": "Server",
-    "table": "Table",
-    "source": "From",
-    "target": "To",
-    "direction": "Direction",
-    "drop_missing": "Leave out rows without an id",
-    "persons": "Table of all persons",
-    "column": "Column of their ids",
-    "names": "Names of the nodes in the release",
-    "weight": "Amounts",
-    "weight_max": "Largest amount that counts",
-    "time": "Times",
-    "time_window": "First and last day",
-    "time_format": "How times are written",
-    "policy": "What a column is",
-    "domains": "All possible values",
-    "epsilon": "Epsilon",
-    "row_epsilon": "Epsilon of the private columns of one person",
-    "delta": "Delta",
-    "size": "About how many rows",
-    "goal": "What is the release for?",
-    "method": "Method",
-    "dataset": "Book the run on",
-    "name": "Name of the data in the book",
-    "total": "Total epsilon of all releases",
-    "total_delta": "Total delta of all releases",
-    "row_total": "Total for the private columns of one person",
-}
+_TEXTS = yaml.safe_load(Path(__file__).with_name("fields.yaml").read_text(encoding="utf-8"))
+LABELS: Mapping[str, str] = _TEXTS["labels"]
 """What the pages call each field."""
+DIRECTIONS: Mapping[str, str] = _TEXTS["directions"]
+"""Choices of the direction, in words."""
+FIELDS: Mapping[str, str] = _TEXTS["settings"] | {name: name for name in LABELS}
+"""Field of a page by the name of a setting or option."""
 
 
 @dataclass(frozen=True)

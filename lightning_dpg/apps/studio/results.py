@@ -37,13 +37,6 @@ def index() -> Response:
     return _index()
 
 
-@pages.post("/book")
-def make_book() -> AnyResponse:
-    """Make a budget book in the folder."""
-    problem = problem_of(totals.make_book)
-    return _index(problem) if problem else redirect("/", 303)
-
-
 @pages.post("/book/verify")
 def verify_book() -> Response:
     """Check the budget book."""

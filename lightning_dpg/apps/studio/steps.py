@@ -74,7 +74,14 @@ def run(number: int) -> AnyResponse:
     found = _job(number)
     if not found.words:
         return redirect(f"/runs/{number}/plan", 303)
-    return show("run", **_frame(found, "run", _parts_of_run(found)))
+    is_over = found.state in ("refused", "stopped", "lost")
+    has_checkpoint = newest_checkpoint(found.out / "checkpoints") is not None
+    parts = {
+        "command": _command(found.words),
+        "progress": progress_of(found),
+        "can_resume": found.state in ("stopped", "lost") and has_checkpoint,
+    }
+    return show("run", **_frame(found, "run", parts, of_fields(found.problem) if is_over else ""))
 
 
 def _start(found: Job) -> str:
@@ -196,11 +203,14 @@ def _step(
         shown = parts(found)
         if sent.get("go") == "next" and not shown.get("problem"):
             return redirect(f"/runs/{number}/{following(found)}", 303)
-        sent = {}
+        # What is no answer, such as the total of a book, stays in the form.
+        sent = {key: text for key, text in sent.items() if key in LABELS and key not in _NAMES}
     except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        if name == "plan" and not sent:  # data that cannot be read
+            return redirect(f"/runs/{number}/data", 303)
         problem, found = message(error), _job(number)
-        sent.pop("server", None)  # it may hold a password
         shown = parts(found)
+    sent.pop("server", None)  # it may hold a password
     return show(name, **_frame(found, name, shown, problem), sent=sent)
 
 
@@ -228,42 +238,22 @@ def _frame(run: Job, name: str, parts: dict[str, Any], problem: str = "") -> dic
     return common | {"states": STATES} | parts | ({"problem": problem} if problem else {})
 
 
-def _read(answers: Answers) -> tuple[inquiry.Read | None, str]:
-    """Read the data; return the message of a refusal."""
-    if not answers.data:
-        return None, ""
-    try:
-        with inquiry.one_at_a_time():
-            read = inquiry.read(answers)
-            return read, problem_of(lambda: inquiry.check(answers, read))
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return None, message(error)
-
-
 def _parts_of_data(run: Job) -> dict[str, Any]:
     answers = run.answers
-    read, problem = _read(answers)
-    columns, of_persons, kept = list[str](), list[str](), list[str]()
-
-    def look() -> None:
-        columns.extend(
-            inquiry.columns(answers, answers.table if answers.is_database else answers.data)
-        )
-        every, others = inquiry.columns_of_persons(answers)
-        of_persons.extend(every)
-        kept.extend(others)
-
-    unseen = problem_of(look) if answers.data else ""
-    return {
-        "files": data_files(),
-        "examples": examples(),
-        "directions": DIRECTIONS,
-        "columns": columns,
-        "columns_of_persons": of_persons,
-        "columns_of_nodes": kept,
-        "read": read,
-        "problem": problem or unseen,
+    parts = {"files": data_files(), "examples": examples(), "directions": DIRECTIONS, "read": None}
+    parts |= {"columns": [], "columns_of_persons": ([], [])}
+    table = answers.table if answers.is_database else answers.data
+    looks: dict[str, Callable[[], object]] = {
+        "read": lambda: inquiry.read(answers),
+        "checked": lambda: inquiry.check(answers, inquiry.read(answers)),
+        "columns": lambda: inquiry.columns(answers, table),
+        "columns_of_persons": lambda: inquiry.columns_of_persons(answers),
     }
+    problems = []
+    with inquiry.one_at_a_time():
+        for name, look in looks.items() if answers.data else ():
+            problems.append(problem_of(lambda name=name, look=look: parts.update({name: look()})))
+    return parts | {"problem": next(filter(None, problems), "")}
 
 
 def _meaning(answers: Answers) -> dict[str, Any]:
@@ -308,13 +298,3 @@ def _parts_of_plan(run: Job) -> dict[str, Any]:
 
 def _command(words: Sequence[str]) -> str:
     return shlex.join(["python", "-m", "lightning_dpg", *words])
-
-
-def _parts_of_run(run: Job) -> dict[str, Any]:
-    return {
-        "command": _command(run.words),
-        "progress": progress_of(run),
-        "problem": of_fields(run.problem) if run.state in ("refused", "stopped", "lost") else "",
-        "can_resume": run.state in ("stopped", "lost")
-        and newest_checkpoint(run.out / "checkpoints") is not None,
-    }

@@ -29,11 +29,6 @@ def book_url(given: str | None) -> str:
     return url or (f"sqlite:///{_FILE}" if _FILE.is_file() else "")
 
 
-def make_book() -> None:
-    """Make a book in the folder."""
-    _budget("init", f"sqlite:///{_FILE}")
-
-
 def data_sets(book: str) -> list[dict[str, Any]]:
     """Return the summary of each data set of a book; none without a book.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response, current_app, send_file
 
-from lightning_dpg.apps.studio.answers import DIRECTIONS, LABELS
+from lightning_dpg.apps.studio.answers import DIRECTIONS, FIELDS, LABELS
 from lightning_dpg.apps.studio.guard import WRITTEN_PAGE
 from lightning_dpg.errors import explain
 from lightning_dpg.pages.page import render
@@ -38,18 +38,6 @@ def book() -> str | None:
     return given
 
 
-_FIELDS = {
-    "kind": "direction",
-    "undirected": "direction",
-    "missing_ids": "drop_missing",
-    "nodes": "persons",
-    "ids": "persons",
-    "attributes": "persons",
-    "private_columns": "policy",
-    "classes": "domains",
-    **{name: name for name in LABELS},
-}
-"""Field of a page by the name of a setting or option."""
 _HINT = re.compile(r"[ \n]?\((?:or )?--(?:[^()]|\([^()]*\))*\)")
 _SETTING = re.compile(
     r"\b(?:set )?(?:kind to \w+|undirected=True)|--kind undirected --undirected|(?:--|\b(?:data|nodes|columns|privacy)\.)[\w.-]*\w"
@@ -77,7 +65,7 @@ def of_fields(text: str) -> str:
             "undirected=True|--kind undirected --undirected", "kind to drop", word
         ).partition(" to ")
         parts = reversed(name.lstrip("-").replace("-", "_").split("."))
-        if (key := next((_FIELDS[part] for part in parts if part in _FIELDS), None)) is None:
+        if (key := next((FIELDS[part] for part in parts if part in FIELDS), None)) is None:
             return found[0]
         return f"choose '{DIRECTIONS[value]}' in '{LABELS[key]}'" if value else f"'{LABELS[key]}'"
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from lightning_dpg.advice import GOALS
+from lightning_dpg.advice import GOALS, Kind
 from lightning_dpg.apps.studio.folder import data_files, is_inside
 from lightning_dpg.errors import CommandError
 from lightning_dpg.run.configurations import shipped_configs
@@ -27,12 +27,15 @@ _LONGEST = 500
 _SERVERS = ("postgresql://", "postgres://")
 _TABLE_AND_COLUMN = re.compile(r"[^/\\]+\([^/\\]+\)")
 _PLAIN = ("table", "source", "target", "weight", "time")
-_TEXTS = yaml.safe_load(Path(__file__).with_name("fields.yaml").read_text(encoding="utf-8"))
-LABELS: Mapping[str, str] = _TEXTS["labels"]
+TEXTS: Mapping[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("texts.yaml").read_text(encoding="utf-8")
+)
+"""What the pages say of fields, choices, states and refusals."""
+LABELS: Mapping[str, str] = TEXTS["labels"]
 """What the pages call each field."""
-DIRECTIONS: Mapping[str, str] = _TEXTS["directions"]
+DIRECTIONS: Mapping[str, str] = TEXTS["directions"]
 """Choices of the direction, in words."""
-FIELDS: Mapping[str, str] = _TEXTS["settings"] | {name: name for name in LABELS}
+FIELDS: Mapping[str, str] = TEXTS["settings"] | {name: name for name in LABELS}
 """Field of a page by the name of a setting or option."""
 
 
@@ -102,20 +105,24 @@ class Answers:
         if form_of(self.data) == "set":  # of other data a form may still hold columns
             return Reading(undirected=self.direction == "drop")
         given = {name: getattr(self, name) or None for name in _PLAIN}
-        is_kind = self.direction in ("directed", "bipartite")
         persons = self.persons or None
         return Reading(
             **given,
             # The sides of a bipartite graph are those of its two columns.
-            nodes=None if self.direction == "bipartite" else persons,
+            nodes=None if self.kind == "bipartite" else persons,
             attributes=persons if self.kept else None,
             weight_max=_number("weight_max", self.weight_max) if self.weight_max else None,
             time_window=self.time_window or None,
             time_format=self.time_format or None,
-            kind=self.direction if is_kind else None,  # type: ignore[arg-type]
+            kind=None if self.kind == "undirected" else self.kind,
             undirected=self.direction == "drop",
             missing_ids="drop" if self.drop_missing else None,
         )
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of the graph."""
+        return self.direction if self.direction in ("directed", "bipartite") else "undirected"  # type: ignore[return-value]
 
     @property
     def form(self) -> Form:
@@ -154,13 +161,11 @@ class Answers:
             f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
             for name, value in given.items()
         ]
-        long = self._of_nodes().items()
-        texts = [v if isinstance(v, str) else json.dumps(v) for _, v in long]
-        return [
-            self.data,
-            *short,
-            *(f"--data.{name}={text}" for (name, _), text in zip(long, texts, strict=True)),
+        long = [
+            f"--data.{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in self._of_nodes().items()
         ]
+        return [self.data, *short, *long]
 
     def words(self, out: Path) -> list[str]:
         """Return the whole command line of a fit, without its program.
@@ -188,22 +193,23 @@ class Answers:
         """Settings of the nodes that have no short option."""
         if self.form == "set":
             return {}
-        labels = [name for name, word in self.policy.items() if word == "private_label"]
-        private = [name for name, word in self.policy.items() if word == "private"]
+        others = {n: word for n, word in self.policy.items() if word not in ("public", "private")}
+        labels, private = (
+            {
+                name: values(self.domains.get(name, ""))
+                for name, each in self.kept.items()
+                if each == word
+            }
+            for word in ("private_label", "private")
+        )
         given = {
             "nodes.column": self.column,
             "nodes.names": self.names,
-            "nodes.policy": {
-                name: word
-                for name, word in self.policy.items()
-                if self.kept and word not in ("public", "private")
-            },
+            "nodes.policy": others if self.kept else {},
             # Not by their policy: the configuration of a method may name private columns of its own.
             "nodes.private_columns": ",".join(private),
-            "nodes.domains": {name: values(self.domains.get(name, "")) for name in private},
-            "nodes.classes": ",".join(
-                str(value) for name in labels for value in values(self.domains.get(name, ""))
-            ),
+            "nodes.domains": private,
+            "nodes.classes": ",".join(str(value) for each in labels.values() for value in each),
         }
         return {name: value for name, value in given.items() if value}
 

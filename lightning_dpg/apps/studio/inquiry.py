@@ -19,7 +19,7 @@ import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg import methods as shipped_methods
-from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, Goal, Kind, recommend
+from lightning_dpg.advice import GOALS, OF_COLUMNS, OF_SETS, Facts, Goal, recommend
 from lightning_dpg.apps.studio.answers import Answers
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.batches import number_of_steps
@@ -156,24 +156,6 @@ def columns_of_persons(answers: Answers) -> tuple[list[str], list[str]]:
     return names, [name for place, name in enumerate(names) if place != ids]
 
 
-class Offer(NamedTuple):
-    """A method that a page offers.
-
-    Attributes:
-        configuration: Its name.
-        text: What it does.
-        reason: Why it is recommended; empty for another one.
-        measured: Numbers of ``results/`` at the nearest epsilon.
-        is_conditional: Whether its guarantee has a condition.
-    """
-
-    configuration: str
-    text: str
-    reason: str
-    measured: Sequence[quality.Measured]
-    is_conditional: bool
-
-
 def goals(answers: Answers, data: Read) -> dict[str, str]:
     """Return the goals that the data allow, with their words."""
     kept = set(answers.kept.values())
@@ -183,7 +165,7 @@ def goals(answers: Answers, data: Read) -> dict[str, str]:
         ("rows", "private" in kept),
         ("classes", "private_label" in kept),
     )
-    of_classes = {"public", "label"} <= kept and _kind(answers) == "undirected"
+    of_classes = {"public", "label"} <= kept and answers.kind == "undirected"
     further = (
         OF_SETS
         if data.is_set
@@ -214,7 +196,7 @@ def recommended(answers: Answers, data: Read) -> tuple[str, str]:
             _goal(answers, data),
             answers.epsilon,
             max(data.nodes, 2),
-            kind="set" if data.is_set else _kind(answers),
+            kind="set" if data.is_set else answers.kind,
             num_edges=float(answers.size) if answers.size and not data.is_set else None,
             has_attributes="public" in answers.kept.values(),
         )
@@ -230,39 +212,31 @@ def with_method(answers: Answers, data: Read) -> Answers:
         data: The data.
     """
     method, settings = answers.method or recommended(answers, data)[0], answers.settings
-    if method == "transfers" and _kind(answers) != "undirected":
+    if method == "transfers" and answers.kind != "undirected":
         settings = {"structure": "chung_lu"} | settings
     return replace(answers, method=method, settings=settings)
 
 
-def offers(answers: Answers, data: Read) -> list[Offer]:
+def offers(answers: Answers, data: Read) -> list[tuple[str, str, MethodInfo, Sequence[Any]]]:
     """Return the recommended method, and others for the same kind of data and the same secret.
 
     Args:
         answers: The owner's answers.
         data: The data.
+
+    Returns:
+        For each its configuration, why it is recommended or nothing, its facts, and numbers of
+        ``results/`` at the nearest epsilon.
     """
     best, reason = recommended(answers, data)
-    by_name = {row.configuration: row for row in list_methods() if row.configuration}
     relations = ("node", "edges_of_node") if answers.secret == "person" else ("edge", "local_graph")
-    others = [
-        row.configuration
-        for row in list_methods()
-        if row.configuration
-        and row.configuration != best
-        and row.relation in relations
-        and row.tier in ("recommended", "baselines")
-        and _reads(row.name, data)
-    ]
-    rows = {name: by_name.get(name) or _class_of(name) for name in (best, *others)}
+    rows = {best: _class_of(best)}
+    for row in list_methods():
+        is_open = row.relation in relations and row.tier in ("recommended", "baselines")
+        if row.configuration and is_open and _reads(row.name, data):
+            rows.setdefault(row.configuration, row)
     return [
-        Offer(
-            name,
-            row.summary,
-            reason if name == best else "",
-            quality.nearest(row.name, answers.epsilon),
-            row.is_conditional,
-        )
+        (name, reason if name == best else "", row, quality.nearest(row.name, answers.epsilon))
         for name, row in rows.items()
     ]
 
@@ -273,12 +247,11 @@ def settings_of(configuration: str) -> dict[str, Any]:
     Args:
         configuration: Its name.
     """
-    plain = (bool, int, float, str)
     arguments = _chosen(configuration).arguments
     return {
         name: value
         for name, value in arguments.items()
-        if isinstance(value, plain) and name != "num_nodes"
+        if isinstance(value, bool | int | float | str) and name != "num_nodes"
     }
 
 
@@ -300,20 +273,6 @@ class Noise(NamedTuple):
     hides: bool
 
 
-class Planned(NamedTuple):
-    """All that a run will read.
-
-    Attributes:
-        budget: Budget of the run.
-        entries: Planned reads.
-        noise: Noise of each read, once for reads of one name and noise.
-    """
-
-    budget: Budget
-    entries: Sequence[LedgerEntry]
-    noise: Sequence[Noise]
-
-
 def _fitted(answers: Answers, data: Read) -> tuple[MethodChoice, Any]:
     """Return the method of the answers, which has seen that it reads the data."""
     settings = {name: yaml.safe_load(text) for name, text in answers.settings.items()}
@@ -333,12 +292,15 @@ def check(answers: Answers, data: Read) -> None:
     _fitted(with_method(replace(answers, method="", settings={}), data), data)
 
 
-def planned(answers: Answers, data: Read) -> Planned:
+def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequence[Noise]]:
     """Plan a run by public facts, with nothing booked and nothing drawn.
 
     Args:
         answers: The owner's answers, with a method.
         data: The data.
+
+    Returns:
+        Planned reads, and their noise, once for reads of one name and noise.
 
     Raises:
         Refusal: If the method does not read such data, or if the budget does not suffice; the message
@@ -354,7 +316,7 @@ def planned(answers: Answers, data: Read) -> Planned:
         steps = epochs * number_of_steps(method.batch_request(), None)
         method.accept_budget(budget, steps, rows)
         entries = method.plan(budget, steps)
-        return Planned(budget, entries, [*dict.fromkeys(_noise(e, answers, data) for e in entries)])
+        return entries, [*dict.fromkeys(_noise(entry, answers, data) for entry in entries)]
 
 
 _UNIT = re.compile(", in 1/([0-9]+)$")
@@ -411,13 +373,6 @@ def warnings(answers: Answers, data: Read, delta: float) -> list[str]:
     if answers.has_private_columns:
         found += row_budget_warnings(Budget(answers.row_epsilon, 0.0), nodes)
     return found
-
-
-def _kind(answers: Answers) -> Kind:
-    match answers.direction:
-        case "directed" | "bipartite" as kind:
-            return kind
-    return "undirected"
 
 
 def _reads(name: str, data: Read) -> bool:

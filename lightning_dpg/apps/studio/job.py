@@ -20,21 +20,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from lightning_dpg.apps.studio.answers import Answers
+from lightning_dpg.apps.studio.answers import TEXTS, Answers
 from lightning_dpg.apps.studio.folder import RUNS, STUDIO, own_folder, write_private
 from lightning_dpg.budget_book import BOOK_VARIABLE
 from lightning_dpg.errors import CommandError, shorten
 
 State = Literal["draft", "running", "done", "refused", "stopped", "lost"]
-STATES: Mapping[State, str] = {
-    "draft": "not started",
-    "running": "running",
-    "done": "done",
-    "refused": "refused",
-    "stopped": "stopped",
-    "lost": "ended without a result",
-}
-
+STATES: Mapping[State, str] = TEXTS["states"]
 
 _NONE = Answers()
 

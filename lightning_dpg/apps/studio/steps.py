@@ -58,16 +58,6 @@ def plan(number: int) -> AnyResponse:
     return _step(number, "plan", _OF_PLAN, _parts_of_plan, _start)
 
 
-@pages.get("/runs/<int:number>/meaning")
-def meaning(number: int) -> Response:
-    """Show the meaning of an epsilon beside the slider."""
-    run = _job(number)
-    try:
-        return show("meaning", **_meaning(_answered("plan", run.answers, request.args.to_dict())))
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("refusal", problem=message(error))
-
-
 @pages.get("/runs/<int:number>/run")
 def run(number: int) -> AnyResponse:
     """Show what runs, or has run."""
@@ -88,7 +78,7 @@ def _start(found: Job) -> str:
     """Start a run by its answers, once its data are in the book if the form names a total."""
     read = inquiry.read(found.answers)
     answers = inquiry.with_method(found.answers, read)
-    planned = inquiry.planned(answers, read)
+    entries, _ = inquiry.planned(answers, read)
     name, total, *sums = (
         request.form.get(each, "").strip() for each in ("name", "total", "total_delta", "row_total")
     )
@@ -104,7 +94,7 @@ def _start(found: Job) -> str:
             f"data without a total in the budget book are refused\ngive '{LABELS['total']}', or choose "
             f"the data in '{LABELS['dataset']}' if they have one"
         )
-    reads = [(each.name, each.steps, each.relation.value) for each in planned.entries]
+    reads = [(each.name, each.steps, each.relation.value) for each in entries]
     found = replace(found, answers=answers)
     found.start(found.answers.words(found.out), reads, url)
     return "run"
@@ -150,12 +140,6 @@ class Progress(NamedTuple):
 
     reads: list[tuple[str, int, int]]
     spent: list[tuple[str, float]]
-
-    @property
-    def share(self) -> float:
-        """Share of the planned steps that were made."""
-        planned = sum(steps for _, steps, _ in self.reads)
-        return sum(done for *_, done in self.reads) / max(planned, 1)
 
 
 def progress_of(run: Job) -> Progress:
@@ -214,9 +198,7 @@ def _step(
     return show(name, **_frame(found, name, shown, problem), sent=sent)
 
 
-def _answered(
-    step: str, before: Answers, sent: dict[str, str], names: Collection[str] = _OF_PLAN
-) -> Answers:
+def _answered(step: str, before: Answers, sent: dict[str, str], names: Collection[str]) -> Answers:
     """Return the answers of a form, without a choice that others have made void."""
     if step == "plan":
         if (sent.get("method"), sent.get("goal")) != (before.method, before.goal):
@@ -262,14 +244,14 @@ def _meaning(answers: Answers) -> dict[str, Any]:
         read = inquiry.read(answers)
         chosen = inquiry.with_method(answers, read)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
-        plan: list[inquiry.Planned] = []
-        problem = problem_of(lambda: plan.append(inquiry.planned(chosen, read)))
+        noise: list[inquiry.Noise] = []
+        problem = problem_of(lambda: noise.extend(inquiry.planned(chosen, read)[1]))
         return {
             "planned_method": chosen.method,
             "meaning": inquiry.meanings(chosen, delta),
             "delta": delta,
             "warnings": inquiry.warnings(chosen, read, delta),
-            "noise": plan[0].noise if plan else [],
+            "noise": noise,
             "size": answers.size,
             "plan_problem": problem,
         }

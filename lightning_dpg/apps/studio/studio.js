@@ -5,7 +5,6 @@ const form = document.getElementById("plan");
 if (form) {
   // Not form.dataset: a field of that name hides it.
   const stops = JSON.parse(form.getAttribute("data-stops"));
-  const meaning = form.getAttribute("data-meaning");
   const slider = document.getElementById("slider");
   const number = document.getElementById("epsilon");
   const place = document.getElementById("meaning");
@@ -22,11 +21,13 @@ if (form) {
 
   const show = async () => {
     const mine = ++asked;
-    const query = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) if (name !== "form") query.set(name, value);
-    const answer = await fetch(`${meaning}?${query}`);
-    const text = await answer.text();
-    if (mine === asked && answer.ok) place.innerHTML = text;
+    const sent = new URLSearchParams(new FormData(form));
+    sent.set("go", "show");
+    const answer = await fetch(form.action, { method: "POST", body: sent }).catch(() => null); // the page is left
+    const shown = new DOMParser().parseFromString(answer ? await answer.text() : "", "text/html");
+    if (mine !== asked || !answer?.ok) return;
+    const problem = shown.querySelector("[role=alert]");
+    place.replaceChildren(...(problem ? [problem] : []), ...shown.getElementById("meaning").childNodes);
   };
 
   const later = () => { clearTimeout(timer); timer = setTimeout(show, 250); };
@@ -34,7 +35,7 @@ if (form) {
   slider.hidden = false;
   follow();
   slider.addEventListener("input", () => { number.value = stops[slider.value]; follow(); later(); });
-  form.addEventListener("input", (event) => { if (event.target !== slider) { follow(); later(); } });
+  form.addEventListener("input", (event) => { if (event.target !== slider) { follow(); if (!event.target.closest("[data-still]")) later(); } });
 }
 
 // One box at most is loaded again, until the state of its run changes; then the page is.

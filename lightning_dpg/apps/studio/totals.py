@@ -11,7 +11,6 @@ from lightning_dpg.apps.studio.inquiry import one_at_a_time
 from lightning_dpg.budget_book import BOOK_VARIABLE
 from lightning_dpg.entry_points import COMMANDS, find_entry
 from lightning_dpg.errors import BookError
-from lightning_dpg.outcome import Outcome
 from lightning_dpg.run.commands.arguments import call
 
 _FILE = Path("budget-book.db")
@@ -83,11 +82,6 @@ def further(book: str, name: str) -> list[dict[str, Any]]:
     return plans
 
 
-def faults(book: str) -> Outcome:
-    """Return what the check of a book finds."""
-    return _outcome("verify", book)
-
-
 def page(book: str) -> str:
     """Return the page of a book for an officer."""
     own_folder()
@@ -97,14 +91,10 @@ def page(book: str) -> str:
 
 
 def _budget(command: str, book: str, *words: str) -> dict[str, Any]:
-    return dict(_outcome(command, book, *words).values or {})
-
-
-def _outcome(command: str, book: str, *words: str) -> Outcome:
     budget = find_entry(COMMANDS, "budget")
     if budget is None:
         raise BookError(
             "the budget book is not installed: leave out --book, or install lightning_dpg anew"
         )
     with one_at_a_time():
-        return call(budget, [command, *words, f"--book={book}"])
+        return dict(call(budget, [command, *words, f"--book={book}"]).values or {})

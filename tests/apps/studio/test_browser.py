@@ -196,7 +196,7 @@ def check_page(page, picture=None):
 
 
 def test_twelve_months_and_their_customers_in_ten_presses_and_twelve_fields(
-    studio, page, folder, tmp_path
+    studio, page, context, folder, tmp_path
 ):
     for month in range(3, 12):
         text = (folder / "monthly" / "2026-01.csv").read_text()
@@ -225,7 +225,7 @@ def test_twelve_months_and_their_customers_in_ten_presses_and_twelve_fields(
     page.get_by_text("No fault was found").wait_for()
     with page.expect_download() as started:
         person.press("Download the release", "link")
-    assert (person.presses, person.fields) <= (10, 12) and person.fields <= 12
+    assert person.presses <= 10 and person.fields <= 12
     started.value.save_as(tmp_path / "release.zip")
     with zipfile.ZipFile(tmp_path / "release.zip") as packed:
         packed.extractall(tmp_path)
@@ -234,41 +234,6 @@ def test_twelve_months_and_their_customers_in_ten_presses_and_twelve_fields(
     assert b"Ann" not in b"".join(path.read_bytes() for path in (tmp_path / "release").iterdir())
     spent = command("budget", "show", "monthly", "--book", f"sqlite:///{folder}/budget-book.db")[1]
     assert (spent["total"], spent["spent"]) == (2, 1)
-
-
-def test_from_a_table_to_a_download_that_verifies(studio, page, context, tmp_path):
-    check_page(page)
-    choose_data(page, "Read again", persons="people.csv")
-    assert "123" in page.locator(".facts").inner_text()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        check_page(page)
-    page.get_by_label("One relation").check()
-    page.get_by_role("button", name="Next: plan").click()
-    slider = page.get_by_role("slider")
-    slider.focus()
-    before = page.locator("#meaning").inner_text()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "text => document.getElementById('meaning').innerText != text", arg=before
-    )
-    assert page.locator("#epsilon").input_value() == "1.5"
-    assert "82 %" in page.locator("#meaning").inner_text()
-    check_page(page)
-    page.get_by_role("button", name="Start").click()
-    page.get_by_role("button", name="Next: verify").click()
-    page.get_by_text("No fault was found").wait_for()
-    check_page(page)
-    with page.expect_download() as started:
-        page.get_by_role("link", name="Download the release").click()
-    archive = tmp_path / "release.zip"
-    started.value.save_as(archive)
-    with zipfile.ZipFile(archive) as packed:
-        names = packed.namelist()
-        packed.extractall(tmp_path)
-    assert not [name for name in names if not name.startswith("release/")]
-    code, found = command("verify", str(tmp_path / "release"))
-    assert (code, found["faults"], found["epsilon"]) == (0, [], 1.5)
     page.get_by_role("button", name="Compare with the real graph").click()
     page.get_by_role("link", name="Quality page").wait_for()
     with context.expect_page() as opened:
@@ -330,7 +295,11 @@ def test_a_refused_budget_spends_nothing_and_has_a_way_out(studio, page, folder)
     page.get_by_role("button", name="Correct the answers").click()
     assert page.get_by_label("Direction").input_value() == "drop"
     page.get_by_role("button", name="Next: plan").click()
-    page.get_by_label("Epsilon", exact=True).fill("0.4")
+    page.get_by_role("slider").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    page.get_by_text("A belief of 50 % becomes at most 57 %").wait_for()
+    assert page.locator("#epsilon").input_value() == "0.3"
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="Next: verify").wait_for()
 

@@ -233,8 +233,9 @@ def offers(answers: Answers, data: Read) -> list[tuple[str, str, MethodInfo, Seq
     rows = {best: _class_of(best)}
     for row in list_methods():
         is_open = row.relation in relations and row.tier in ("recommended", "baselines")
-        if row.configuration and is_open and _reads(row.name, data):
-            rows.setdefault(row.configuration, row)
+        is_other = row.name != rows[best].name
+        if row.configuration and is_open and is_other and _reads(row.name, data):
+            rows[row.configuration] = row
     return [
         (name, reason if name == best else "", row, quality.nearest(row.name, answers.epsilon))
         for name, row in rows.items()
@@ -340,8 +341,7 @@ def _noise(entry: LedgerEntry, answers: Answers, data: Read) -> Noise:
         "new_pairs": (days, "a day has"),
     }
     if answers.persons:  # otherwise the number of nodes is not public
-        of_node = data.nodes / 2, "a node has"
-        units |= {"degrees": of_node, "ordered_degrees": of_node}
+        units["degrees"] = data.nodes / (1 if answers.kind == "directed" else 2), "a node has"
     level, hides = "", False
     if answers.size and entry.key in units and not data.is_set:
         share, words = units[entry.key]

@@ -4,12 +4,12 @@ import json
 import os
 import shutil
 import signal
-import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.apps.studio.doors import wait_for
 from tests.processes import ends, start_command
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -144,14 +144,6 @@ def start_long_run(page):
     page.get_by_label("Total delta of all releases").fill("0.001")
     page.get_by_role("button", name="Start").click()
     wait_for(lambda: made_steps(page) > 30)
-
-
-def wait_for(condition):
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not happen")
 
 
 def made_steps(page=None, number=1):
@@ -304,20 +296,6 @@ def test_a_refused_budget_spends_nothing_and_has_a_way_out(studio, page, folder)
     page.get_by_role("button", name="Next: verify").wait_for()
 
 
-def test_two_tabs_see_the_same_run_and_start_it_once(studio, page, context):
-    choose_data(page)
-    other = context.new_page()
-    other.goto(page.url)
-    page.get_by_role("button", name="Start").click()
-    other.get_by_role("button", name="Start").click()
-    assert "run 1" in other.get_by_role("alert").inner_text()
-    page.get_by_role("button", name="Next: verify").wait_for()
-    other.goto(page.url)
-    other.get_by_role("button", name="Next: verify").wait_for()
-    assert made_steps() == 5
-    assert [path.name for path in Path("runs").iterdir()] == ["studio-1"]
-
-
 def test_a_killed_studio_loses_nothing_and_spends_nothing_twice(studio, page, context):
     start_long_run(page)
     page.goto("about:blank")  # a browser reports that nobody answers
@@ -354,14 +332,3 @@ def test_stop_keeps_what_is_booked_and_gives_the_rest_back(studio, page):
     assert found["spent"] < after["spent"] <= found["spent"] + 1.0001
     code, verified = command("verify", str(Path.cwd() / "runs" / "studio-2"))
     assert (code, verified["faults"]) == (0, [])
-
-
-def test_a_killed_run_is_lost_and_its_cost_stays(studio, page):
-    start_long_run(page)
-    process = json.loads(Path(".studio/1.json").read_text())["process"]
-    os.kill(process, signal.SIGKILL)
-    page.get_by_text("ended without a result").wait_for()
-    made = made_steps()
-    assert made > 30 and page.get_by_text("Spent for good").first.is_visible()
-    found = in_book()
-    assert 0 < found["spent"] < 1 and found["reserved"] == 0

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from lightning_dpg.apps.studio import job as jobs
 from lightning_dpg.apps.studio.answers import Answers
 from lightning_dpg.errors import CommandError
-from tests.apps.studio.doors import text_of
+from tests.apps.studio.doors import text_of, wait_for
 
 PROGRAM = """#!{python}
 import json, signal, sys, time
@@ -46,14 +45,6 @@ def started(data="transfers.csv", operator=""):
     run = run.start(answers.words(run.out), [("number of edges", 1, "edge")], "")
     wait_for(lambda: "ready" in run.messages.read_text())
     return run
-
-
-def wait_for(condition):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
 
 
 def test_a_run_ends_done_or_refused_and_starts_once(folder):

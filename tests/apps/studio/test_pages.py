@@ -71,10 +71,8 @@ def test_each_preselected_choice_runs(client, folder, started, kind):
             bank.execute("CREATE TABLE p AS FROM 'people.csv'")
     answer = at_data(client, **form)
     assert answer.status_code == 303, text_of(answer)
-    goals = re.search(
-        '<select name="goal".*?</select>', client.get("/runs/1/plan").text, re.DOTALL
-    )[0]
-    for goal in re.findall('value="(.*?)"', goals):
+    page = client.get("/runs/1/plan").text.partition('<select name="goal"')[2]
+    for goal in re.findall('value="(.*?)"', page.partition("</select>")[0]):
         answer = client.post("/runs/1/plan", goal=goal, method="", go="next")
         assert answer.status_code == 303, text_of(answer)
     chosen = {answers.goal: answers.method for answers in started}
@@ -110,8 +108,15 @@ def test_columns_of_persons_are_left_out_until_they_are_chosen(client):
     assert not any("attributes" in word for word in job(1).answers.words(Path("run")))
     at_data(client, **PERSONS | {"policy.age": "public", "policy.none": "public"})
     assert job(1).answers.policy == {"age": "public", "region": "drop"}
+    at_data(client, **AGE)
     words = job(1).answers.words(Path("run"))
-    assert "--attributes=people.csv" in words and '--data.nodes.policy={"region": "drop"}' in words
+    assert {
+        "--attributes=people.csv",
+        '--data.nodes.policy={"region": "drop"}',
+        "--data.nodes.private_columns=age",
+        '--data.nodes.domains={"age": [18.0, 30.0, 60.0, 90.0]}',
+        "--row-epsilon=1",
+    } <= {*words}
 
 
 def test_noise_stands_beside_a_public_size_in_the_unit_of_the_data(client):
@@ -152,15 +157,6 @@ def test_a_budget_that_does_not_suffice_names_the_smallest_one(client):
     assert page.status_code == 200 and "error:" in page.text
 
 
-def test_methods_follow_the_goal(client):
-    at_data(client)
-    page = client.get("/runs/1/plan").text
-    assert 'value="" checked><span><strong>bter' in page and "Why:" in page
-    assert "neighbor_votes" not in page
-    page = client.post("/runs/1/plan", goal="communities", method="", go="show").text
-    assert 'value="" checked><span><strong>privgraph' in page and "at epsilon" in page
-
-
 def test_settings_of_another_method_are_left_out(client):
     at_data(client)
     form = {"goal": "shape", "settings.count_share": "0.1", "go": "show"}
@@ -170,18 +166,6 @@ def test_settings_of_another_method_are_left_out(client):
     assert "--model.init_args.count_share=0.1" in long_form(words).words
     client.post("/runs/1/plan", method="chung_lu", **form)
     assert job(1).answers.settings == {}
-
-
-def test_private_columns_become_options(client, folder):
-    at_data(client, **PERSONS)
-    assert "What age is" in client.get("/runs/1/data").text
-    page = at_data(client, **AGE)
-    assert page.headers["Location"] == "/runs/1/plan", page.text
-    words = job(1).answers.words(folder)
-    assert '--data.nodes.domains={"age": [18.0, 30.0, 60.0, 90.0]}' in words
-    assert "--data.nodes.private_columns=age" in words
-    assert '--data.nodes.policy={"region": "drop"}' in words
-    assert "--row-epsilon=1" in words
 
 
 def test_words_are_those_of_the_command_line(client):

@@ -10,9 +10,10 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from lightning_dpg.advice import GOALS, Kind
+from lightning_dpg.advice import GOALS
 from lightning_dpg.apps.studio.folder import data_files, is_inside
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.kind import Kind
 from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run.shipped import built_in_graphs, built_in_sets
 from lightning_dpg.run.source import Form, Reading, data_settings, form_of

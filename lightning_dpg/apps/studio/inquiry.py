@@ -5,7 +5,6 @@ All numbers come from functions of the core. One graph is kept in memory, that o
 
 import importlib.util
 import json
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -156,7 +155,7 @@ def columns_of_persons(answers: Answers) -> tuple[list[str], list[str]]:
     return names, [name for place, name in enumerate(names) if place != ids]
 
 
-def goals(answers: Answers, data: Read) -> dict[str, str]:
+def goals(answers: Answers, data: Read) -> dict[Goal, str]:
     """Return the goals that the data allow, with their words."""
     kept = set(answers.kept.values())
     only: tuple[tuple[Goal, bool], ...] = (
@@ -320,21 +319,17 @@ def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequen
         return entries, [*dict.fromkeys(_noise(entry, answers, data) for entry in entries)]
 
 
-_UNIT = re.compile(", in 1/([0-9]+)$")
-
-
 def _noise(entry: LedgerEntry, answers: Answers, data: Read) -> Noise:
     """Noise of a read, beside the number that follows from the owner's guess: never one of the data."""
     error = expected_error(entry.to_dict()) or {}
-    part = _UNIT.search(entry.name)
-    parts = int(part[1]) if part else 1
-    name = _UNIT.sub("", entry.name)
+    name, _, part = entry.name.partition(", in 1/")
+    parts = int(part or 1)
     mean, width = error.get("mean_absolute_error"), error.get("half_width_95")
     if mean is None or width is None:
         return Noise(name, None, None, "", False)
     first, _, last = answers.time_window.partition(",")
     days = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1 if last else 1
-    units = {
+    units: dict[str, tuple[float, str]] = {
         "num_edges": (1, "in all"),
         "days": (days, "a day has"),
         "hours": (24 * 7, "an hour of the week has"),
@@ -389,8 +384,9 @@ _OF_PERSON = "node_degrees"
 
 def _goal(answers: Answers, data: Read) -> Goal:
     """Goal of the owner, or the usual one for such data."""
-    usual: tuple[str, ...] = (answers.goal, "graphs", "shape", *goals(answers, data))
-    return next(goal for goal in usual if goal in goals(answers, data))  # type: ignore[return-value]
+    fitting = goals(answers, data)
+    usual: Sequence[Goal] = ("graphs", "shape", *fitting)
+    return next(goal for goal in (answers.goal, *usual) if goal in fitting)
 
 
 def _class_of(configuration: str) -> MethodInfo:

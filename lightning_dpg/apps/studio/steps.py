@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -222,20 +223,22 @@ def _frame(run: Job, name: str, parts: dict[str, Any], problem: str = "") -> dic
 
 def _parts_of_data(run: Job) -> dict[str, Any]:
     answers = run.answers
-    parts = {"files": data_files(), "examples": examples(), "directions": DIRECTIONS, "read": None}
-    parts |= {"columns": [], "columns_of_persons": ([], [])}
     table = answers.table if answers.is_database else answers.data
+    parts: dict[str, Any] = {"read": None, "columns": [], "columns_of_persons": ([], [])}
     looks: dict[str, Callable[[], object]] = {
         "read": lambda: inquiry.read(answers),
         "checked": lambda: inquiry.check(answers, inquiry.read(answers)),
         "columns": lambda: inquiry.columns(answers, table),
         "columns_of_persons": lambda: inquiry.columns_of_persons(answers),
     }
-    problems = []
+
+    def look_at(name: str) -> None:
+        parts[name] = looks[name]()
+
     with inquiry.one_at_a_time():
-        for name, look in looks.items() if answers.data else ():
-            problems.append(problem_of(lambda name=name, look=look: parts.update({name: look()})))
-    return parts | {"problem": next(filter(None, problems), "")}
+        problems = [problem_of(partial(look_at, name)) for name in looks if answers.data]
+    common = {"files": data_files(), "examples": examples(), "directions": DIRECTIONS}
+    return common | parts | {"problem": next(filter(None, problems), "")}
 
 
 def _meaning(answers: Answers) -> dict[str, Any]:

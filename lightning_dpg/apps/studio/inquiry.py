@@ -123,7 +123,7 @@ def columns(answers: Answers, name: str) -> list[str]:
     """
     path = next(iter(files_of(name)), Path())
     if answers.is_database and not path.is_file():
-        # Optional packages.
+        # Start-up time: Ibis, which is optional.
         from lightning_dpg.datamodules.table_source import open_engine
 
         engine = open_engine(answers.section()["init_args"]["source"])
@@ -185,7 +185,7 @@ def recommended(answers: Answers, data: Read) -> tuple[str, str]:
         Refusal: If the goal does not fit the data.
     """
     if answers.secret == "person":
-        return _OF_PERSON, "its noise hides all relations of one person"
+        return "node_degrees", "its noise hides all relations of one person"
     if answers.has_transfers:
         return "transfers", "it learns amounts and times beside the relations"
     if "private" in answers.kept.values():
@@ -377,9 +377,6 @@ def _reads(name: str, data: Read) -> bool:
     except MisconfigurationException:
         return False
     return True
-
-
-_OF_PERSON = "node_degrees"
 
 
 def _goal(answers: Answers, data: Read) -> Goal:

@@ -96,8 +96,7 @@ def _start(found: Job) -> str:
             f"the data in '{LABELS['dataset']}' if they have one"
         )
     reads = [(each.name, each.steps, each.relation.value) for each in entries]
-    found = replace(found, answers=answers)
-    found.start(found.answers.words(found.out), reads, url)
+    replace(found, answers=answers).start(answers.words(found.out), reads, url)
     return "run"
 
 

@@ -14,7 +14,6 @@ from lightning_dpg.errors import BookError
 from lightning_dpg.run.commands.arguments import call
 
 _FILE = Path("budget-book.db")
-_COLUMN = "--data.nodes.column="
 _PAGE = STUDIO / "budget.html"
 
 
@@ -56,7 +55,9 @@ def register(
     """
     # A registration knows data by edges and ids alone: columns of persons are left out.
     data, *words = replace(answers, policy={}, names="").words_of_data()
-    options = [w for w in words if not w.startswith("--data.") or w.startswith(_COLUMN)]
+    options = [
+        w for w in words if not w.startswith("--data.") or w.startswith("--data.nodes.column=")
+    ]
     relation = "node" if answers.secret == "person" else "edge"
     rows = [f"--row-epsilon={row_epsilon or epsilon}"] * answers.has_private_columns
     total = [f"--relation={relation}", f"--epsilon={epsilon}", f"--delta={delta or 0}"]

@@ -60,14 +60,18 @@ def of_fields(text: str) -> str:
     """Name the fields of the pages in a message in place of settings and options."""
 
     def field(found: re.Match[str]) -> str:
-        word = found[0].removeprefix("set ")
-        name, _, value = re.sub(
-            "undirected=True|--kind undirected --undirected", "kind to drop", word
-        ).partition(" to ")
-        parts = reversed(name.lstrip("-").replace("-", "_").split("."))
+        drops = re.fullmatch("(set )?(--kind undirected )?(--)?undirected(=True)?", found[0])
+        word = "kind to drop" if drops else found[0].removeprefix("set ")
+        name, _, value = word.partition(" to ")
+        parts = name.lstrip("-").replace("-", "_").split(".")
+        parts = parts[::-1] if name.startswith("--") else parts[-1:]  # nodes.csv is a file
         if (key := next((FIELDS[part] for part in parts if part in FIELDS), None)) is None:
             return found[0]
-        return f"choose '{DIRECTIONS[value]}' in '{LABELS[key]}'" if value else f"'{LABELS[key]}'"
+        return (
+            f"choose '{DIRECTIONS.get(value, value)}' in '{LABELS[key]}'"
+            if value
+            else f"'{LABELS[key]}'"
+        )
 
     return re.sub(r"\n\s*(?=\n|$)", "", _SETTING.sub(field, _HINT.sub("", text)))
 

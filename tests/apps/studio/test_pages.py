@@ -10,6 +10,7 @@ import pytest
 
 from lightning_dpg.apps.studio.answers import LABELS, Answers, answered
 from lightning_dpg.apps.studio.job import Job, job
+from lightning_dpg.apps.studio.view import fields_in, of_fields
 from lightning_dpg.run.commands.fit import long_form
 from tests.apps.studio.doors import text_of
 
@@ -99,6 +100,25 @@ def test_a_refusal_names_and_marks_its_field_and_keeps_the_others(client, form, 
         "/runs/1/data", source="payer", weight_max="much", time_format="%d", go="next"
     )
     assert 'value="much"' in typed.text and 'value="%d"' in typed.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "fields"),
+    [
+        (
+            "nodes.csv: no\nnodes.column (--data.nodes.column NAME)",
+            "'Column of their ids'",
+            ["column"],
+        ),
+        ("set kind to directed (--kind directed)", "one than from B to A' in 'Dir", ["direction"]),
+        ("set undirected=True (--undirected)", "choose 'drop the directions'", ["direction"]),
+        ("set kind to undirected", "choose 'undirected' in 'Direction'", ["direction"]),
+        ("out: --data.nodes.policy.age drop", "'What a column is' drop", ["policy"]),
+        ("data.csv: bad", "data.csv", []),
+    ],
+)
+def test_messages_name_fields_and_files_stay_files(text, shown, fields):
+    assert shown in of_fields(text) and fields_in(of_fields(text)) == fields
 
 
 def test_columns_of_persons_are_left_out_until_they_are_chosen(client):

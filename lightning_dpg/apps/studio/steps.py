@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Blueprint, Response, abort, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
@@ -130,23 +130,15 @@ def progress(number: int) -> Response:
     return answer
 
 
-class Progress(NamedTuple):
-    """Progress of a run, by its journal.
-
-    Attributes:
-        reads: Name, planned steps and steps made of each read.
-        spent: Epsilon that was spent for good, by relation.
-    """
-
-    reads: list[tuple[str, int, int]]
-    spent: list[tuple[str, float]]
-
-
-def progress_of(run: Job) -> Progress:
+def progress_of(run: Job) -> dict[str, Any]:
     """Read the progress of a run from its journal.
 
     Args:
         run: The run.
+
+    Returns:
+        ``reads`` with the name, planned steps and steps made of each read, and ``spent`` with the
+        epsilon that was spent for good, by relation.
     """
     made, spent = dict[tuple[str, str], int](), list[tuple[str, float]]()
     journal = run.out / JOURNAL
@@ -162,7 +154,7 @@ def progress_of(run: Job) -> Progress:
             key = entry.name, entry.relation.value
             made[key] = made.get(key, 0) + entry.steps
     reads = [(name, steps, min(steps, made.get((name, of), 0))) for name, steps, of in run.plan]
-    return Progress(reads, spent)
+    return {"reads": reads, "spent": spent}
 
 
 def _job(number: int) -> Job:

@@ -67,11 +67,9 @@ def run(number: int) -> AnyResponse:
         return redirect(f"/runs/{number}/plan", 303)
     is_over = found.state in ("refused", "stopped", "lost")
     has_checkpoint = newest_checkpoint(found.out / "checkpoints") is not None
-    parts = {
-        "command": _command(found.words),
-        "progress": progress_of(found),
-        "can_resume": found.state in ("stopped", "lost") and has_checkpoint,
-    }
+    can_resume = found.state in ("stopped", "lost") and has_checkpoint
+    parts = {"command": _command(found.words), "progress": progress_of(found)}
+    parts["can_resume"] = can_resume
     return show("run", **_frame(found, "run", parts, of_fields(found.problem) if is_over else ""))
 
 
@@ -175,7 +173,9 @@ def _step(
     found, sent, problem = _job(number), request.form.to_dict(), ""
     try:
         if sent:
-            found = found.revise(_answered(name, found.answers, sent, names))
+            answers = _answered(name, found.answers, sent, names)
+            is_look = sent.get("go") == "look"  # of the script beside the slider: nothing is kept
+            found = replace(found, answers=answers) if is_look else found.revise(answers)
         shown = parts(found)
         if sent.get("go") == "next" and not shown.get("problem"):
             return redirect(f"/runs/{number}/{following(found)}", 303)

@@ -22,7 +22,7 @@ if (form) {
   const show = async () => {
     const mine = ++asked;
     const sent = new URLSearchParams(new FormData(form));
-    sent.set("go", "show");
+    sent.set("go", "look");
     const answer = await fetch(form.action, { method: "POST", body: sent }).catch(() => null); // the page is left
     const shown = new DOMParser().parseFromString(answer ? await answer.text() : "", "text/html");
     if (mine !== asked || !answer?.ok) return;

@@ -165,8 +165,9 @@ def test_meaning_of_epsilon_and_errors_before_anything_is_spent(client, folder):
     assert "becomes at most 73 %" in page and "10 10 more than 99.99 %" in page
     assert "Noise in each number that bter releases" in page
     assert "number of edges ± 20 ± 60" in page  # Laplace noise of 0.05: 1 / sinh(0.05) is 20
-    shown = text_of(client.post("/runs/1/plan", epsilon="2", go="show"))
+    shown = text_of(client.post("/runs/1/plan", epsilon="2", go="look"))
     assert "becomes at most 88 %" in shown and "number of edges ± 9.98" in shown
+    assert job(1).answers.epsilon == 1  # the script beside the slider keeps nothing
     assert "must be above 0" in client.post("/runs/1/plan", epsilon="0", go="show").text
     assert not (folder / "runs").exists()
 

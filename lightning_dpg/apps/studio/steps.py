@@ -68,7 +68,7 @@ def run(number: int) -> AnyResponse:
     is_over = found.state in ("refused", "stopped", "lost")
     has_checkpoint = newest_checkpoint(found.out / "checkpoints") is not None
     can_resume = found.state in ("stopped", "lost") and has_checkpoint
-    parts = {"command": _command(found.words), "progress": progress_of(found)}
+    parts: dict[str, Any] = {"command": _command(found.words), "progress": progress_of(found)}
     parts["can_resume"] = can_resume
     return show("run", **_frame(found, "run", parts, of_fields(found.problem) if is_over else ""))
 

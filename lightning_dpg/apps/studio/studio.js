@@ -32,6 +32,8 @@ if (form) {
 
   const later = () => { clearTimeout(timer); timer = setTimeout(show, 250); };
 
+  // A button stays where it is while it is pressed.
+  form.addEventListener("pointerdown", (event) => { if (event.target.closest("button")) { clearTimeout(timer); ++asked; } });
   slider.hidden = false;
   follow();
   slider.addEventListener("input", () => { number.value = stops[slider.value]; follow(); later(); });

@@ -142,6 +142,7 @@ def start_long_run(page):
     page.locator("[name=name]").fill("bank")
     page.get_by_label("Total epsilon of all releases").fill("2")
     page.get_by_label("Total delta of all releases").fill("0.001")
+    page.wait_for_load_state("networkidle")  # of the view of the last field
     page.get_by_role("button", name="Start").click()
     wait_for(lambda: made_steps(page) > 30)
 

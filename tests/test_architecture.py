@@ -58,6 +58,7 @@ ARROWS = {
     "errors": set(),
     "lazy_exports": set(),
     "outcome": set(),
+    "progress": {"outcome"},
     "run_folder": {"errors"},
     "tables": {"errors"},
 }
@@ -70,6 +71,7 @@ FOR_ALL = {
         "errors",
         "lazy_exports",
         "outcome",
+        "progress",
         "run_folder",
         "tables",
     )

@@ -150,7 +150,9 @@ def _place_of_ids(
         raise GraphFormatError(
             f"{origin}: one column{shown}\nexpected ids and attributes in columns"
         )
-    if (place := place_of_ids(header, id_column)) is not None:
+    if id_column is not None and id_column in header:
+        return header.index(id_column)
+    if id_column is None and (place := place_of_ids(header)) is not None:
         return place
     problem = "which column holds the ids?" if id_column is None else f"no column {id_column!r}"
     raise GraphFormatError(

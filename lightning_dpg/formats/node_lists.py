@@ -15,8 +15,6 @@ from lightning_dpg.graph.node_names import (
 )
 
 ID_HEADERS = {"id", "ids", "node", "nodes", "name", "node_id", "node id", "nodeid", "label"}
-_OTHER_FACTS = {"name", "label"}
-"""Those of them that are other facts if another column has the ids."""
 _LAST_WORDS = {"id", "ids", "node", "name", "number", "nr", "no", "key", "code", "iban", "uuid"}
 """Last words of headers of several words, such as ``Customer Id`` and ``accountNumber``."""
 _BEARERS = {
@@ -92,8 +90,12 @@ def _read_names(path: Path, column: str | None) -> list[str]:
     if not shown and len(first) > 1 and _is_comment(path, start - 1):
         note = f"\nline {start - 1} is a comment: if it is the header, remove its mark"
     position = _place_of_column(path, first, column, shown, note)
-    is_named = column is not None or len(first) > 1
-    has_header = is_named or _is_header(path, first[0], [row[0] for _, row in rest])
+    # Of several columns the header has told which one holds the ids.
+    has_header = (
+        column is not None
+        or len(first) > 1
+        or _is_header(path, first[0], [row[0] for _, row in rest])
+    )
     names = []
     for line, row in rest if has_header else rows:
         if is_missing(row[position]):
@@ -130,6 +132,13 @@ def _is_header(path: Path, first: str, others: Sequence[str]) -> bool:
     return False
 
 
+def place_of_ids(header: Sequence[str]) -> int | None:
+    """Return the place of the one column whose name is a usual one of ids; None if it is not clear."""
+    ids = [place for place, name in enumerate(header) if name.casefold() in ID_HEADERS]
+    ids = [place for place in ids if header[place].casefold() not in ("name", "label")] or ids
+    return ids[0] if len(ids) == 1 else None
+
+
 def shown_columns(first: Sequence[str]) -> str:
     """Return the names of columns for an error; nothing where the first row may be no header."""
     words = [re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) for name in first]
@@ -138,30 +147,18 @@ def shown_columns(first: Sequence[str]) -> str:
     return f"\nthe columns are {', '.join(first)[:100]}" if is_header else ""
 
 
-def place_of_ids(names: Sequence[str], column: str | None = None) -> int | None:
-    """Return the place of the column of ids; None if it is not clear.
-
-    Args:
-        names: Names of all columns.
-        column: Its name; by default the only column, or the only one with a name such as ``id``.
-    """
-    if column is not None or len(names) == 1:
-        return 0 if column is None else names.index(column) if column in names else None
-    ids = [place for place, name in enumerate(names) if name.casefold() in ID_HEADERS]
-    likely = [place for place in ids if names[place].casefold() not in _OTHER_FACTS] or ids
-    return likely[0] if len(likely) == 1 else None
-
-
 def _place_of_column(
     path: Path, names: Sequence[str], column: str | None, shown: str, note: str = ""
 ) -> int:
     """Return the place of the column of ids among the names of all columns."""
     if column is not None and column not in names:
         what = f"no column {column!r} in the first row{shown}"
-    elif (place := place_of_ids(names, column)) is not None:
-        return place
-    else:
+    elif column is None and len(names) > 1:
+        if (place := place_of_ids(names)) is not None:
+            return place
         what = f"{len(names)} columns{shown}"
+    else:
+        return 0 if column is None else names.index(column)
     raise GraphFormatError(
         f"nodes {path}: {what}{note}\n"
         f"name the one that holds the ids as the first row does: nodes.column (--nodes '{path}(NAME)')"

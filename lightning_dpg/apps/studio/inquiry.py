@@ -151,8 +151,9 @@ def columns_of_persons(answers: Answers) -> tuple[list[str], list[str]]:
         return [], []
     names = columns(answers, answers.persons)
     own = answers.persons.partition("(")[2].rstrip(")").strip('"') or answers.column
-    ids = place_of_ids(names, own or None) if names else None
-    return names, [name for place, name in enumerate(names) if place != ids]
+    place = place_of_ids(names)
+    ids = own or ("" if place is None else names[place])
+    return names, [name for name in names if name != ids and len(names) > 1]
 
 
 def goals(answers: Answers, data: Read) -> dict[Goal, str]:

@@ -27,7 +27,7 @@ from lightning_dpg.formats.node_lists import place_of_ids
 from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.pages.page import number
 from lightning_dpg.preflight import check_data
-from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings
+from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings, served
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import belief_bound, group_budget
@@ -293,7 +293,7 @@ def check(answers: Answers, data: Read) -> None:
     _fitted(with_method(replace(answers, method="", settings={}), data), data)
 
 
-def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequence[Noise]]:
+def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequence[Noise], str]:
     """Plan a run by public facts, with nothing booked and nothing drawn.
 
     Args:
@@ -301,7 +301,8 @@ def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequen
         data: The data.
 
     Returns:
-        Planned reads, and their noise, once for reads of one name and noise.
+        Planned reads, their noise, once for reads of one name and noise, and what they serve at this
+        number of nodes; empty if that is not known.
 
     Raises:
         Refusal: If the method does not read such data, or if the budget does not suffice; the message
@@ -317,7 +318,9 @@ def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequen
         steps = epochs * number_of_steps(method.batch_request(), None)
         method.accept_budget(budget, steps, rows)
         entries = method.plan(budget, steps)
-        return entries, [*dict.fromkeys(_noise(entry, answers, data) for entry in entries)]
+        noise = [*dict.fromkeys(_noise(entry, answers, data) for entry in entries)]
+        nodes = None if data.is_set else data.nodes
+        return entries, noise, served(entries, budget.epsilon, nodes).sentence
 
 
 def _noise(entry: LedgerEntry, answers: Answers, data: Read) -> Noise:

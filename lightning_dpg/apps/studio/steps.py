@@ -77,7 +77,7 @@ def _start(found: Job) -> str:
     """Start a run by its answers, once its data are in the book if the form names a total."""
     read = inquiry.read(found.answers)
     answers = inquiry.with_method(found.answers, read)
-    entries, _ = inquiry.planned(answers, read)
+    entries, *_ = inquiry.planned(answers, read)
     name, total, *sums = (
         request.form.get(each, "").strip() for each in ("name", "total", "total_delta", "row_total")
     )
@@ -238,14 +238,16 @@ def _meaning(answers: Answers) -> dict[str, Any]:
         read = inquiry.read(answers)
         chosen = inquiry.with_method(answers, read)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
-        noise: list[inquiry.Noise] = []
-        problem = problem_of(lambda: noise.extend(inquiry.planned(chosen, read)[1]))
+        plan: list[Any] = []
+        problem = problem_of(lambda: plan.extend(inquiry.planned(chosen, read)))
+        _, noise, serves = plan or ([], [], "")
         return {
             "planned_method": chosen.method,
             "meaning": inquiry.meanings(chosen, delta),
             "delta": delta,
             "warnings": inquiry.warnings(chosen, read, delta),
             "noise": noise,
+            "serves": serves,
             "size": answers.size,
             "plan_problem": problem,
         }

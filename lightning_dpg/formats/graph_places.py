@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Collection
 from pathlib import Path
 
+from lightning_dpg.formats.edge_columns import column_names
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
 DATA_VARIABLE = "LIGHTNING_DPG_DATA"
@@ -50,6 +51,30 @@ def graph_file(name: str, built_in: Collection[str]) -> Path | None:
         check_file(path)
         return path
     raise GraphFormatError(_unknown(name, built_in))
+
+
+def tables_of(folder: Path) -> list[str]:
+    """Return patterns of the tables in a folder that come in parts, such as ``monthly/*.csv``.
+
+    Args:
+        folder: The folder. The parts of a table end alike and have the same first row, which no other
+            file has that the pattern names; no part is a link.
+    """
+    found = []
+    for suffix in (".csv", ".parquet"):
+        paths = sorted(folder.glob(f"*{suffix}"))
+        parts: dict[tuple[str, ...], list[str]] = {}
+        for path in paths:
+            first = ("",) if suffix == ".parquet" else tuple(column_names(path))
+            parts.setdefault(first, []).append(path.name)
+        for names in parts.values():
+            apart = (k for k, each in enumerate(zip(*names, strict=False)) if len({*each}) > 1)
+            start = "" if len(names) == len(paths) else names[0][: next(apart, 0)]
+            together = [path for path in paths if path.name.startswith(start)]
+            is_whole = not any(path.is_symlink() for path in together)
+            if len(together) == len(names) > 1 and is_whole:
+                found.append((folder / f"{start}*{suffix}").as_posix())
+    return found
 
 
 def check_file(path: Path) -> None:

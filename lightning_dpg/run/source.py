@@ -11,7 +11,7 @@ from typing import Any, Literal
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.edge_columns import check_header
-from lightning_dpg.formats.graph_places import graph_file
+from lightning_dpg.formats.graph_places import graph_file, tables_of
 from lightning_dpg.formats.node_lists import check_node_file, given_names
 from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.graph.kind import Kind
@@ -144,11 +144,23 @@ def form_of(name: str | None, given: Collection[str] = ()) -> Form:
 
 
 def is_set(name: str) -> bool:
-    """Return whether data are a set of graphs: built in, of the folder of real data, or a folder."""
+    """Return whether data are a set of graphs: built in, of the folder of real data, or a folder.
+
+    Raises:
+        CommandError: If the folder holds parts of one table.
+    """
     root = os.environ.get("LIGHTNING_DPG_DATA")
     if root and "/" not in name and (Path(root).expanduser() / "tu" / name).is_dir():
         return True
-    return name in built_in_sets() or Path(name).expanduser().is_dir()
+    folder = Path(name).expanduser()
+    if name in built_in_sets() or not folder.is_dir():
+        return name in built_in_sets()
+    if patterns := tables_of(folder):
+        raise CommandError(
+            f"{name}: a folder of tables, and no set of graphs\nwrite '{patterns[0]}' to read all of "
+            "them as one table"
+        )
+    return True
 
 
 def data_settings(

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import yaml
+
 from lightning_dpg.advice import GOALS
 from lightning_dpg.apps.studio.folder import data_files, is_inside
 from lightning_dpg.errors import CommandError
-from lightning_dpg.run.shipped import (
-    built_in_graphs,
-    built_in_sets,
-    list_methods,
-    recommended_configurations,
-)
+from lightning_dpg.graph.kind import Kind
+from lightning_dpg.run.configurations import shipped_configs
+from lightning_dpg.run.shipped import built_in_graphs, built_in_sets
 from lightning_dpg.run.source import Form, Reading, data_settings, form_of
 
 Secret = Literal["relation", "person"]
@@ -26,10 +25,19 @@ CARD = ("operator", "purpose", "recipient", "contact", "data")
 MOST_EPSILON = 10.0
 """Largest epsilon that the studio offers; the command line takes larger ones."""
 _LONGEST = 500
-_DIRECTIONS = ("", "directed", "bipartite", "drop")
 _SERVERS = ("postgresql://", "postgres://")
 _TABLE_AND_COLUMN = re.compile(r"[^/\\]+\([^/\\]+\)")
-_PLAIN = ("data", "table", "source", "target", "nodes", "attributes", "weight", "time")
+_PLAIN = ("table", "source", "target", "weight", "time")
+TEXTS: Mapping[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("texts.yaml").read_text(encoding="utf-8")
+)
+"""What the pages say of fields, choices, states and refusals."""
+LABELS: Mapping[str, str] = TEXTS["labels"]
+"""What the pages call each field."""
+DIRECTIONS: Mapping[str, str] = TEXTS["directions"]
+"""Choices of the direction, in words."""
+FIELDS: Mapping[str, str] = TEXTS["settings"] | {name: name for name in LABELS}
+"""Field of a page by the name of a setting or option."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +51,22 @@ class Answers:
         target: Column of the second id.
         direction: Kind of the graph, or ``drop`` to drop the directions.
         drop_missing: Leave out rows without an id.
-        nodes: File of all nodes, or ``TABLE(COLUMN)`` of a database.
-        column: Column of the ids in files of nodes and attributes.
+        persons: File with a row per node, or ``TABLE(COLUMN)`` of a database.
+        column: Column of the ids in this file.
         names: ``ids`` or ``numbers``, what the release calls the nodes; empty for the default.
-        attributes: Table with a row per node.
         weight: Column of amounts.
         weight_max: Largest amount that counts.
         time: Column of times.
         time_window: First and last day.
         time_format: Format of the times.
-        policy: Policy of each column of the nodes.
+        policy: Policy of each column of the nodes; one without a policy is left out.
         domains: All values of each private column, parted by commas.
         secret: What the guarantee protects.
         epsilon: Budget.
         row_epsilon: Budget of the private columns of one node.
         delta: Budget; empty for that of the method.
-        dataset: Name of the data in the budget book; empty to recognize them.
+        size: Public guess of the number of rows; empty without one.
+        dataset: Name of the data in the budget book.
         goal: What the release is for.
         method: Configuration; empty for the recommended one.
         settings: Settings of the method that differ from its configuration.
@@ -71,10 +79,9 @@ class Answers:
     target: str = ""
     direction: str = ""
     drop_missing: bool = False
-    nodes: str = ""
+    persons: str = ""
     column: str = ""
     names: str = ""
-    attributes: str = ""
     weight: str = ""
     weight_max: str = ""
     time: str = ""
@@ -86,6 +93,7 @@ class Answers:
     epsilon: float = 1.0
     row_epsilon: float = 1.0
     delta: str = ""
+    size: str = ""
     dataset: str = ""
     goal: str = "shape"
     method: str = ""
@@ -95,22 +103,42 @@ class Answers:
     @property
     def reading(self) -> Reading:
         """How the graph is read, in the words of all commands."""
-        given = {name: getattr(self, name) or None for name in _PLAIN if name != "data"}
-        is_kind = self.direction in ("directed", "bipartite")
+        if form_of(self.data) == "set":  # of other data a form may still hold columns
+            return Reading(undirected=self.direction == "drop")
+        given = {name: getattr(self, name) or None for name in _PLAIN}
+        persons = self.persons or None
         return Reading(
             **given,
-            weight_max=_number("the largest amount", self.weight_max) if self.weight_max else None,
+            # The sides of a bipartite graph are those of its two columns.
+            nodes=None if self.kind == "bipartite" else persons,
+            attributes=persons if self.kept else None,
+            weight_max=_number("weight_max", self.weight_max) if self.weight_max else None,
             time_window=self.time_window or None,
             time_format=self.time_format or None,
-            kind=self.direction if is_kind else None,  # type: ignore[arg-type]
+            kind=None if self.kind == "undirected" else self.kind,
             undirected=self.direction == "drop",
             missing_ids="drop" if self.drop_missing else None,
         )
 
     @property
+    def kind(self) -> Kind:
+        """Kind of the graph."""
+        return self.direction if self.direction in ("directed", "bipartite") else "undirected"  # type: ignore[return-value]
+
+    @property
     def form(self) -> Form:
         """Form of the data."""
         return form_of(self.data, self.reading.given())
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the data are a table of a database."""
+        return self.data.startswith(_SERVERS) or self.data.endswith(".duckdb")
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Policies of the columns of the nodes that are read."""
+        return {name: word for name, word in self.policy.items() if word != "drop"}
 
     @property
     def has_private_columns(self) -> bool:
@@ -134,13 +162,11 @@ class Answers:
             f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
             for name, value in given.items()
         ]
-        long = self._of_nodes().items()
-        texts = [v if isinstance(v, str) else json.dumps(v) for _, v in long]
-        return [
-            self.data,
-            *short,
-            *(f"--data.{name}={text}" for (name, _), text in zip(long, texts, strict=True)),
+        long = [
+            f"--data.{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in self._of_nodes().items()
         ]
+        return [self.data, *short, *long]
 
     def words(self, out: Path) -> list[str]:
         """Return the whole command line of a fit, without its program.
@@ -166,22 +192,25 @@ class Answers:
 
     def _of_nodes(self) -> dict[str, Any]:
         """Settings of the nodes that have no short option."""
-        labels = [name for name, word in self.policy.items() if word == "private_label"]
-        private = [name for name, word in self.policy.items() if word == "private"]
+        if self.form == "set":
+            return {}
+        others = {n: word for n, word in self.policy.items() if word not in ("public", "private")}
+        labels, private = (
+            {
+                name: values(self.domains.get(name, ""))
+                for name, each in self.kept.items()
+                if each == word
+            }
+            for word in ("private_label", "private")
+        )
         given = {
             "nodes.column": self.column,
             "nodes.names": self.names,
-            "nodes.policy": {
-                name: word
-                for name, word in self.policy.items()
-                if word not in ("public", "private")
-            },
+            "nodes.policy": others if self.kept else {},
             # Not by their policy: the configuration of a method may name private columns of its own.
             "nodes.private_columns": ",".join(private),
-            "nodes.domains": {name: values(self.domains.get(name, "")) for name in private},
-            "nodes.classes": ",".join(
-                str(value) for name in labels for value in values(self.domains.get(name, ""))
-            ),
+            "nodes.domains": private,
+            "nodes.classes": ",".join(str(value) for each in labels.values() for value in each),
         }
         return {name: value for name, value in given.items() if value}
 
@@ -236,16 +265,13 @@ def checked(answers: Answers) -> Answers:
         CommandError: If data lie outside of the folder, or if a choice is none.
     """
     _check_data(answers.data)
-    for each in (answers.nodes, answers.attributes):
-        is_of_table = (
-            _TABLE_AND_COLUMN.fullmatch(each) and not Path(each.partition("(")[0]).exists()
-        )
-        if not is_of_table:
-            _check_file(each)
+    is_of_table = _TABLE_AND_COLUMN.fullmatch(answers.persons)
+    if not is_of_table or Path(answers.persons.partition("(")[0]).exists():
+        _check_file(answers.persons)
     if "/" in answers.table:
-        raise CommandError("a table has the form NAME or SCHEMA.NAME")
+        raise CommandError("'Table' has the form NAME or SCHEMA.NAME")
     choices: list[tuple[str, Collection[str]]] = [
-        (answers.direction, _DIRECTIONS),
+        (answers.direction, DIRECTIONS),
         (answers.secret, get_args(Secret)),
         (answers.names, ("", "ids", "numbers")),
         (answers.goal, GOALS),
@@ -262,19 +288,19 @@ def checked(answers: Answers) -> Answers:
     for name in ("epsilon", "row_epsilon"):
         if not 0 < getattr(answers, name) <= MOST_EPSILON:
             raise CommandError(
-                f"{name} must be above 0 and at most {MOST_EPSILON:g}\n"
+                f"'{LABELS[name]}' must be above 0 and at most {MOST_EPSILON:g}\n"
                 "larger ones protect next to nothing: the command line takes them"
             )
-    if answers.delta:
-        _number("delta", answers.delta)
+    for name in ("delta", "size"):
+        if getattr(answers, name):
+            _number(name, getattr(answers, name))
     return answers
 
 
 def methods() -> list[str]:
     """Return the configurations that the studio may name; files of a user are none of them."""
-    named = [row.configuration for row in list_methods() if row.configuration]
-    recommended = [name for goal in GOALS for name in recommended_configurations(goal)]
-    return [*dict.fromkeys([*recommended, *named])]
+    found = shipped_configs().items()
+    return [name for name, path in found if path.parent.name in ("methods", "baselines")]
 
 
 def examples() -> Sequence[str]:
@@ -320,5 +346,5 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise CommandError(f"{name.replace('_', ' ')} must be a number, got {text!r}")
+        raise CommandError(f"'{LABELS[name]}' must be a number, got {text!r}")
     return value

@@ -7,6 +7,7 @@ from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
 from lightning_dpg.apps.studio import results, steps
+from lightning_dpg.apps.studio.answers import TEXTS
 from lightning_dpg.apps.studio.guard import guard
 from lightning_dpg.apps.studio.server import Door
 from lightning_dpg.apps.studio.view import message, show
@@ -50,20 +51,11 @@ def _script() -> Response:
     return Response(text, mimetype="text/javascript")
 
 
-_REFUSALS = {
-    403: "This page opens with the address that the studio has printed at its start.\n"
-    "After a new start there is a new address.",
-    404: "There is no such page.",
-    405: "This page takes no such request.",
-    413: "The request is too large: the studio takes forms, and no files.",
-}
-
-
 def _failed(error: Exception) -> Response:
     """Say why a request was refused; of a fault nothing but its place is printed, in the terminal."""
     if isinstance(error, HTTPException):
         code = error.code or 500
-        return show("refused", code, text=_REFUSALS.get(code, "The request was refused."))
+        return show("refused", code, text=TEXTS["refusals"].get(code, "The request was refused."))
     try:
         return show("refused", 422 if isinstance(error, CommandError) else 400, text=message(error))
     except Exception:  # noqa: BLE001  a fault, whose message may quote private data

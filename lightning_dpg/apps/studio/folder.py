@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from lightning_dpg.formats.graph_places import tables_of
 from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, STATEMENT
 
@@ -30,13 +31,16 @@ def is_inside(path: Path) -> bool:
 
 
 def data_files() -> list[str]:
-    """Return graphs, tables and sets of graphs in the folder, by name."""
-    found = set[str]()
+    """Return graphs, tables, tables in parts such as ``monthly/*.csv`` and sets of graphs, by name."""
+    found, folders = set[str](), set[Path]()
     for path in itertools.islice(_walk(Path(), _DEPTH), _MOST_LOOKED_AT):
         name = path.name.lower()
         if name.endswith(_SET):
             found.add(path.parent.as_posix())
-        elif is_edge_list(name) or name.removesuffix(".gz").endswith(_GRAPHS):
+        elif path.parent not in folders:
+            folders.add(path.parent)
+            found.update(tables_of(path.parent))
+        if is_edge_list(name) or name.removesuffix(".gz").endswith(_GRAPHS):
             found.add(path.as_posix())
     sets = {name for name in found if Path(name).is_dir()}
     files = {name for name in found if Path(name).parent.as_posix() not in sets}

@@ -16,25 +16,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from lightning_dpg.apps.studio.answers import Answers
+from lightning_dpg.apps.studio.answers import TEXTS, Answers
 from lightning_dpg.apps.studio.folder import RUNS, STUDIO, own_folder, write_private
 from lightning_dpg.budget_book import BOOK_VARIABLE
 from lightning_dpg.errors import CommandError, shorten
 
 State = Literal["draft", "running", "done", "refused", "stopped", "lost"]
-STATES: Mapping[State, str] = {
-    "draft": "not started",
-    "running": "running",
-    "done": "done",
-    "refused": "refused",
-    "stopped": "stopped",
-    "lost": "ended without a result",
-}
-
+STATES: Mapping[State, str] = TEXTS["states"]
 
 _NONE = Answers()
 
@@ -205,7 +197,9 @@ def job(number: int) -> Job:
     except (OSError, ValueError) as error:
         raise CommandError(f"run {number}: there is none") from error
     plan = [(name, steps, relation) for name, steps, relation in values.pop("plan")]
-    return Job(**values | {"answers": Answers(**values["answers"]), "plan": plan})
+    known = {each.name for each in fields(Answers)}  # others are those of an earlier version
+    answers = {name: value for name, value in values["answers"].items() if name in known}
+    return Job(**values | {"answers": Answers(**answers), "plan": plan})
 
 
 def new_job(answers: Answers = _NONE, folder: str = "") -> Job:

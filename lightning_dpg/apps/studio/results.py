@@ -15,19 +15,16 @@ from lightning_dpg.apps.studio.folder import archive, is_inside, run_folders
 from lightning_dpg.apps.studio.inquiry import one_at_a_time
 from lightning_dpg.apps.studio.job import STATES, Job, jobs, new_job
 from lightning_dpg.apps.studio.view import book, download, problem_of, show, written_page
-from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.statement import full_sentence
 from lightning_dpg.run.commands.release import card as card_of
-from lightning_dpg.run.commands.release import generate
 from lightning_dpg.run.commands.release import verify as verify_release
 from lightning_dpg.run_folder import CONFIGURATION, RELEASE, STATEMENT, release_in
 
 pages = Blueprint("results", __name__)
 
-_QUALITY, _GENERATED, _CARD_PAGE = "quality.html", "generated", "MODEL_CARD.html"
-_MOST_GRAPHS = 100
+_QUALITY, _CARD_PAGE = "quality.html", "MODEL_CARD.html"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -35,19 +32,6 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 def index() -> Response:
     """List runs and data sets."""
     return _index()
-
-
-@pages.post("/book")
-def make_book() -> AnyResponse:
-    """Make a budget book in the folder."""
-    problem = problem_of(totals.make_book)
-    return _index(problem) if problem else redirect("/", 303)
-
-
-@pages.post("/book/verify")
-def verify_book() -> Response:
-    """Check the budget book."""
-    return _index(checked=totals.faults(totals.book_url(book())))
 
 
 @pages.get("/book/page")
@@ -59,21 +43,10 @@ def page_of_book() -> Response:
 @pages.get("/result/<path:name>/release.zip")
 def release(name: str) -> Response:
     """Send the folder of the release, and nothing beside it."""
-    return _packed(name, RELEASE)
-
-
-@pages.get("/result/<path:name>/generated.zip")
-def generated(name: str) -> Response:
-    """Send the further graphs, which were drawn from the release alone."""
-    return _packed(name, _GENERATED)
-
-
-def _packed(name: str, part: str) -> Response:
-    """Send a folder of a run as an archive."""
-    folder = _run(name) / part
+    folder = _run(name) / RELEASE
     if not folder.is_dir():
         abort(404)
-    return download(archive(folder), f"{Path(name).name}-{part}.zip")
+    return download(archive(folder), f"{Path(name).name}-{RELEASE}.zip")
 
 
 @pages.get("/result/<path:name>/card")
@@ -104,19 +77,6 @@ def card(name: str) -> AnyResponse:
     return _done(name, lambda: card_of(folder, texts=Card(**texts)))
 
 
-@pages.post("/result/<path:name>/draw")
-def draw(name: str) -> AnyResponse:
-    """Draw further graphs from the release."""
-    folder, text = _run(name), request.form.get("num_graphs", "")
-
-    def draw() -> None:
-        if not text.isdecimal() or not 0 < int(text) <= _MOST_GRAPHS:
-            raise CommandError(f"a number of graphs from 1 to {_MOST_GRAPHS}, got {text[:20]!r}")
-        generate(folder, num_graphs=int(text))
-
-    return _done(name, draw)
-
-
 @pages.post("/result/<path:name>/evaluate")
 def evaluate(name: str) -> AnyResponse:
     """Start the comparison with the real graph."""
@@ -144,14 +104,10 @@ def _run(name: str) -> Path:
     return Path(name)
 
 
-def _file(path: Path) -> Path:
+def _text(path: Path) -> str:
     if not path.is_file() or not is_inside(path):
         abort(404)
-    return path
-
-
-def _text(path: Path) -> str:
-    return _file(path).read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8")
 
 
 def _statement(folder: Path) -> dict[str, Any]:
@@ -171,7 +127,6 @@ def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Res
     statement = _statement(folder)
     evaluations = [each for each in jobs() if each.folder == name]
     source = next((each for each in jobs() if each.out == folder and not each.folder), None)
-    drawn = folder / _GENERATED
     return show(
         "result",
         name=name,
@@ -181,13 +136,13 @@ def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Res
         files=[(path.name, path.stat().st_size) for path in sorted(release_in(folder).iterdir())],
         card=CARD,
         has_card=(release_in(folder) / _CARD_PAGE).is_file(),
-        checked=_lines(checked),
+        checked=checked,
+        lines=[_ANSI.sub("", line) for line in checked.lines] if checked else [],
         has_quality=(folder / _QUALITY).is_file(),
         can_evaluate=(folder / CONFIGURATION).is_file(),
         evaluation=evaluations[0] if evaluations else None,
         states=STATES,
         source=source,
-        drawn=sorted(path.name for path in drawn.iterdir()) if drawn.is_dir() else [],
         problem=problem,
         **_further(source),
     )
@@ -204,10 +159,10 @@ def _further(source: Job | None) -> dict[str, Any]:
     return {"book": url, "further": [], "data_set": None}
 
 
-def _index(problem: str = "", checked: Outcome | None = None) -> Response:
+def _index() -> Response:
     url = totals.book_url(book())
     data_sets: list[dict[str, Any]] = []
-    problem = problem_of(lambda: data_sets.extend(totals.data_sets(url))) or problem
+    problem = problem_of(lambda: data_sets.extend(totals.data_sets(url)))
     folders = run_folders()
     releases = [(name, _statement(Path(name)), (Path(name) / RELEASE).is_dir()) for name in folders]
     return show(
@@ -217,13 +172,5 @@ def _index(problem: str = "", checked: Outcome | None = None) -> Response:
         releases=releases,
         book=url,
         data_sets=data_sets,
-        checked=_lines(checked),
         problem=problem,
     )
-
-
-def _lines(outcome: Outcome | None) -> dict[str, Any] | None:
-    """Return what a check has found, without the colors of a terminal."""
-    if outcome is None:
-        return None
-    return {"lines": [_ANSI.sub("", line) for line in outcome.lines], "code": outcome.code}

@@ -1,19 +1,29 @@
-"""The pages of one run: data, budget, method, and the run itself."""
+"""The pages of one run: data, plan, and the run itself."""
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from flask import Blueprint, Response, abort, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from lightning_dpg.apps.studio import inquiry, totals
-from lightning_dpg.apps.studio.answers import CARD, MOST_EPSILON, Answers, answered, examples
+from lightning_dpg.apps.studio.answers import (
+    CARD,
+    DIRECTIONS,
+    LABELS,
+    MOST_EPSILON,
+    Answers,
+    answered,
+    examples,
+)
 from lightning_dpg.apps.studio.folder import data_files
 from lightning_dpg.apps.studio.job import STATES, Job, job, new_job
-from lightning_dpg.apps.studio.view import book, message, problem_of, show
+from lightning_dpg.apps.studio.view import book, message, of_fields, problem_of, show
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL, PrivacyLedger, replay
@@ -23,8 +33,7 @@ pages = Blueprint("steps", __name__)
 
 _NAMES = [each.name for each in fields(Answers)]
 _OF_DATA = _NAMES[: _NAMES.index("epsilon")]
-_OF_BUDGET = ("epsilon", "row_epsilon", "delta", "dataset")
-_OF_METHOD = ("goal", "method", "settings")
+_OF_PLAN = _NAMES[_NAMES.index("epsilon") :]
 _STOPS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, MOST_EPSILON)
 """Epsilons at which the slider stops."""
 
@@ -41,74 +50,52 @@ def new() -> AnyResponse:
 @pages.route("/runs/<int:number>/data", methods=["GET", "POST"])
 def data(number: int) -> AnyResponse:
     """Choose data; show what was read, and what is protected."""
-    return _step(number, "data", _OF_DATA, "budget", _parts_of_data)
+    return _step(number, "data", _OF_DATA, _parts_of_data, lambda run: "plan")
 
 
-@pages.route("/runs/<int:number>/budget", methods=["GET", "POST"])
-def budget(number: int) -> AnyResponse:
-    """Choose epsilon beside its meaning."""
-    return _step(number, "budget", _OF_BUDGET, "method", _parts_of_budget)
-
-
-@pages.route("/runs/<int:number>/method", methods=["GET", "POST"])
-def method(number: int) -> AnyResponse:
-    """Choose a method by goal."""
-    return _step(number, "method", _OF_METHOD, "run", _parts_of_method)
-
-
-@pages.get("/runs/<int:number>/meaning")
-def meaning(number: int) -> Response:
-    """Show the meaning of an epsilon beside the slider."""
-    run = _job(number)
-    try:
-        asked = answered(run.answers, request.args, _OF_BUDGET)
-        return show("meaning", **_meaning(asked))
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("refusal", problem=message(error))
-
-
-@pages.post("/runs/<int:number>/register")
-def register(number: int) -> AnyResponse:
-    """Register the data in the budget book, which is made if there is none."""
-    run = _job(number)
-    name = request.form.get("name", "").strip()
-    try:
-        run = run.revise(answered(run.answers, request.form, _OF_BUDGET))
-        if not name or name.startswith("-") or not name.isprintable():
-            raise CommandError("the data need a name in the book, such as transfers")
-        sums = [request.form.get(each, "") for each in ("total", "total_delta", "row_total")]
-        if not sums[0]:
-            raise CommandError("the total epsilon of all releases is missing")
-        if not (url := totals.book_url(book())):
-            totals.make_book()
-            url = totals.book_url(book())
-        totals.register(run.answers, url, name, *sums)
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("budget", **_frame(run, "budget", _parts_of_budget, message(error)))
-    run.revise(replace(run.answers, dataset=name))
-    return redirect(f"/runs/{number}/budget", 303)
+@pages.route("/runs/<int:number>/plan", methods=["GET", "POST"])
+def plan(number: int) -> AnyResponse:
+    """Choose a budget beside its meaning, a method by goal, and start."""
+    return _step(number, "plan", _OF_PLAN, _parts_of_plan, _start)
 
 
 @pages.get("/runs/<int:number>/run")
-def run(number: int) -> Response:
-    """Show what will run, or what runs."""
+def run(number: int) -> AnyResponse:
+    """Show what runs, or has run."""
     found = _job(number)
-    return show("run", **_frame(found, "run", _parts_of_run))
+    if not found.words:
+        return redirect(f"/runs/{number}/plan", 303)
+    is_over = found.state in ("refused", "stopped", "lost")
+    has_checkpoint = newest_checkpoint(found.out / "checkpoints") is not None
+    can_resume = found.state in ("stopped", "lost") and has_checkpoint
+    parts: dict[str, Any] = {"command": _command(found.words), "progress": progress_of(found)}
+    parts["can_resume"] = can_resume
+    return show("run", **_frame(found, "run", parts, of_fields(found.problem) if is_over else ""))
 
 
-@pages.post("/runs/<int:number>/start")
-def start(number: int) -> AnyResponse:
-    """Start the run."""
-    found = _job(number)
-    try:
-        answers = answered(found.answers, request.form, ["card"])
-        found = replace(found, answers=_with_method(answers))
-        plan = inquiry.planned(found.answers, inquiry.read(found.answers))
-        reads = [(each.name, each.steps, each.relation.value) for each in plan.entries]
-        found.start(found.answers.words(found.out), reads, totals.book_url(book()))
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return show("run", **_frame(_job(number), "run", _parts_of_run, message(error)))
-    return redirect(f"/runs/{number}/run", 303)
+def _start(found: Job) -> str:
+    """Start a run by its answers, once its data are in the book if the form names a total."""
+    read = inquiry.read(found.answers)
+    answers = inquiry.with_method(found.answers, read)
+    entries, *_ = inquiry.planned(answers, read)
+    name, total, *sums = (
+        request.form.get(each, "").strip() for each in ("name", "total", "total_delta", "row_total")
+    )
+    url = totals.book_url(book())
+    if total:
+        if not name or name.startswith("-") or not name.isprintable():
+            raise CommandError(f"'{LABELS['name']}' is missing, such as transfers")
+        totals.register(answers, url, name, total, *sums)
+        answers = found.revise(replace(answers, dataset=name)).answers
+        url = totals.book_url(book())
+    elif url and not answers.dataset:
+        raise CommandError(
+            f"data without a total in the budget book are refused\ngive '{LABELS['total']}', or choose "
+            f"the data in '{LABELS['dataset']}' if they have one"
+        )
+    reads = [(each.name, each.steps, each.relation.value) for each in entries]
+    replace(found, answers=answers).start(answers.words(found.out), reads, url)
+    return "run"
 
 
 @pages.post("/runs/<int:number>/stop")
@@ -141,29 +128,15 @@ def progress(number: int) -> Response:
     return answer
 
 
-class Progress(NamedTuple):
-    """Progress of a run, by its journal.
-
-    Attributes:
-        reads: Name, planned steps and steps made of each read.
-        spent: Epsilon that was spent for good, by relation.
-    """
-
-    reads: list[tuple[str, int, int]]
-    spent: list[tuple[str, float]]
-
-    @property
-    def share(self) -> float:
-        """Share of the planned steps that were made."""
-        planned = sum(steps for _, steps, _ in self.reads)
-        return sum(done for *_, done in self.reads) / max(planned, 1)
-
-
-def progress_of(run: Job) -> Progress:
+def progress_of(run: Job) -> dict[str, Any]:
     """Read the progress of a run from its journal.
 
     Args:
         run: The run.
+
+    Returns:
+        ``reads`` with the name, planned steps and steps made of each read, and ``spent`` with the
+        epsilon that was spent for good, by relation.
     """
     made, spent = dict[tuple[str, str], int](), list[tuple[str, float]]()
     journal = run.out / JOURNAL
@@ -179,7 +152,7 @@ def progress_of(run: Job) -> Progress:
             key = entry.name, entry.relation.value
             made[key] = made.get(key, 0) + entry.steps
     reads = [(name, steps, min(steps, made.get((name, of), 0))) for name, steps, of in run.plan]
-    return Progress(reads, spent)
+    return {"reads": reads, "spent": spent}
 
 
 def _job(number: int) -> Job:
@@ -192,144 +165,114 @@ def _job(number: int) -> Job:
 def _step(
     number: int,
     name: str,
-    names: Any,
-    following: str,
+    names: Collection[str],
     parts: Callable[[Job], dict[str, Any]],
+    following: Callable[[Job], str],
 ) -> AnyResponse:
     """Show a step, or save its form and go on."""
-    found = _job(number)
-    problem = ""
-    if request.method == "POST":
-        try:
-            sent = request.form.to_dict()
-            if (server := sent.get("server", "")) and server != found.answers.data:
-                sent["data"] = server  # the address of a server stands in a field of its own
-            found = found.revise(_answered(name, found.answers, sent, names))
-            shown = parts(found)
-            is_well = not (shown.get("problem") or shown.get("plan_problem"))
-            if request.form.get("go") == "next" and is_well:
-                return redirect(f"/runs/{number}/{following}", 303)
-        except Exception as error:  # noqa: BLE001  faults of the program are raised again
-            problem = message(error)
-    return show(name, **_frame(found, name, parts, problem))
+    found, sent, problem = _job(number), request.form.to_dict(), ""
+    try:
+        if sent:
+            answers = _answered(name, found.answers, sent, names)
+            is_look = sent.get("go") == "look"  # of the script beside the slider: nothing is kept
+            found = replace(found, answers=answers) if is_look else found.revise(answers)
+        shown = parts(found)
+        if sent.get("go") == "next" and not shown.get("problem"):
+            return redirect(f"/runs/{number}/{following(found)}", 303)
+        # What is no answer, such as the total of a book, stays in the form.
+        sent = {key: text for key, text in sent.items() if key in LABELS and key not in _NAMES}
+    except Exception as error:  # noqa: BLE001  faults of the program are raised again
+        if name == "plan" and not sent:  # data that cannot be read
+            return redirect(f"/runs/{number}/data", 303)
+        problem, found = message(error), _job(number)
+        shown = parts(found)
+    sent.pop("server", None)  # it may hold a password
+    return show(name, **_frame(found, name, shown, problem), sent=sent)
 
 
-def _answered(step: str, before: Answers, sent: dict[str, str], names: Any) -> Answers:
+def _answered(step: str, before: Answers, sent: dict[str, str], names: Collection[str]) -> Answers:
     """Return the answers of a form, without a choice that others have made void."""
-    if step == "method" and sent.get("go") == "recommend":
-        sent["method"] = ""
-    if step == "method" and sent.get("method") != sent.pop("of", ""):
-        sent = {name: text for name, text in sent.items() if not name.startswith("settings.")}
+    if step == "plan":
+        if (sent.get("method"), sent.get("goal")) != (before.method, before.goal):
+            sent = {key: text for key, text in sent.items() if not key.startswith("settings.")}
+        return answered(before, sent, names)
+    if server := sent.get("server", ""):
+        sent = sent | {"data": server}  # the address of a server stands in a field of its own
     after = answered(before, sent, names)
-    return replace(after, method="", settings={}) if step == "data" and after != before else after
+    # A column of persons is left out until the owner chooses, also where no page has shown it yet.
+    columns: list[str] = []
+    problem_of(lambda: columns.extend(inquiry.columns_of_persons(after)[1]))
+    after = replace(after, policy={each: after.policy.get(each, "drop") for each in columns})
+    return after if after == before else replace(after, method="", settings={})
 
 
-def _frame(
-    run: Job, name: str, parts: Callable[[Job], dict[str, Any]], problem: str = ""
-) -> dict[str, Any]:
+def _frame(run: Job, name: str, parts: dict[str, Any], problem: str = "") -> dict[str, Any]:
     """Return what each step shows, and its own parts; a problem stands above those of the parts."""
     common = {"run": run, "answers": run.answers, "step": name, "state": run.state}
-    return common | {"states": STATES} | parts(run) | ({"problem": problem} if problem else {})
-
-
-def _read(answers: Answers) -> tuple[inquiry.Read | None, str]:
-    """Read the data; return the message of a refusal."""
-    if not answers.data:
-        return None, ""
-    try:
-        with inquiry.one_at_a_time():
-            return inquiry.read(answers), ""
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return None, message(error)
+    return common | {"states": STATES} | parts | ({"problem": problem} if problem else {})
 
 
 def _parts_of_data(run: Job) -> dict[str, Any]:
     answers = run.answers
-    read, problem = _read(answers)
-    try:
-        columns, of_nodes = inquiry.columns(answers), inquiry.columns_of_nodes(answers)
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        columns, of_nodes, problem = [], [], problem or message(error)
-    return {
-        "files": data_files(),
-        "examples": examples(),
-        "columns": columns,
-        "columns_of_nodes": of_nodes,
-        "read": read,
-        "problem": problem,
+    table = answers.table if answers.is_database else answers.data
+    parts: dict[str, Any] = {"read": None, "columns": [], "columns_of_persons": ([], [])}
+    looks: dict[str, Callable[[], object]] = {
+        "read": lambda: inquiry.read(answers),
+        "checked": lambda: inquiry.check(answers, inquiry.read(answers)),
+        "columns": lambda: inquiry.columns(answers, table),
+        "columns_of_persons": lambda: inquiry.columns_of_persons(answers),
     }
 
+    def look_at(name: str) -> None:
+        parts[name] = looks[name]()
 
-def _with_method(answers: Answers) -> Answers:
-    """Return answers with a method, by default the recommended one."""
-    if answers.method:
-        return answers
-    read = inquiry.read(answers)
-    return replace(answers, method=inquiry.recommended(answers, read)[0])
+    with inquiry.one_at_a_time():
+        problems = [problem_of(partial(look_at, name)) for name in looks if answers.data]
+    common = {"files": data_files(), "examples": examples(), "directions": DIRECTIONS}
+    return common | parts | {"problem": next(filter(None, problems), "")}
 
 
 def _meaning(answers: Answers) -> dict[str, Any]:
-    """Meaning of a budget, and expected errors of the method."""
+    """Meaning of a budget, and the noise of the method."""
     with inquiry.one_at_a_time():
         read = inquiry.read(answers)
-        chosen = _with_method(answers)
+        chosen = inquiry.with_method(answers, read)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
-        plan: list[inquiry.Planned] = []
-        problem = problem_of(lambda: plan.append(inquiry.planned(chosen, read)))
+        plan: list[Any] = []
+        problem = problem_of(lambda: plan.extend(inquiry.planned(chosen, read)))
+        _, noise, serves = plan or ([], [], "")
         return {
             "planned_method": chosen.method,
             "meaning": inquiry.meanings(chosen, delta),
             "delta": delta,
             "warnings": inquiry.warnings(chosen, read, delta),
-            "plan": plan[0] if plan else None,
+            "noise": noise,
+            "serves": serves,
+            "size": answers.size,
             "plan_problem": problem,
         }
 
 
-def _parts_of_budget(run: Job) -> dict[str, Any]:
-    url = totals.book_url(book())
-    parts: dict[str, Any] = {
-        "stops": json.dumps(_STOPS),
-        "book": url,
-        "data_sets": [],
-        "delta": 0.0,
-    }
-    try:
-        parts["data_sets"] = totals.data_sets(url)
-        return parts | _meaning(run.answers)
-    except Exception as error:  # noqa: BLE001  faults of the program are raised again
-        return parts | {"meaning": None, "problem": message(error)}
-
-
-def _parts_of_method(run: Job) -> dict[str, Any]:
-    answers = run.answers
+def _parts_of_plan(run: Job) -> dict[str, Any]:
+    answers, url = run.answers, totals.book_url(book())
     with inquiry.one_at_a_time():
         read = inquiry.read(answers)
-        offers, chosen = inquiry.offers(answers, read), _with_method(answers).method
+        offers, chosen = inquiry.offers(answers, read), inquiry.with_method(answers, read)
+        meaning = _meaning(answers)
         return {
+            **meaning,
+            "problem": meaning["plan_problem"],
+            "stops": json.dumps(_STOPS),
+            "book": url,
+            "data_sets": totals.data_sets(url),
+            "own_name": Path(answers.data.split("*")[0]).stem or "data",
             "goals": inquiry.goals(answers, read),
             "offers": offers,
-            "chosen": chosen if chosen in [each.configuration for each in offers] else offers[0][0],
-            "settings": inquiry.settings_of(chosen),
-            "problem": problem_of(lambda: inquiry.planned(replace(answers, method=chosen), read)),
+            "settings": inquiry.settings_of(chosen.method),
+            "card": CARD,
+            "command": _command(chosen.words(run.out)),
         }
 
 
-def _parts_of_run(run: Job) -> dict[str, Any]:
-    answers, problem = run.answers, run.problem if run.state != "draft" else ""
-    if not run.words:
-        try:
-            answers = _with_method(answers)
-        except Exception as error:  # noqa: BLE001  faults of the program are raised again
-            problem = message(error)
-    words = run.words or answers.words(run.out)
-    return {
-        "answers": answers,
-        "command": shlex.join(["python", "-m", "lightning_dpg", *words]),
-        "card": CARD,
-        "book": totals.book_url(book()),
-        "progress": progress_of(run),
-        "problem": problem if run.state in ("draft", "refused", "stopped", "lost") else "",
-        "can_resume": run.state in ("stopped", "lost")
-        and newest_checkpoint(run.out / "checkpoints") is not None,
-    }
+def _command(words: Sequence[str]) -> str:
+    return shlex.join(["python", "-m", "lightning_dpg", *words])

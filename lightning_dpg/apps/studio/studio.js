@@ -1,11 +1,10 @@
 "use strict";
 // Forms and links work without this file. It follows the slider, and loads progress again.
 
-const form = document.getElementById("budget");
+const form = document.getElementById("plan");
 if (form) {
   // Not form.dataset: a field of that name hides it.
   const stops = JSON.parse(form.getAttribute("data-stops"));
-  const meaning = form.getAttribute("data-meaning");
   const slider = document.getElementById("slider");
   const number = document.getElementById("epsilon");
   const place = document.getElementById("meaning");
@@ -22,19 +21,23 @@ if (form) {
 
   const show = async () => {
     const mine = ++asked;
-    const query = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) if (name !== "form") query.set(name, value);
-    const answer = await fetch(`${meaning}?${query}`);
-    const text = await answer.text();
-    if (mine === asked && answer.ok) place.innerHTML = text;
+    const sent = new URLSearchParams(new FormData(form));
+    sent.set("go", "look");
+    const answer = await fetch(form.action, { method: "POST", body: sent }).catch(() => null); // the page is left
+    const shown = new DOMParser().parseFromString(answer ? await answer.text() : "", "text/html");
+    if (mine !== asked || !answer?.ok) return;
+    const problem = shown.querySelector("[role=alert]");
+    place.replaceChildren(...(problem ? [problem] : []), ...shown.getElementById("meaning").childNodes);
   };
 
   const later = () => { clearTimeout(timer); timer = setTimeout(show, 250); };
 
+  // A button stays where it is while it is pressed.
+  form.addEventListener("pointerdown", (event) => { if (event.target.closest("button")) { clearTimeout(timer); ++asked; } });
   slider.hidden = false;
   follow();
   slider.addEventListener("input", () => { number.value = stops[slider.value]; follow(); later(); });
-  form.addEventListener("input", (event) => { if (event.target !== slider) { follow(); later(); } });
+  form.addEventListener("input", (event) => { if (event.target !== slider) { follow(); if (!event.target.closest("[data-still]")) later(); } });
 }
 
 // One box at most is loaded again, until the state of its run changes; then the page is.

@@ -1,6 +1,7 @@
 """The budget book of the studio: what the command ``budget`` says, as values for pages."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,9 @@ from lightning_dpg.apps.studio.inquiry import one_at_a_time
 from lightning_dpg.budget_book import BOOK_VARIABLE
 from lightning_dpg.entry_points import COMMANDS, find_entry
 from lightning_dpg.errors import BookError
-from lightning_dpg.outcome import Outcome
 from lightning_dpg.run.commands.arguments import call
 
 _FILE = Path("budget-book.db")
-_COLUMN = "--data.nodes.column="
 _PAGE = STUDIO / "budget.html"
 
 
@@ -26,11 +25,6 @@ def book_url(given: str | None) -> str:
     """
     url = given or os.environ.get(BOOK_VARIABLE) or ""
     return url or (f"sqlite:///{_FILE}" if _FILE.is_file() else "")
-
-
-def make_book() -> None:
-    """Make a book in the folder."""
-    _budget("init", f"sqlite:///{_FILE}")
 
 
 def data_sets(book: str) -> list[dict[str, Any]]:
@@ -46,26 +40,36 @@ def data_sets(book: str) -> list[dict[str, Any]]:
 def register(
     answers: Answers, book: str, name: str, epsilon: str, delta: str, row_epsilon: str
 ) -> None:
-    """Register data with a total of all their releases.
+    """Register data with a total of all their releases; a book is made only if that succeeds.
 
     Args:
         answers: Data, and what is protected.
-        book: URL of the book.
+        book: URL of the book; empty to make one.
         name: Name of the data in the book.
         epsilon: Total.
         delta: Total.
-        row_epsilon: Total of the private columns; empty without any.
+        row_epsilon: Total of the private columns, if there are any; empty for that of the relations.
 
     Raises:
         CommandError: If the book refuses it.
     """
-    # A registration knows data by edges and ids alone.
-    data, *words = answers.words_of_data()
-    options = [w for w in words if not w.startswith("--data.") or w.startswith(_COLUMN)]
+    # A registration knows data by edges and ids alone: columns of persons are left out.
+    data, *words = replace(answers, policy={}, names="").words_of_data()
+    options = [
+        w for w in words if not w.startswith("--data.") or w.startswith("--data.nodes.column=")
+    ]
     relation = "node" if answers.secret == "person" else "edge"
-    rows = [f"--row-epsilon={row_epsilon}"] * (answers.has_private_columns and bool(row_epsilon))
+    rows = [f"--row-epsilon={row_epsilon or epsilon}"] * answers.has_private_columns
     total = [f"--relation={relation}", f"--epsilon={epsilon}", f"--delta={delta or 0}"]
-    _budget("register", book, name, data, *options, *total, *rows)
+    scratch = own_folder() / "new-book.db"
+    place = book or f"sqlite:///{scratch}"
+    if not book:
+        scratch.unlink(missing_ok=True)
+        _budget("init", place)
+    _budget("register", place, name, data, *options, *total, *rows)
+    if not book:
+        os.link(scratch, _FILE)  # never over another one
+        scratch.unlink()
 
 
 def further(book: str, name: str) -> list[dict[str, Any]]:
@@ -79,11 +83,6 @@ def further(book: str, name: str) -> list[dict[str, Any]]:
     return plans
 
 
-def faults(book: str) -> Outcome:
-    """Return what the check of a book finds."""
-    return _outcome("verify", book)
-
-
 def page(book: str) -> str:
     """Return the page of a book for an officer."""
     own_folder()
@@ -93,14 +92,10 @@ def page(book: str) -> str:
 
 
 def _budget(command: str, book: str, *words: str) -> dict[str, Any]:
-    return dict(_outcome(command, book, *words).values or {})
-
-
-def _outcome(command: str, book: str, *words: str) -> Outcome:
     budget = find_entry(COMMANDS, "budget")
     if budget is None:
         raise BookError(
             "the budget book is not installed: leave out --book, or install lightning_dpg anew"
         )
     with one_at_a_time():
-        return call(budget, [command, *words, f"--book={book}"])
+        return dict(call(budget, [command, *words, f"--book={book}"]).values or {})

@@ -1,12 +1,14 @@
 """Answers to a browser: pages from templates, and pages and files of a run."""
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from flask import Response, current_app, send_file
 
+from lightning_dpg.apps.studio.answers import DIRECTIONS, FIELDS, LABELS
 from lightning_dpg.apps.studio.guard import WRITTEN_PAGE
 from lightning_dpg.errors import explain
 from lightning_dpg.pages.page import render
@@ -23,7 +25,11 @@ def show(template: str, code: int = 200, **parts: Any) -> Response:
         **parts: Values by their names in the template.
     """
     common = {"form": current_app.config["FORM"], "folder": Path.cwd().name, "problem": ""}
-    return Response(render(template, common | parts, _TEMPLATES), code)
+    common |= {"sent": {}, "labels": LABELS}
+    values = common | parts
+    return Response(
+        render(template, values | {"wrong": fields_in(values["problem"])}, _TEMPLATES), code
+    )
 
 
 def book() -> str | None:
@@ -32,8 +38,14 @@ def book() -> str | None:
     return given
 
 
+_HINT = re.compile(r"[ \n]?\((?:or )?--(?:[^()]|\([^()]*\))*\)")
+_SETTING = re.compile(
+    r"\b(?:set )?(?:kind to \w+|undirected=True)|--kind undirected --undirected|(?:--|\b(?:data|nodes|columns|privacy)\.)[\w.-]*\w"
+)
+
+
 def message(error: Exception) -> str:
-    """Return the lines that the command line prints for an error.
+    """Return the lines that the command line prints for an error, with fields in place of options.
 
     Raises:
         Exception: The error, if it is a fault of the program.
@@ -41,7 +53,32 @@ def message(error: Exception) -> str:
     text = explain(error)
     if text is None:
         raise error
-    return text
+    return of_fields(text)
+
+
+def of_fields(text: str) -> str:
+    """Name the fields of the pages in a message in place of settings and options."""
+
+    def field(found: re.Match[str]) -> str:
+        drops = re.fullmatch("(set )?(--kind undirected )?(--)?undirected(=True)?", found[0])
+        word = "kind to drop" if drops else found[0].removeprefix("set ")
+        name, _, value = word.partition(" to ")
+        parts = name.lstrip("-").replace("-", "_").split(".")
+        parts = parts[::-1] if name.startswith("--") else parts[-1:]  # nodes.csv is a file
+        if (key := next((FIELDS[part] for part in parts if part in FIELDS), None)) is None:
+            return found[0]
+        return (
+            f"choose '{DIRECTIONS.get(value, value)}' in '{LABELS[key]}'"
+            if value
+            else f"'{LABELS[key]}'"
+        )
+
+    return re.sub(r"\n\s*(?=\n|$)", "", _SETTING.sub(field, _HINT.sub("", text)))
+
+
+def fields_in(problem: str) -> list[str]:
+    """Return the fields that a message names, to mark them."""
+    return [name for name, label in LABELS.items() if f"'{label}'" in problem]
 
 
 def problem_of(action: Callable[[], object]) -> str:

@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 
 from lightning_dpg.apps.studio.app import application
 from lightning_dpg.apps.studio.server import Door
@@ -30,3 +31,12 @@ class Client:
 def text_of(answer):
     """Words of a page, without its marks."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", answer.text)).split())
+
+
+def wait_for(condition):
+    """Wait until something holds, five minutes at most."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")

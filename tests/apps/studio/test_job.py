@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from lightning_dpg.apps.studio import job as jobs
 from lightning_dpg.apps.studio.answers import Answers
 from lightning_dpg.errors import CommandError
-from tests.apps.studio.doors import text_of
+from tests.apps.studio.doors import text_of, wait_for
 
 PROGRAM = """#!{python}
 import json, signal, sys, time
@@ -46,14 +45,6 @@ def started(data="transfers.csv", operator=""):
     run = run.start(answers.words(run.out), [("number of edges", 1, "edge")], "")
     wait_for(lambda: "ready" in run.messages.read_text())
     return run
-
-
-def wait_for(condition):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
 
 
 def test_a_run_ends_done_or_refused_and_starts_once(folder):
@@ -108,14 +99,13 @@ def test_a_killed_run_has_ended_without_a_result(folder):
 
 def test_two_tabs_that_start_one_run_start_it_once(client):
     run = jobs.new_job(Answers(data="transfers.csv", direction="drop", card={"operator": "wait"}))
-    first = client.post(f"/runs/{run.number}/start", **{"card.operator": "wait"})
+    form = {"card.operator": "wait", "go": "next"}
+    first = client.post(f"/runs/{run.number}/plan", **form)
     assert first.status_code == 303, text_of(first)
-    second = client.post(f"/runs/{run.number}/start", **{"card.operator": "wait"})
-    assert "works on the same data" in second.text
+    second = client.post(f"/runs/{run.number}/plan", **form)
+    assert "its answers stay" in second.text
     page = text_of(client.get(f"/runs/{run.number}/run"))
     assert "running Reading the data. Nothing was spent yet." in page and "Stop" in page
-    changed = client.post(f"/runs/{run.number}/budget", epsilon="5", go="next")
-    assert "its answers stay" in changed.text
     client.post(f"/runs/{run.number}/stop")
     wait_for(lambda: jobs.job(run.number).state == "stopped")
     again = client.post("/runs", like=str(run.number))

@@ -1,22 +1,153 @@
 """Pages from data to a run, without a browser and without a process."""
 
 import json
+import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lightning_dpg.apps.studio.answers import Answers, answered
-from lightning_dpg.apps.studio.job import job
+from lightning_dpg.apps.studio.answers import LABELS, Answers, answered
+from lightning_dpg.apps.studio.job import Job, job
+from lightning_dpg.apps.studio.view import fields_in, of_fields
 from lightning_dpg.run.commands.fit import long_form
 from tests.apps.studio.doors import text_of
 
 NAMED = {"data": "transfers.csv", "source": "payer", "target": "payee", "direction": "drop"}
 
 
+TIMES = {
+    "weight": "amount",
+    "weight_max": "100",
+    "time": "at",
+    "time_window": "2026-01-01,2026-06-30",
+}
+PERSONS = {"persons": "people.csv"}
+AGE = PERSONS | {"policy.age": "private", "domains.age": "18,30,60,90"}
+CLASSES = PERSONS | {"policy.age": "public", "domains.region": "north,south"}
+SHOPS = {"data": "shops.csv", "source": "customer", "target": "shop", "direction": "bipartite"}
+KINDS = {
+    "undirected": ({}, {"shape": "bter", "communities": "privgraph", "degrees": "chung_lu"}),
+    "directed": ({"direction": "directed"}, {"shape": "chung_lu", "communities": "privgraph"}),
+    "bipartite": (SHOPS, {"shape": "chung_lu", "links": "chung_lu"}),
+    "parts": ({"data": "monthly/*.csv"} | PERSONS, {"shape": "bter"}),
+    "database": ({"data": "bank.duckdb", "table": "t", "persons": "p(id)"}, {"shape": "bter"}),
+    "set": ({"data": "graph_atlas"}, {"graphs": "pooled_set", "clients": "local_scalars"}),
+    "amounts and times": (TIMES | PERSONS, {"transfers": "transfers"}),
+    "directed amounts": ({"direction": "directed"} | TIMES, {"transfers": "transfers"}),
+    "public columns": (PERSONS | {"policy.age": "public"}, {"links": "attribute_encoder"}),
+    "public classes": (CLASSES | {"policy.region": "label"}, {"classes": "neighbor_votes"}),
+    "private classes": (
+        CLASSES | {"policy.region": "private_label"},
+        {"classes": "neighbor_votes"},
+    ),
+    "private columns": (AGE, {"rows": "attributed"}),
+    "private columns and amounts": (AGE | TIMES, {"transfers": "transfers"}),
+    "one person": ({"secret": "person"}, {"degrees": "node_degrees"}),
+}
+"""Data, and the recommended method by goal: of these goals some, or all that the page has."""
+
+
 def at_data(client, **form):
     client.post("/runs")
     return client.post("/runs/1/data", **NAMED | {"go": "next"} | form)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Answers of each run that is started, without a process."""
+    found = []
+    monkeypatch.setattr(Job, "start", lambda run, *_: found.append(run.answers))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_preselected_choice_runs(client, folder, started, kind):
+    form, methods = KINDS[kind]
+    if kind == "database":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect("bank.duckdb") as bank:
+            bank.execute("CREATE TABLE t AS FROM 'transfers.csv'")
+            bank.execute("CREATE TABLE p AS FROM 'people.csv'")
+    answer = at_data(client, **form)
+    assert answer.status_code == 303, text_of(answer)
+    page = client.get("/runs/1/plan").text.partition('<select name="goal"')[2]
+    for goal in re.findall('value="(.*?)"', page.partition("</select>")[0]):
+        answer = client.post("/runs/1/plan", goal=goal, method="", go="next")
+        assert answer.status_code == 303, text_of(answer)
+    chosen = {answers.goal: answers.method for answers in started}
+    assert methods.items() <= chosen.items()
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "way"),
+    [
+        ({"direction": "directed"} | AGE, "direction", "leave the columns out"),
+        ({"secret": "person"} | TIMES, "weight", "leave them out"),
+        ({"weight": "amount"}, "weight_max", "'Largest amount that counts'"),
+        (PERSONS | {"column": "idd"}, "column", "id, age, region"),
+        ({"time_window": "2026-06-30,x"} | {"time": "at"}, "time_window", "'First and last day'"),
+    ],
+)
+def test_a_refusal_names_and_marks_its_field_and_keeps_the_others(client, form, field, way):
+    page = at_data(client, **form).text.replace("&#39;", "'")
+    error = re.search(r'role="alert"><pre>(.*?)</pre>', page, re.DOTALL)[1]
+    assert way in error and "--" not in error and len(error.splitlines()) <= 5
+    assert re.search(rf'name="{field}"[^>]* aria-invalid="true"', page)
+    assert '<select name="source"' in page and "<option selected>payer</option>" in page
+    typed = client.post(
+        "/runs/1/data", source="payer", weight_max="much", time_format="%d", go="next"
+    )
+    assert 'value="much"' in typed.text and 'value="%d"' in typed.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "fields"),
+    [
+        (
+            "nodes.csv: no\nnodes.column (--data.nodes.column NAME)",
+            "'Column of their ids'",
+            ["column"],
+        ),
+        ("set kind to directed (--kind directed)", "one than from B to A' in 'Dir", ["direction"]),
+        ("set undirected=True (--undirected)", "choose 'drop the directions'", ["direction"]),
+        ("set kind to undirected", "choose 'undirected' in 'Direction'", ["direction"]),
+        ("out: --data.nodes.policy.age drop", "'What a column is' drop", ["policy"]),
+        ("data.csv: bad", "data.csv", []),
+    ],
+)
+def test_messages_name_fields_and_files_stay_files(text, shown, fields):
+    assert shown in of_fields(text) and fields_in(of_fields(text)) == fields
+
+
+def test_columns_of_persons_are_left_out_until_they_are_chosen(client):
+    assert at_data(client, **PERSONS).status_code == 303
+    assert job(1).answers.policy == {"age": "drop", "region": "drop"}
+    assert "--nodes=people.csv" in job(1).answers.words(Path("run"))
+    assert not any("attributes" in word for word in job(1).answers.words(Path("run")))
+    at_data(client, **PERSONS | {"policy.age": "public", "policy.none": "public"})
+    assert job(1).answers.policy == {"age": "public", "region": "drop"}
+    at_data(client, **AGE)
+    words = job(1).answers.words(Path("run"))
+    assert {
+        "--attributes=people.csv",
+        '--data.nodes.policy={"region": "drop"}',
+        "--data.nodes.private_columns=age",
+        '--data.nodes.domains={"age": [18.0, 30.0, 60.0, 90.0]}',
+        "--row-epsilon=1",
+    } <= {*words}
+
+
+def test_noise_stands_beside_a_public_size_in_the_unit_of_the_data(client):
+    at_data(client, **TIMES | PERSONS)
+    page = text_of(client.get("/runs/1/plan"))
+    assert "a day has" not in page and "Give a public guess of the number of rows" in page
+    page = text_of(client.post("/runs/1/plan", epsilon="1", size="1810", go="show"))
+    assert "transfers by day a day has about 10: this will be noise ± 188" in page
+    assert "these will be noise: " in page and "1/100" not in page
+    # Up to 100 euros of each of 10 transfers at a tenth of epsilon, and no cents.
+    assert "sums of amounts by classes of payer and payee ± 10,000" in page
 
 
 def test_data_are_read_and_marked_private(client, folder):
@@ -28,81 +159,42 @@ def test_data_are_read_and_marked_private(client, folder):
     assert stat.S_IMODE((folder / ".studio").stat().st_mode) == 0o700
 
 
-def test_a_typo_in_a_column_has_the_lines_of_the_command_line(client, capsys):
-    from lightning_dpg.main import main
-
-    page = at_data(client, source="payr")
-    assert main(["fit", "transfers.csv", "--epsilon", "1", "--source=payr", "--target=payee"]) == 2
-    _, _, lines = capsys.readouterr().err.partition("error: ")
-    lines = lines.strip().splitlines()
-    assert len(lines) <= 5 and "no column 'payr'" in lines[0]
-    shown = page.text.replace("&#39;", "'")
-    assert all(line in shown for line in lines)
-    assert at_data(client).headers["Location"] == "/runs/1/budget"
-
-
 def test_meaning_of_epsilon_and_errors_before_anything_is_spent(client, folder):
     at_data(client)
-    page = text_of(client.get("/runs/1/budget"))
+    page = text_of(client.get("/runs/1/plan"))
     assert "becomes at most 73 %" in page and "10 10 more than 99.99 %" in page
-    assert "each number that bter releases" in page
+    assert "Noise in each number that bter releases" in page
     assert "number of edges ± 20 ± 60" in page  # Laplace noise of 0.05: 1 / sinh(0.05) is 20
-    fragment = text_of(client.get("/runs/1/meaning?epsilon=2"))
-    assert "becomes at most 88 %" in fragment and "number of edges ± 9.98" in fragment
-    assert "must be above 0" in client.get("/runs/1/meaning?epsilon=0").text
+    shown = text_of(client.post("/runs/1/plan", epsilon="2", go="look"))
+    assert "becomes at most 88 %" in shown and "number of edges ± 9.98" in shown
+    assert job(1).answers.epsilon == 1  # the script beside the slider keeps nothing
+    assert "must be above 0" in client.post("/runs/1/plan", epsilon="0", go="show").text
     assert not (folder / "runs").exists()
 
 
 def test_a_budget_that_does_not_suffice_names_the_smallest_one(client):
     at_data(client)
-    client.post("/runs/1/method", method="attribute_moments", of="attribute_moments", goal="links")
-    page = client.post("/runs/1/budget", epsilon="0.0001", go="next")
+    page = client.post("/runs/1/plan", epsilon="0.0001", method="attribute_moments", go="next")
     assert page.status_code == 200 and "error:" in page.text
-
-
-def test_methods_follow_goal_and_secret(client):
-    at_data(client)
-    page = client.get("/runs/1/method").text
-    assert 'value="bter" checked' in page and "Why:" in page and "neighbor_votes" not in page
-    page = client.post("/runs/1/method", goal="communities", method="bter", go="recommend").text
-    assert 'value="privgraph" checked' in page and "at epsilon" in page
-    at_data(client, secret="person")
-    page = client.get("/runs/1/method").text
-    assert 'value="node_degrees" checked' in page and "bter" not in page
 
 
 def test_settings_of_another_method_are_left_out(client):
     at_data(client)
-    form = {"goal": "shape", "settings.count_share": "0.1", "go": "next"}
-    client.post("/runs/1/method", method="bter", of="bter", **form)
+    form = {"goal": "shape", "settings.count_share": "0.1", "go": "show"}
+    client.post("/runs/1/plan", method="", **form)
     assert job(1).answers.settings == {"count_share": "0.1"}
-    words = job(1).answers.words(Path("run"))[1:]
+    words = replace(job(1).answers, method="bter").words(Path("run"))[1:]
     assert "--model.init_args.count_share=0.1" in long_form(words).words
-    client.post("/runs/1/method", method="chung_lu", of="bter", **form)
+    client.post("/runs/1/plan", method="chung_lu", **form)
     assert job(1).answers.settings == {}
-
-
-def test_private_columns_become_options(client, folder):
-    columns = {"policy.age": "private", "domains.age": "18, 30,60,90", "policy.region": "drop"}
-    at_data(client, attributes="people.csv")
-    assert "What age is" in client.get("/runs/1/data").text
-    page = at_data(client, attributes="people.csv", **columns)
-    assert page.headers["Location"] == "/runs/1/budget", page.text
-    words = job(1).answers.words(folder)
-    assert '--data.nodes.domains={"age": [18.0, 30.0, 60.0, 90.0]}' in words
-    assert "--data.nodes.private_columns=age" in words
-    assert '--data.nodes.policy={"region": "drop"}' in words
-    assert "--row-epsilon=1" in words
-    assert 'value="attributed" checked' in client.get("/runs/1/method").text
-    assert "private columns" in text_of(client.get("/runs/1/budget"))
 
 
 def test_words_are_those_of_the_command_line(client):
     at_data(client)
-    client.post("/runs/1/budget", epsilon="0.5", go="next")
-    client.post("/runs/1/method", method="chung_lu", of="bter", goal="degrees", go="next")
+    page = client.post(
+        "/runs/1/plan", epsilon="0.5", method="chung_lu", goal="degrees", go="show"
+    ).text
     words = "fit transfers.csv --source=payer --target=payee --undirected --epsilon=0.5 --method=chung_lu"
-    page = client.get("/runs/1/run").text
     assert f"python -m lightning_dpg {words} --out=runs/studio-1" in page
     assert "--privacy.epsilon=0.5" in long_form(words.split()[1:]).words
 
@@ -137,19 +229,21 @@ def test_a_password_reaches_no_file(client, folder):
     assert "geheim" not in (folder / ".studio" / "1.json").read_text()
 
 
-def test_a_book_is_made_and_refuses_what_exceeds_its_total(client, folder):
-    at_data(client)
-    assert "is missing" in client.post("/runs/1/register", name="bank").text
-    assert not (folder / "budget-book.db").exists()
-    made = client.post("/runs/1/register", name="bank", total="1.5", epsilon="0.7")
+def test_a_start_registers_by_the_answers_and_makes_a_book_only_if_that_succeeds(client, started):
+    at_data(client, **AGE)
+    plan = {"epsilon": "0.7", "method": "", "name": "bank", "total": "1.5", "go": "next"}
+    refused = client.post("/runs/1/plan", **plan | {"total_delta": "2"})
+    assert "error:" in refused.text and 'name="total" value="1.5"' in refused.text
+    assert not Path("budget-book.db").exists() and not started
+    made = client.post("/runs/1/plan", **plan)
     assert made.status_code == 303, text_of(made)
-    assert (job(1).answers.dataset, job(1).answers.epsilon) == ("bank", 0.7)
-    page = text_of(client.get("/runs/1/budget"))
-    assert "bank undirected edge 1.5 0" in page and "Register these data" not in page
-    client.post("/runs/1/budget", dataset="", epsilon="1")
-    again = client.post("/runs/1/register", name="bank", total="3")
-    assert "error:" in again.text and "Register these data" in again.text
-    assert "No fault was found" in client.post("/book/verify").text
+    assert (started[0].dataset, started[0].epsilon) == ("bank", 0.7)
+    page = text_of(client.get("/runs/1/plan"))
+    assert "bank undirected edge 1.5 0" in page and LABELS["total"] not in page
+    again = client.post("/runs/1/plan", **plan | {"dataset": "", "total": ""})
+    assert "without a total" in again.text and len(started) == 1
+    assert re.search('name="total"[^>]* aria-invalid', again.text)
+    assert "set no second total" in client.post("/runs/1/plan", **plan | {"dataset": ""}).text
     officer = client.get("/book/page")
     assert "sandbox" in officer.headers["Content-Security-Policy"] and "bank" in officer.text
 

@@ -185,6 +185,20 @@ def test_mistakes(folder, given, said):
         long_form(given.split())
 
 
+def test_a_folder_of_parts_of_a_table_names_their_pattern(folder):
+    for name, first in {
+        "2026-01": "payer,payee",
+        "2026-02": "payer,payee",
+        "notes": "day,text",
+    }.items():
+        (folder / "monthly").mkdir(exist_ok=True)
+        (folder / "monthly" / f"{name}.csv").write_text(f"{first}\na,b\n")
+    for pattern in ("monthly/2026-0\\*.csv", "monthly/\\*.csv"):
+        with pytest.raises(Refusal, match=f"write '{pattern}'"):
+            long_form(["monthly", "--epsilon", "1"])
+        (folder / "monthly" / "notes.csv").unlink(missing_ok=True)
+
+
 def test_messages_name_the_options_that_were_given(folder, capsys):
     args = ["fit", "graph.edges", "--method", "dp_netgan", "--epsilon", "1e-9"]
     assert main(args) == 2

@@ -1,39 +1,33 @@
 """The page of an evaluation: real and synthetic graphs side by side, without a network."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from markupsafe import Markup
+from torch_geometric.data import Data
 
 from lightning_dpg.evaluation.purposes import Measured, is_close
-from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
+from lightning_dpg.metrics.figures import Bars, Chart, Pictures, Series
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
-from lightning_dpg.metrics.queries import Answer, Profile
-from lightning_dpg.pages.charts import COLORS, Axis, Series, image, line_chart
-from lightning_dpg.pages.page import Table, render
-from lightning_dpg.pages.pictures import (
-    DEGREES,
-    clustering_curve,
-    community_curve,
-    distance_curve,
-    renderer,
-    size_of,
+from lightning_dpg.metrics.pictures import (
+    MAX_SHOWN_NODES,
+    OF_GRAPHS,
+    OF_ROWS,
+    OF_TRANSFERS,
+    REAL,
+    graph_pictures,
+    row_pictures,
+    transfer_pictures,
 )
+from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.pages.charts import inline
+from lightning_dpg.pages.page import Table, render
+from lightning_dpg.pages.pictures import size_of
 
 MAX_SHOWN = 6
-"""Largest number of synthetic graphs in pictures and charts; the tables hold all of them."""
-_Curve = Callable[[Profile], Sequence[Sequence[float]]]
-_DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
-    ("Degrees", lambda measured: degree_curve(measured.graph), *DEGREES),
-    ("Distances", distance_curve, Axis("distance"), Axis("share of connected pairs")),
-    ("Clustering", clustering_curve, Axis("degree", is_log=True), Axis("mean local clustering")),
-    (
-        "Sizes of communities",
-        community_curve,
-        Axis("rank", is_log=True),
-        Axis("nodes of a community", is_log=True, low=1),
-    ),
-)
+"""Largest number of synthetic graphs in pictures; the tables hold all of them."""
+_OF_TABLES = {"Private columns": OF_ROWS, "Transfers": OF_TRANSFERS}
 
 
 def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json: str) -> str:
@@ -60,10 +54,76 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "json": json,
         "shown_groups": [group for group in GROUPS if group in shown],
         "closeness": _closeness,
-        "further": _by_title(labels, measured),
     }
-    parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
+    found = pictures(real, measured)
+    sizes = [size_of(graph) for graph in _graphs(real, measured).values()]
+    parts |= {
+        "caption": _caption(real, measured),
+        "cards": [*zip(sizes, _drawn(found, OF_GRAPHS[:1]), strict=True)],
+        "series": _series(found, OF_GRAPHS[1:]),
+        "charts": _drawn(found, OF_GRAPHS[1:]),
+        "further": [
+            (title, _series(found, _OF_TABLES[title]), _drawn(found, _OF_TABLES[title]), tables)
+            for title, tables in _by_title(labels, measured)
+        ],
+    }
     return render("evaluation", parts)
+
+
+def pictures(real: Profile, measured: Sequence[Measured]) -> Pictures:
+    """Return the pictures of the first :data:`MAX_SHOWN` synthetic graphs, beside the real one.
+
+    Args:
+        real: Measurements of the real graph.
+        measured: Synthetic graphs with their answers.
+    """
+    shown = dict(zip(_labels([one.name for one in measured]), measured[:MAX_SHOWN], strict=False))
+    graphs = _graphs(real, measured)
+    profiles = [real, *(one.comparison.synthetic for one in shown.values())]
+    known = {id(graph): each for graph, each in zip(graphs.values(), profiles, strict=True)}
+    matched = [name for name, one in shown.items() if one.comparison.is_matched]
+    first = graphs[matched[0]] if matched else graphs[REAL]
+    leaders = {name: first if name in (REAL, *matched) else graph for name, graph in graphs.items()}
+    found = dict(
+        graph_pictures(
+            graphs,
+            leaders,
+            lambda graph: known[id(graph)].distances,
+            lambda graph: known[id(graph)].clustering,
+        )
+    )
+    rows = {name: one.row_tables for name, one in shown.items() if one.row_tables}
+    if rows:
+        domains, values, _ = next(iter(rows.values()))
+        drawn = {name: each.synthetic for name, each in rows.items() if each.domains == domains}
+        found |= row_pictures(domains, {REAL: values} | drawn)
+    sent = {name: one.transfer_tables for name, one in shown.items() if one.transfer_tables}
+    if sent:
+        transfers, _, *facts = next(iter(sent.values()))
+        drawn_transfers = {name: each.synthetic for name, each in sent.items()}
+        found |= transfer_pictures({REAL: transfers} | drawn_transfers, *facts)
+    return found
+
+
+def _graphs(real: Profile, measured: Sequence[Measured]) -> dict[str, Data]:
+    """Return the graphs that are shown, by their labels."""
+    labels = _labels([one.name for one in measured])
+    # With the nodes that the first synthetic graph adds.
+    graphs = {REAL: measured[0].comparison.real.graph}
+    drawn = (one.comparison.synthetic.graph for one in measured[:MAX_SHOWN])
+    return graphs | dict(zip(labels, drawn, strict=False))
+
+
+def _drawn(found: Pictures, kinds: Sequence[str]) -> list[tuple[str, Markup]]:
+    """Draw the pictures of some kinds, each with its title."""
+    chosen = [picture for kind in kinds if kind in found for picture in found[kind]()]
+    return [(picture.title, inline(picture)) for picture in chosen]
+
+
+def _series(found: Pictures, kinds: Sequence[str]) -> Sequence[Series]:
+    """Return the lines or bars of the first picture of some kinds that has any."""
+    chosen = (picture for kind in kinds if kind in found for picture in found[kind]())
+    return next((each.series for each in chosen if isinstance(each, Chart | Bars)), ())
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -90,51 +150,19 @@ def _closeness(measured: Measured, group: Group) -> str:
     return f"{close} of {count} close" if count else "-"
 
 
-def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Draw cards of the real graph and of the first synthetic ones, and say what they show."""
-    shown = measured[:MAX_SHOWN]
-    whole = measured[0].comparison.real.graph  # with the nodes that the first synthetic graph adds
-    cards = [
-        (
-            "real",
-            "not private",
-            size_of(real.graph),
-            image(renderer(whole)(whole), "The real graph"),
-        )
-    ]
-    for one, label in zip(shown, labels, strict=False):
-        drawn = one.comparison.synthetic
-        leader = one.comparison.real if one.comparison.is_matched else drawn
-        pixels = renderer(leader.graph)(drawn.graph)
-        picture = image(pixels, f"Synthetic graph {label}")
-        cards.append((label, "synthetic", size_of(drawn.graph), picture))
-    caption = "Adjacency matrices, nodes in the order of the communities of the real graph"
+def _caption(real: Profile, measured: Sequence[Measured]) -> str:
+    """Say what the pictures of matrices show."""
+    are_matched = [one.comparison.is_matched for one in measured[:MAX_SHOWN]]
+    caption = "Adjacency matrices, nodes in the order of the communities of "
+    caption += "the synthetic graph" if len(measured) == 1 else "the first synthetic graph"
     if real.graph.num_nodes > MAX_SHOWN_NODES:
         caption += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
-    if not all(one.comparison.is_matched for one in shown):
-        caption += "; a graph with other nodes has its own"
+    if not all(are_matched):
+        caption += "; a graph with other nodes has its own order"
     caption += "."
-    if len(shown) < len(measured):
-        caption += f" Here and in the charts: the first {MAX_SHOWN} of {len(measured):,} graphs."
-    return {"caption": caption, "cards": cards}
-
-
-def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Draw charts of all distributions with one legend."""
-    profiles = [real, *(one.comparison.synthetic for one in measured)]
-    series = [Series("real", [], is_dashed=True)]
-    series += [
-        Series(label, [], COLORS[i % len(COLORS)])
-        for i, label in enumerate(labels[: len(measured)])
-    ]
-    charts = []
-    for title, curve, x, y in _DISTRIBUTIONS:
-        lines = [
-            one._replace(points=curve(profile))
-            for one, profile in zip(series, profiles, strict=True)
-        ]
-        charts.append((title, line_chart(lines, title, x, y)))
-    return {"series": series, "charts": charts}
+    if len(are_matched) < len(measured):
+        caption += f" In all pictures: the first {MAX_SHOWN} of {len(measured):,} graphs."
+    return caption
 
 
 def _by_title(

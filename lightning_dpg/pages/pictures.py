@@ -1,4 +1,4 @@
-"""Pictures and distributions of graphs for the pages of an evaluation and of a benchmark."""
+"""Matrices of graphs and of sets for the page of a benchmark, and sizes of graphs in words."""
 
 from collections.abc import Callable
 
@@ -10,60 +10,13 @@ from torch_geometric.data import Data
 from lightning_dpg.datamodules.graph_set import split_graphs
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
-from lightning_dpg.metrics.figures import (
-    INK,
-    adjacency_pixels,
-    community_order,
-)
+from lightning_dpg.metrics.figures import INK
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.metrics.queries import Profile
-from lightning_dpg.pages.charts import (
-    IMAGE_SIZE,
-    Axis,
-)
+from lightning_dpg.metrics.pictures import MATRIX_SIZE, adjacency_pixels, community_order
 from lightning_dpg.pages.page import plural
 
 TILES = 9
 """Graphs of a set that a picture shows."""
-MAX_POINTS = 60
-DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", True, low=1))
-
-
-def distance_curve(measured: Profile) -> list[tuple[float, float]]:
-    """Return distances from 1 on, with their share of the connected pairs of nodes."""
-    counts = measured.distances.counts[1:]
-    total = counts.sum()
-    return [(distance, count / total) for distance, count in enumerate(counts.tolist(), 1)]
-
-
-def clustering_curve(measured: Profile) -> list[tuple[float, float]]:
-    """Return the mean local clustering of nodes in logarithmic bins of degrees from 2 on.
-
-    Where local clustering was sampled, it is the mean over the drawn nodes.
-    """
-    nodes, shares = measured.clustering.nodes, measured.clustering.shares
-    if not len(nodes):
-        return []
-    degree = degrees(measured.graph)[nodes]
-    ends = np.unique(np.geomspace(2, degree.max() + 1, 16).round().astype(int))
-    place = np.digitize(degree, ends)
-    sizes = np.bincount(place)
-    sums = np.bincount(place, shares)
-    totals = np.bincount(place, degree)
-    return [
-        (total / size, clustering / size)
-        for total, clustering, size in zip(totals, sums, sizes, strict=True)
-        if size
-    ]
-
-
-def community_curve(measured: Profile) -> list[tuple[float, float]]:
-    """Return ranks of the communities, largest first, with their sizes; thinned for a plot."""
-    if not measured.communities.size:
-        return []
-    sizes = np.sort(np.bincount(measured.communities))[::-1]
-    ranks = np.unique(np.geomspace(1, len(sizes), MAX_POINTS).round().astype(int))
-    return [(float(rank), float(sizes[rank - 1])) for rank in ranks]
 
 
 def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
@@ -79,7 +32,7 @@ def renderer(real: Data) -> Callable[[Data], NDArray[np.uint8]]:
     if sizes is not None:
         return some_matrices(sizes)
     order = community_order(real, LOUVAIN_SEED)
-    return lambda graph: adjacency_pixels(graph, order, IMAGE_SIZE)
+    return lambda graph: adjacency_pixels(graph, order, MATRIX_SIZE)
 
 
 def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
@@ -90,16 +43,16 @@ def some_matrices(sizes: Tensor) -> Callable[[Data], NDArray[np.uint8]]:
     """
     shown = np.linspace(0, len(sizes) - 1, min(TILES, len(sizes))).round().astype(int)
     side = int(np.ceil(np.sqrt(len(shown))))
-    width = IMAGE_SIZE // side - 4  # of a tile within its frame
+    width = MATRIX_SIZE // side - 4  # of a tile within its frame
 
     def render(union: Data) -> NDArray[np.uint8]:
         graphs = split_graphs(union, sizes.tolist())
-        figure = np.zeros((IMAGE_SIZE, IMAGE_SIZE, 4), dtype=np.uint8)
+        figure = np.zeros((MATRIX_SIZE, MATRIX_SIZE, 4), dtype=np.uint8)
         for place, number in enumerate(shown):
             graph = graphs[number]
             tile = adjacency_pixels(graph, community_order(graph, LOUVAIN_SEED), width)
             stretched = np.arange(width) * len(tile) // width
-            top, left = (IMAGE_SIZE * k // side + 1 for k in divmod(place, side))
+            top, left = (MATRIX_SIZE * k // side + 1 for k in divmod(place, side))
             frame = figure[top : top + width + 2, left : left + width + 2]
             frame[...] = (*bytes.fromhex(INK.removeprefix("#")), 60)
             frame[1:-1, 1:-1] = tile[stretched][:, stretched]

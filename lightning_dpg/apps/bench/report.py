@@ -24,10 +24,11 @@ from lightning_dpg.apps.bench.results import (
 )
 from lightning_dpg.apps.bench.tasks import Task
 from lightning_dpg.formats.io import read_graph
-from lightning_dpg.metrics.figures import degree_curve
-from lightning_dpg.pages.charts import COLORS, Series, image, line_chart
+from lightning_dpg.metrics.figures import COLORS, Chart, Series
+from lightning_dpg.metrics.pictures import DEGREES, degree_curve
+from lightning_dpg.pages.charts import image, inline
 from lightning_dpg.pages.page import render
-from lightning_dpg.pages.pictures import DEGREES, aligned, renderer, size_of
+from lightning_dpg.pages.pictures import aligned, renderer, size_of
 
 
 class _Card(NamedTuple):
@@ -67,7 +68,7 @@ def page(
         real, draw = shown[table.graph], renderers[table.graph]
         mine = Series("original", degree_curve(real))
         picture = image(draw(real), "Adjacency matrix of original")
-        alone = line_chart([mine], "Degrees", *DEGREES)
+        alone = inline(Chart("Degrees", *DEGREES, [mine]))
         cards.append([_Card(None, size_of(real), picture, alone)])
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
@@ -75,7 +76,8 @@ def page(
                 graph = read_graph(path, undirected=task.kind == "directed")
                 picture = image(draw(aligned(graph, real)), f"Adjacency matrix of {row.method}")
                 curve = Series(row.method, degree_curve(graph), colors[row.method])
-                both = line_chart([mine._replace(is_dashed=True), curve], "Degrees", *DEGREES)
+                lines = [mine._replace(is_dashed=True), curve]
+                both = inline(Chart("Degrees", *DEGREES, lines))
                 cards[-1].append(_Card(row, size_of(graph), picture, both))
     counts = (
         (len(shown), task.noun),

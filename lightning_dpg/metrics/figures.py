@@ -6,7 +6,7 @@ white and on black; a page puts those of its style in their place.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class Chart(NamedTuple):
     series: Sequence[Series]
 
     height = 230
-    margins: ClassVar[_Margins] = (48, 40, 18, 10)
+    margins = (48, 40, 18, 10)
 
     @property
     def text(self) -> str:
@@ -111,7 +111,10 @@ class Chart(NamedTuple):
             axes.plot(xs, ys, marker=marker, label=_short(line.name), **look)
         for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
             limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
-            axis.set_major_locator(LogLocator() if each.is_log else MaxNLocator(5))
+            low, high = sorted(axis.get_view_interval())
+            marks = LogLocator(subs=(1, 2, 5) if high <= 50 * low else (1,))
+            rounds = MaxNLocator(5, steps=(1, 2, 5, 10))
+            axis.set_major_locator(marks if each.is_log else rounds)
             axis.set_major_formatter(lambda value, _: _tick(value))
             if each.ticks:
                 axis.set_major_locator(FixedLocator(list(each.ticks)))
@@ -136,7 +139,7 @@ class Bars(NamedTuple):
     series: Sequence[Series]
     """Graphs; their points are (place of the value, share)."""
 
-    margins: ClassVar[_Margins] = (8, 40, 24, 4)
+    margins = (8, 40, 24, 4)
 
     @property
     def _step(self) -> int:
@@ -227,7 +230,7 @@ class Network(NamedTuple):
     """Nodes of each link, shape ``(M, 2)``."""
 
     height = 360
-    margins: ClassVar[_Margins] = (12, 40, 12, 8)
+    margins = (12, 40, 12, 8)
 
     @property
     def text(self) -> str:

@@ -36,10 +36,11 @@ COLORS = tuple(f"s{number}" for number in range(8))
 INK = PALETTE["s0"]
 WIDTH = 360
 """Width of a picture in points."""
-MOST_BARS = 24
+MOST_BARS = 16
 _ACROSS = 3
 _TITLE = 26
 _LONGEST = 44
+_LONGEST_OF_GRID = 17
 _STYLE = {
     **dict.fromkeys(
         ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"),
@@ -97,7 +98,7 @@ class Chart(NamedTuple):
 
     def draw(self, axes: "Axes") -> None:
         """Draw on empty axes."""
-        from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
+        from matplotlib.ticker import LogLocator, MaxNLocator
 
         x, y = self.x, self.y
         axes.set(xscale=_scale(x), yscale=_scale(y))
@@ -117,8 +118,8 @@ class Chart(NamedTuple):
             axis.set_major_locator(marks if each.is_log else rounds)
             axis.set_major_formatter(lambda value, _: _tick(value))
             if each.ticks:
-                axis.set_major_locator(FixedLocator(list(each.ticks)))
-                axis.set_major_formatter(lambda value, _, texts=each.ticks: texts[round(value)])
+                shown = {place: text for place, text in each.ticks.items() if low <= place <= high}
+                axis.set_ticks(list(shown), list(shown.values()))
         axes.minorticks_off()
         axes.tick_params(length=0, labelsize=13, pad=5)
         axes.grid(color=PALETTE["faint"], lw=1, alpha=0.3, clip_on=False)
@@ -139,7 +140,7 @@ class Bars(NamedTuple):
     series: Sequence[Series]
     """Graphs; their points are (place of the value, share)."""
 
-    margins = (8, 40, 24, 4)
+    margins = (16, 40, 24, 4)
 
     @property
     def _step(self) -> int:
@@ -199,7 +200,11 @@ class Grid(NamedTuple):
     @property
     def margins(self) -> _Margins:
         """Points around the axes."""
-        return (120, 120, 8, 8) if self.rows else (12, 40, 12, 8)
+        left, below = (
+            7 * max((min(len(name), _LONGEST_OF_GRID) for name in names), default=0)
+            for names in (self.rows, self.columns)
+        )
+        return 12 + left, 40 + below, 12, 8
 
     @property
     def text(self) -> str:
@@ -212,11 +217,11 @@ class Grid(NamedTuple):
         for names, axis in ((self.columns, axes.xaxis), (self.rows, axes.yaxis)):
             step = 1 + len(names) // MOST_BARS
             places = range(0, len(names), step)
-            axis.set_ticks(places, [_short(names[place], 17) for place in places])
+            axis.set_ticks(places, [_short(names[place], _LONGEST_OF_GRID) for place in places])
         axes.tick_params(length=0, labelsize=11)
         axes.tick_params(axis="x", rotation=90)
         axes.spines[:].set(color=PALETTE["faint"], alpha=0.3)
-        axes.set_xlabel(self.label, labelpad=7, loc="right" if self.rows else "center")
+        axes.set_xlabel(self.label, labelpad=7)
 
 
 class Network(NamedTuple):
@@ -280,7 +285,7 @@ def draw(pictures: Sequence[Picture], *, is_page: bool = False) -> "Figure":
                 if is_page and (legend := axes.get_legend()):
                     legend.remove()
                 elif not is_page:
-                    at = (WIDTH * column + left) / wide, (top - 18) / high
+                    at = (WIDTH * column + 12) / wide, (top - 18) / high
                     figure.text(*at, _short(picture.title), fontsize=13)
     return figure
 

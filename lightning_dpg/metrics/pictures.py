@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.drawn_tables import rows_of, transfers_of
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.graph import component_labels, make_graph, undirected_edges
 from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.pair_space import space_of, without_directions
 from lightning_dpg.graph.transfer_counts import (
@@ -62,6 +62,9 @@ _MAX_POINTS = 60
 _MOST_PAIRS = 3
 _LAYOUT_SEED = 0
 DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", True, low=1))
+_MOST_DAYS = 62
+"""Days of a window from which on weeks are shown."""
+_GAPS = {1 / DAY: "1 s", 60 / DAY: "1 min", 1 / 24: "1 h", 1: "1 day", 30: "30 d"}
 _WEEK = dict(zip(range(0, 168, 24), ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), strict=True))
 
 
@@ -169,11 +172,14 @@ def matrix(name: str, graph: Data, order: NDArray[np.int64]) -> Grid:
 
 
 def network(graph: Data) -> Network:
-    """Return a picture of nodes and links; nodes without an edge are not drawn."""
-    # They would be far away, and leave little room for the others.
-    linked, links = np.unique(undirected_edges(graph).numpy(), return_inverse=True)
+    """Return a picture of the nodes and links of the largest component."""
+    # The others would be far away, and leave little room.
+    labels = component_labels(graph)
+    edges = undirected_edges(graph).numpy()
+    largest = np.bincount(labels).argmax()
+    linked, links = np.unique(edges[labels[edges[:, 0]] == largest], return_inverse=True)
     links = links.reshape(-1, 2)
-    shown = f"{len(linked):,} of {graph.num_nodes:,} nodes with an edge, {len(links):,} edges"
+    shown = f"{len(linked):,} of {graph.num_nodes:,} nodes, in the largest component"
     return Network("Graph", shown, layout(make_graph(torch.from_numpy(links), len(linked))), links)
 
 
@@ -276,25 +282,33 @@ def transfer_pictures(
     }
     latest = (int(each.times.max(initial=0)) for each in counted.values() if each.times is not None)
     window = Window(1 + max(latest) // DAY, first_day.weekday())
-    day = Axis(f"day from {first_day:%Y-%m-%d} on")
+    step, unit = (1, "day") if window.days <= _MOST_DAYS else (7, "week")
+    since = Axis(f"{unit} from {first_day:%Y-%m-%d} on")
 
     def curves(
-        title: str, x: Axis, y: Axis, count: Callable[[Counted, Window], NDArray[np.int64]]
+        title: str,
+        x: Axis,
+        y: str,
+        count: Callable[[Counted, Window], NDArray[np.int64]],
+        step: int,
     ) -> Chart:
-        lines = {
-            name: [*enumerate(map(float, count(each, window)))] for name, each in counted.items()
-        }
-        return Chart(title, x, y, series_of(lines))
+        lines = {}
+        for name, each in counted.items():
+            counts = count(each, window)
+            sums = np.add.reduceat(counts, np.arange(0, len(counts), step))
+            # A last part of a week would look like a fall.
+            lines[name] = [*enumerate(sums[: max(len(counts) // step, 1)].tolist())]
+        return Chart(title, x, Axis(y), series_of(lines))
 
     def days() -> list[Picture]:
         return [
-            curves("Transfers by day", day, Axis("transfers"), count_days),
-            curves("New pairs by day", day, Axis("pairs with a first transfer"), count_new_pairs),
+            curves(f"Transfers by {unit}", since, "transfers", count_days, step),
+            curves(f"New pairs by {unit}", since, "first transfers", count_new_pairs, step),
         ]
 
     def hours() -> list[Picture]:
         week = Axis("hour of the week", ticks=_WEEK)
-        return [curves("Transfers by hour", week, Axis("transfers"), count_hours)]
+        return [curves("Transfers by hour", week, "transfers", count_hours, 1)]
 
     def gaps() -> list[Picture]:
         borders = np.maximum(gap_borders(window), 1) / DAY
@@ -302,7 +316,7 @@ def transfer_pictures(
             name: _gap_curve(borders, count_gaps(each, window).sum(axis=0))
             for name, each in counted.items()
         }
-        x = Axis("days to the next transfer of the pair", is_log=True)
+        x = Axis("time to the next transfer of the pair", is_log=True, ticks=_GAPS)
         return [Chart("Gaps", x, Axis("share of gaps"), series_of(lines))]
 
     return found | {"days": days, "hours": hours, "gaps": gaps}
@@ -327,8 +341,8 @@ def _amounts(sent: Mapping[str, GraphTransfers], num_nodes: int) -> list[Picture
             series_of({name: _at_least(each / CENTS) for name, each in values.items()}),
         )
         for title, x, y, values in (
-            ("Amounts", "amount", "transfers", amounts),
-            ("Money of nodes", "sum paid and got", "nodes", sums),
+            ("Amounts", "amount (unit of the data)", "transfers", amounts),
+            ("Money of nodes", "sum of amounts", "nodes", sums),
         )
     ]
 
@@ -415,7 +429,7 @@ def adjacency_pixels(graph: Data, order: NDArray[np.int64], largest: int) -> NDA
     shown = (rows >= 0) & (columns >= 0)
     counts = np.zeros((size, size))
     np.add.at(counts, (rows[shown], columns[shown]), 1)
-    return inked(counts, 105)
+    return inked(counts, 140)
 
 
 def inked(counts: NDArray[np.float64], faintest: int = 0) -> NDArray[np.uint8]:

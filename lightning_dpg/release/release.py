@@ -74,7 +74,7 @@ class Release:
         >>> release.epsilon, release.delta, release.relation
         (1.0, 0.0, 'edge')
         >>> bool(release.verify()), release.card().splitlines()[0]
-        (True, '# Model card: ChungLu')
+        (True, '# Synthetic graphs by ChungLu')
         >>> release.plot("degrees").savefig("degrees.png")  # doctest: +SKIP
     """
 

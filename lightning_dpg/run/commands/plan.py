@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hint, reports_line
+from lightning_dpg.advice import OF_SETS, Goal, Kind, assumed, hints_of
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
 
@@ -67,7 +67,11 @@ def plan(
             f"the following arguments are required: {', '.join(missing_options)}\n"
             "for the choice of a method give --goal in place of --sample-rate and --steps"
         )
-    hints = _hints(goal or "links", epsilon, delta or 0, nodes, edges, graphs, kind, attributes)
+    hints: list[str] = []  # there are none without nodes
+    if nodes is not None or goal in OF_SETS:
+        wanted: Goal = goal or "links"
+        facts = (epsilon, delta or 0, nodes, edges, graphs, kind, attributes)
+        hints = hints_of(assumed(wanted, *facts))
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
@@ -122,22 +126,3 @@ def _lines_of(groups: list[dict[str, float]]) -> list[str]:
         head,
         *(f"{g['relations']:>10}{g['epsilon']:>10.4g}{g['delta']:>10.3g}" for g in groups),
     ]
-
-
-def _hints(
-    goal: Goal,
-    epsilon: float,
-    delta: float,
-    nodes: int | None,
-    edges: int | None,
-    graphs: int | None,
-    kind: Kind | None,
-    attributes: bool,
-) -> list[str]:
-    """Name a method for the goal, and the size of a release of all links; nothing without nodes."""
-    if nodes is None and goal not in OF_SETS:
-        return []
-    kind = kind or ("set" if goal in OF_SETS else "undirected")
-    facts = Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes, graphs)
-    reports = reports_line(facts)
-    return [hint(facts), *([reports] if reports else [])]

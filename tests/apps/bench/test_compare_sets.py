@@ -17,7 +17,7 @@ from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS
-from lightning_dpg.pages.charts import IMAGE_SIZE
+from lightning_dpg.metrics.pictures import MATRIX_SIZE
 from lightning_dpg.pages.pictures import some_matrices
 from tests.graphs import write_tu_set
 
@@ -181,8 +181,8 @@ def test_picture_shows_graphs_side_by_side():
     graphs = [nx.complete_graph(3), nx.empty_graph(4), nx.complete_graph(2), nx.empty_graph(1)]
     union = from_networkx(nx.disjoint_union_all(graphs))
     picture = some_matrices(torch.tensor([len(graph) for graph in graphs]))(union)
-    assert picture.shape == (IMAGE_SIZE, IMAGE_SIZE, 4)
-    half = IMAGE_SIZE // 2
+    assert picture.shape == (MATRIX_SIZE, MATRIX_SIZE, 4)
+    half = MATRIX_SIZE // 2
     dark = picture[..., 3] > 60
     shares = [
         dark[rows, columns].mean()

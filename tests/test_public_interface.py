@@ -135,20 +135,19 @@ def test_arguments_of_a_release_are_named(release, call, why):
 
 
 @pytest.mark.parametrize("limit", [34, 33])
-def test_a_figure_shows_a_drawn_graph_and_another_its_degrees(release, limit, monkeypatch):
+def test_a_figure_shows_a_drawn_graph_and_its_degrees(release, limit, monkeypatch):
     monkeypatch.setattr("lightning_dpg.metrics.pictures.NETWORK_LIMIT", limit)
     sample = release.sample(3)
-    drawing, _ = release.plot(seed=3).axes
+    drawing, curve = release.plot(seed=3).axes
     assert "34 nodes" in drawing.get_xlabel()
     assert (len(drawing.lines), len(drawing.images)) == ((2, 0) if limit == 34 else (0, 1))
-    (curve,) = release.plot("degrees", 3).axes
     degrees = np.bincount(sample.edge_index[0], minlength=34)
     assert curve.lines[0].get_ydata()[0] == (degrees > 0).sum()
     assert curve.lines[0].get_xdata()[-1] == degrees.max()
 
 
 def test_a_picture_that_a_release_does_not_hold_is_refused_with_those_that_it_holds(release):
-    held = "graph, adjacency, degrees, clustering, distances$"
+    held = "graph, degrees, adjacency, clustering, distances$"
     with pytest.raises(dpg.CommandError, match=f"ChungLu holds no amounts: plot {held}"):
         release.plot("amounts")
 
@@ -160,7 +159,7 @@ def test_a_release_says_what_it_is_in_plain_values(release):
     bare = dpg.Release(release.method, {})
     assert (bare.epsilon, bare.relation) == (np.inf, "")
     for call in (bare.card, bare.verify):
-        with pytest.raises(dpg.CommandError, match="^(ChungLu: )?there"):
+        with pytest.raises(dpg.CommandError, match="ChungLu: there "):
             call()
 
 

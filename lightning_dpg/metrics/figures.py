@@ -332,6 +332,8 @@ def _scale(axis: Axis) -> str:
 
 
 def _tick(value: float) -> str:
+    if 0 < value < 0.001:
+        return f"{value:.0e}".replace("e-0", "e-")
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"

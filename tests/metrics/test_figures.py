@@ -46,7 +46,7 @@ def test_adjacency_shows_communities_as_blocks_and_both_graphs_in_one_order():
     assert set(order[:7]) == set(names[:7])
     real, synthetic = pictures_of(graph, make_graph(edges[:1], 12))["adjacency"]()
     blocks = {(i, j) for i in range(12) for j in range(12) if i != j and (i < 7) == (j < 7)}
-    assert {(int(i), int(j)) for i, j in zip(*np.nonzero(synthetic.pixels[..., 3]))} == blocks
+    assert {*map(tuple, np.argwhere(synthetic.pixels[..., 3]))} == blocks
     place = np.argsort(order)[edges[0]]
     assert {*map(tuple, np.argwhere(real.pixels[..., 3]))} == {tuple(place), tuple(place[::-1])}
 

@@ -220,7 +220,7 @@ def test_refused_arguments_leave_no_folder(tmp_path, monkeypatch, changes, said)
     nx.write_graphml(nx.DiGraph([("0", "1"), ("1", "2")]), "directed.graphml")
     given = {"methods": ["bter"], "graphs": ["karate"], "epsilons": [1], "out": tmp_path / "out"}
     with pytest.raises(CommandError, match=said):
-        benchmark(**given | changes)
+        compare(**given | changes)
     assert not (tmp_path / "out").exists()
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from markupsafe import Markup
 from torch_geometric.data import Data
 
 from lightning_dpg.evaluation.purposes import Measured, is_close
@@ -21,7 +20,7 @@ from lightning_dpg.metrics.pictures import (
     transfer_pictures,
 )
 from lightning_dpg.metrics.queries import Answer, Profile
-from lightning_dpg.pages.charts import inline
+from lightning_dpg.pages.charts import inlined
 from lightning_dpg.pages.page import Table, render
 from lightning_dpg.pages.pictures import size_of
 
@@ -59,11 +58,11 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
     sizes = [size_of(graph) for graph in _graphs(real, measured).values()]
     parts |= {
         "caption": _caption(real, measured),
-        "cards": [*zip(sizes, _drawn(found, OF_GRAPHS[:1]), strict=True)],
+        "cards": [*zip(sizes, inlined(found, OF_GRAPHS[:1]), strict=True)],
         "series": _series(found, OF_GRAPHS[1:]),
-        "charts": _drawn(found, OF_GRAPHS[1:]),
+        "charts": inlined(found, OF_GRAPHS[1:]),
         "further": [
-            (title, _series(found, _OF_TABLES[title]), _drawn(found, _OF_TABLES[title]), tables)
+            (title, _series(found, _OF_TABLES[title]), inlined(found, _OF_TABLES[title]), tables)
             for title, tables in _by_title(labels, measured)
         ],
     }
@@ -112,12 +111,6 @@ def _graphs(real: Profile, measured: Sequence[Measured]) -> dict[str, Data]:
     graphs = {REAL: measured[0].comparison.real.graph}
     drawn = (one.comparison.synthetic.graph for one in measured[:MAX_SHOWN])
     return graphs | dict(zip(labels, drawn, strict=False))
-
-
-def _drawn(found: Pictures, kinds: Sequence[str]) -> list[tuple[str, Markup]]:
-    """Draw the pictures of some kinds, each with its title."""
-    chosen = [picture for kind in kinds if kind in found for picture in found[kind]()]
-    return [(picture.title, inline(picture)) for picture in chosen]
 
 
 def _series(found: Pictures, kinds: Sequence[str]) -> Sequence[Series]:

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -9,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from lightning_dpg.metrics.figures import PALETTE, Grid, Picture, draw
+from lightning_dpg.metrics.figures import PALETTE, Grid, Picture, Pictures, draw
 from lightning_dpg.metrics.pictures import MATRIX_SIZE
 from lightning_dpg.pages.page import data_url
 
@@ -17,6 +18,17 @@ if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only wh
     from matplotlib.figure import Figure
 
 _LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+def inlined(found: Pictures, kinds: Collection[str] | None = None) -> list[tuple[str, Markup]]:
+    """Write the pictures of some kinds for a page, each with its title.
+
+    Args:
+        found: The kinds that are there, as :meth:`lightning_dpg.Release.pictures` returns them.
+        kinds: Wanted kinds; by default all.
+    """
+    chosen = [found[kind]() for kind in found if kinds is None or kind in kinds]
+    return [(picture.title, inline(picture)) for pictures in chosen for picture in pictures]
 
 
 def inline(picture: Picture) -> Markup:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.metrics.figures import Pictures, plot
-from lightning_dpg.pages.charts import inline
+from lightning_dpg.pages.charts import inlined
 from lightning_dpg.pages.page import Table, render
 from lightning_dpg.tables import as_csv, as_data_frame, as_json, strict
 
@@ -104,8 +104,7 @@ class Report(ABC):
     def _parts(self) -> dict[str, Any]:
         """Return what the templates show."""
         parts = {"title": self.title, "warning": self.not_private, "tables": self.sections()}
-        shown = [each for draw in self.pictures().values() for each in draw()]
-        parts["pictures"] = [(each.title, inline(each)) for each in shown]
+        parts["pictures"] = inlined(self.pictures())
         return parts | {"csv": self._csv(), "json": self.to_json()}
 
     def to_dataframe(self) -> Any:

@@ -28,7 +28,7 @@ from lightning_dpg.evaluation.node_classification import (
     evaluate_nodes,
 )
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
-from lightning_dpg.evaluation.purposes import Measured, RowTables, TransferTables
+from lightning_dpg.evaluation.purposes import Measured
 from lightning_dpg.evaluation.row_quality import (
     GraphRows,
     RowFigure,
@@ -48,7 +48,13 @@ from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.communities import return_freed_memory
-from lightning_dpg.metrics.pictures import GraphTransfers
+from lightning_dpg.metrics.figures import Pictures
+from lightning_dpg.metrics.pictures import (
+    REAL,
+    GraphTransfers,
+    row_pictures,
+    transfer_pictures,
+)
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
@@ -205,20 +211,22 @@ def _evaluate_queries(
             purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
         has_tables = rows is not None or transfers is not None
         private = real_rows(graph.release) if has_tables else None
-        of_rows: _OfRows = (None, None)
-        of_transfers: _OfTransfers = (None, None)
+        row_quality, pictures = None, {}
+        transfer_quality = None
         if rows is not None:
-            of_rows = _figures(private, rows, open_once(graph.release))
+            row_quality, pictures = _figures(private, rows, open_once(graph.release))
         if transfers is not None:
-            of_transfers = _transfer_figures(private, transfers, graph.graph)
+            transfer_quality, found = _transfer_figures(private, transfers, graph.graph)
+            pictures |= found
         measured.append(
             Measured(
                 graph.name,
                 compared,
                 graph.guarantee,
                 purposes,
-                *of_rows,
-                *of_transfers,
+                row_quality,
+                transfer_quality,
+                pictures,
                 has_key=not str(graph.graph.node_names[0]).endswith(NO_KEY),
             )
         )
@@ -245,22 +253,18 @@ def _drawn_tables(
     return None if rows is None else GraphRows(edges, rows.values), transfers
 
 
-_OfRows: TypeAlias = tuple[tuple[RowFigure, ...] | None, RowTables | None]
-_OfTransfers: TypeAlias = tuple[tuple[TransferFigure, ...] | None, TransferTables | None]
-
-
 def _transfer_figures(
     real: EdgeListDataModule | None, drawn: DrawnTransfers, graph: Data
-) -> _OfTransfers:
+) -> tuple[tuple[TransferFigure, ...], Pictures]:
     """Compare drawn transfers with those of a data module, if it has those of the fit."""
     private = None if real is None else real.transfers
     if real is None or private is None or real.graph.num_nodes != graph.num_nodes:
-        return (), None
+        return (), {}
     window = private.bounds.window
     if (window is None) != (drawn.times is None) or (
         window is not None and window[0] != drawn.first_day
     ):
-        return (), None
+        return (), {}
     numbers = places_of(real.graph.node_names, graph.node_names)
     if numbers is not None:
         private = renumbered(private, numbers)
@@ -280,20 +284,24 @@ def _transfer_figures(
         window=None if window is None else window_of(*window),
         has_names=numbers is not None,
     )
-    return figures, TransferTables(*both, real.kind, num_nodes, drawn.first_day)
+    sent = dict(zip((REAL, "synthetic"), both, strict=True))
+    return figures, transfer_pictures(sent, real.kind, num_nodes, drawn.first_day)
 
 
-def _figures(real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None) -> _OfRows:
+def _figures(
+    real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None
+) -> tuple[tuple[RowFigure, ...], Pictures]:
     """Compare the drawn rows with the private columns of a data module, if it has those of the fit."""
     columns = None if real is None else real.private_columns
     if real is None or columns is None or release is None:
-        return (), None
+        return (), {}
     if columns.domains != release.method.hparams["domains"]:
-        return (), None
+        return (), {}
     edges, rows = undirected_edges(real.graph).numpy(), columns.values.numpy()
     noise = noise_of(release.method, release.statement)
     figures = row_figures(GraphRows(edges, rows), drawn, columns.domains, noise)
-    return figures, RowTables(columns.domains, rows, drawn.rows)
+    tables = {REAL: rows, "synthetic": drawn.rows}
+    return figures, row_pictures(columns.domains, tables)
 
 
 def _evaluate_classes(

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from markupsafe import Markup
 from torch_geometric.data import Data
 
 from lightning_dpg.evaluation.purposes import Measured, is_close
-from lightning_dpg.metrics.figures import Bars, Chart, Pictures, Series
+from lightning_dpg.metrics.figures import Pictures
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
 from lightning_dpg.metrics.pictures import (
     MAX_SHOWN_NODES,
@@ -16,8 +17,7 @@ from lightning_dpg.metrics.pictures import (
     OF_TRANSFERS,
     REAL,
     graph_pictures,
-    row_pictures,
-    transfer_pictures,
+    series_of,
 )
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.pages.charts import inlined
@@ -26,7 +26,7 @@ from lightning_dpg.pages.pictures import size_of
 
 MAX_SHOWN = 6
 """Largest number of synthetic graphs in pictures; the tables hold all of them."""
-_OF_TABLES = {"Private columns": OF_ROWS, "Transfers": OF_TRANSFERS}
+_OF_TABLES = {"private columns": OF_ROWS, "transfers": OF_TRANSFERS}
 
 
 def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json: str) -> str:
@@ -54,17 +54,15 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "shown_groups": [group for group in GROUPS if group in shown],
         "closeness": _closeness,
     }
-    found = pictures(real, measured)
-    sizes = [size_of(graph) for graph in _graphs(real, measured).values()]
+    graphs = _graphs(real, measured)
+    found = _of_graphs(real, measured)
     parts |= {
         "caption": _caption(real, measured),
-        "cards": [*zip(sizes, inlined(found, OF_GRAPHS[:1]), strict=True)],
-        "series": _series(found, OF_GRAPHS[1:]),
+        "cards": [*zip(map(size_of, graphs.values()), inlined(found, OF_GRAPHS[:1]), strict=True)],
+        "series": series_of(dict.fromkeys(graphs, ())),
+        "both": series_of({REAL: (), "synthetic": ()}),
         "charts": inlined(found, OF_GRAPHS[1:]),
-        "further": [
-            (title, _series(found, _OF_TABLES[title]), inlined(found, _OF_TABLES[title]), tables)
-            for title, tables in _by_title(labels, measured)
-        ],
+        "further": _by_title(labels, measured),
     }
     return render("evaluation", parts)
 
@@ -76,32 +74,33 @@ def pictures(real: Profile, measured: Sequence[Measured]) -> Pictures:
         real: Measurements of the real graph.
         measured: Synthetic graphs with their answers.
     """
-    shown = dict(zip(_labels([one.name for one in measured]), measured[:MAX_SHOWN], strict=False))
-    graphs = _graphs(real, measured)
-    profiles = [real, *(one.comparison.synthetic for one in shown.values())]
-    known = {id(graph): each for graph, each in zip(graphs.values(), profiles, strict=True)}
-    matched = [name for name, one in shown.items() if one.comparison.is_matched]
-    first = graphs[matched[0]] if matched else graphs[REAL]
-    leaders = {name: first if name in (REAL, *matched) else graph for name, graph in graphs.items()}
-    found = dict(
-        graph_pictures(
-            graphs,
-            leaders,
-            lambda graph: known[id(graph)].distances,
-            lambda graph: known[id(graph)].clustering,
-        )
-    )
-    rows = {name: one.row_tables for name, one in shown.items() if one.row_tables}
-    if rows:
-        domains, values, _ = next(iter(rows.values()))
-        drawn = {name: each.synthetic for name, each in rows.items() if each.domains == domains}
-        found |= row_pictures(domains, {REAL: values} | drawn)
-    sent = {name: one.transfer_tables for name, one in shown.items() if one.transfer_tables}
-    if sent:
-        transfers, _, *facts = next(iter(sent.values()))
-        drawn_transfers = {name: each.synthetic for name, each in sent.items()}
-        found |= transfer_pictures({REAL: transfers} | drawn_transfers, *facts)
+    found = dict(_of_graphs(real, measured))
+    for kind in (*OF_ROWS, *OF_TRANSFERS):
+        draws = [one.pictures[kind] for one in measured[:MAX_SHOWN] if kind in one.pictures]
+        if draws:
+            found[kind] = lambda draws=draws: [each for draw in draws for each in draw()]
     return found
+
+
+def _of_graphs(real: Profile, measured: Sequence[Measured]) -> Pictures:
+    """Return the pictures of the graphs, the matrices of equal nodes in the order of the first one."""
+    graphs = _graphs(real, measured)
+    shown = [one.comparison for one in measured[:MAX_SHOWN]]
+    profiles = [real, *(one.synthetic for one in shown)]
+    known = {id(graph): each for graph, each in zip(graphs.values(), profiles, strict=True)}
+    matched = [one.synthetic.graph for one in shown if one.is_matched]
+    first = next(iter(matched), graphs[REAL])
+    are_matched = [True, *(one.is_matched for one in shown)]
+    leaders = {
+        name: first if is_matched else graph
+        for (name, graph), is_matched in zip(graphs.items(), are_matched, strict=True)
+    }
+    return graph_pictures(
+        graphs,
+        leaders,
+        lambda graph: known[id(graph)].distances,
+        lambda graph: known[id(graph)].clustering,
+    )
 
 
 def _graphs(real: Profile, measured: Sequence[Measured]) -> dict[str, Data]:
@@ -111,12 +110,6 @@ def _graphs(real: Profile, measured: Sequence[Measured]) -> dict[str, Data]:
     graphs = {REAL: measured[0].comparison.real.graph}
     drawn = (one.comparison.synthetic.graph for one in measured[:MAX_SHOWN])
     return graphs | dict(zip(labels, drawn, strict=False))
-
-
-def _series(found: Pictures, kinds: Sequence[str]) -> Sequence[Series]:
-    """Return the lines or bars of the first picture of some kinds that has any."""
-    chosen = (picture for kind in kinds if kind in found for picture in found[kind]())
-    return next((each.series for each in chosen if isinstance(each, Chart | Bars)), ())
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -160,10 +153,11 @@ def _caption(real: Profile, measured: Sequence[Measured]) -> str:
 
 def _by_title(
     labels: Sequence[str], measured: Sequence[Measured]
-) -> list[tuple[str, list[tuple[str, Table]]]]:
-    """Return the further tables of all graphs by their titles, each with the label of its graph."""
-    found: dict[str, list[tuple[str, Table]]] = {}
-    for label, one in zip(labels, measured, strict=True):
+) -> list[tuple[str, list[tuple[str, Table, list[tuple[str, Markup]]]]]]:
+    """Return the further tables of all graphs by their titles, each with its label and pictures."""
+    found: dict[str, list[tuple[str, Table, list[tuple[str, Markup]]]]] = {}
+    for number, (label, one) in enumerate(zip(labels, measured, strict=True)):
         for title, table in one.further_tables().items():
-            found.setdefault(title.capitalize(), []).append((label, table))
+            shown = inlined(one.pictures, _OF_TABLES[title]) if number < MAX_SHOWN else []
+            found.setdefault(title.capitalize(), []).append((label, table, shown))
     return [*found.items()]

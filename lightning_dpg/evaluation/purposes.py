@@ -2,19 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from lightning_dpg.advice import Goal
 from lightning_dpg.evaluation import row_quality, transfer_quality
 from lightning_dpg.evaluation.row_quality import RowFigure, row_answers
 from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_answers
-from lightning_dpg.graph.kind import Kind
+from lightning_dpg.metrics.figures import Pictures
 from lightning_dpg.metrics.glossary import Group, Query, glossary
-from lightning_dpg.metrics.pictures import GraphTransfers
 from lightning_dpg.metrics.queries import ALIGNED, Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
 from lightning_dpg.pages.page import Table
@@ -237,29 +233,6 @@ NO_NAMES = (
 """Line on a release without the key of its numbers."""
 
 
-class RowTables(NamedTuple):
-    """Private columns of both graphs."""
-
-    domains: Mapping[str, Sequence[str]]
-    """Values of each column (public)."""
-    real: NDArray[np.int64]
-    """Place of each node's value in the domain of each column, shape ``(N, J)`` (private)."""
-    synthetic: NDArray[np.int64]
-    """Those of the drawn rows."""
-
-
-class TransferTables(NamedTuple):
-    """Transfers of both graphs."""
-
-    real: GraphTransfers
-    """The real ones (private)."""
-    synthetic: GraphTransfers
-    kind: Kind
-    num_nodes: int
-    first_day: datetime | None
-    """First day of the window of times (public); None without times."""
-
-
 class Measured(NamedTuple):
     """One synthetic graph, compared with the real graph."""
 
@@ -272,12 +245,10 @@ class Measured(NamedTuple):
     """Purposes that its release serves beside baselines; None if it was not judged."""
     rows: tuple[RowFigure, ...] | None = None
     """Figures of its private columns; None without any, and empty if the real ones are not given."""
-    row_tables: RowTables | None = None
-    """Its private columns beside the real ones; None if they were not compared."""
     transfers: tuple[TransferFigure, ...] | None = None
     """Figures of its transfers; None without any, and empty if the real ones are not given."""
-    transfer_tables: TransferTables | None = None
-    """Its transfers beside the real ones; None if they were not compared."""
+    pictures: Pictures = MappingProxyType({})
+    """Pictures of its private columns and transfers beside the real ones, if they were compared."""
     has_key: bool = True
     """Whether its nodes are known: not if they are numbers in a secret order without their key."""
 

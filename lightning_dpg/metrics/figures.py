@@ -6,7 +6,8 @@ white and on black; a page puts those of its style in their place.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,8 @@ class Axis(NamedTuple):
     """Texts at places; by default numbers."""
 
 
-class Chart(NamedTuple):
+@dataclass(frozen=True)
+class Chart:
     """Lines; the first one is in front, and of one without points nothing is drawn."""
 
     title: str
@@ -87,14 +89,13 @@ class Chart(NamedTuple):
     y: Axis
     series: Sequence[Series]
 
-    height = 230
-    margins = (48, 40, 18, 10)
+    height: ClassVar[int] = 230
+    margins: ClassVar[_Margins] = (48, 40, 18, 10)
 
     @property
-    def text(self) -> str:
-        """What is shown, for readers without the picture."""
-        names = ", ".join(one.name for one in self.series)
-        return f"{self.title}: {names}; {self.y.label} by {self.x.label}"
+    def label(self) -> str:
+        """What is shown."""
+        return f"{self.y.label} by {self.x.label}"
 
     def draw(self, axes: "Axes") -> None:
         """Draw on empty axes."""
@@ -102,7 +103,7 @@ class Chart(NamedTuple):
 
         x, y = self.x, self.y
         axes.set(xscale=_scale(x), yscale=_scale(y))
-        axes.set_xlabel(f"{y.label} by {x.label}", labelpad=7)
+        axes.set_xlabel(self.label, labelpad=7)
         axes.margins(0)
         for line in reversed(self.series):
             marker = "o" if len(line.points) == 1 else ""
@@ -130,7 +131,8 @@ class Chart(NamedTuple):
             axes.legend(reverse=True, frameon=False, fontsize=11)
 
 
-class Bars(NamedTuple):
+@dataclass(frozen=True)
+class Bars:
     """Shares of values: a bar for each value and graph, below the name of the value."""
 
     title: str
@@ -140,7 +142,7 @@ class Bars(NamedTuple):
     series: Sequence[Series]
     """Graphs; their points are (place of the value, share)."""
 
-    margins = (16, 40, 24, 4)
+    margins: ClassVar[_Margins] = (16, 40, 24, 4)
 
     @property
     def _step(self) -> int:
@@ -151,11 +153,6 @@ class Bars(NamedTuple):
     def height(self) -> int:
         """Points of the picture."""
         return 44 + self._step * min(len(self.values), MOST_BARS)
-
-    @property
-    def text(self) -> str:
-        """What is shown, for readers without the picture."""
-        return f"{self.title}: {', '.join(one.name for one in self.series)}; {self.label}"
 
     def draw(self, axes: "Axes") -> None:
         """Draw on empty axes."""
@@ -184,7 +181,8 @@ class Bars(NamedTuple):
             axes.legend(names[:count], labels[:count], frameon=False, fontsize=11)
 
 
-class Grid(NamedTuple):
+@dataclass(frozen=True)
+class Grid:
     """Cells of a matrix, darker with more in them."""
 
     title: str
@@ -195,7 +193,7 @@ class Grid(NamedTuple):
     """Names of the rows; none of an adjacency matrix."""
     columns: Sequence[str] = ()
 
-    height = 360
+    height: ClassVar[int] = 360
 
     @property
     def margins(self) -> _Margins:
@@ -205,11 +203,6 @@ class Grid(NamedTuple):
             for names in (self.rows, self.columns)
         )
         return 12 + left, 40 + below, 12, 8
-
-    @property
-    def text(self) -> str:
-        """What is shown, for readers without the picture."""
-        return f"{self.title}; {self.label}"
 
     def draw(self, axes: "Axes") -> None:
         """Draw on empty axes."""
@@ -224,7 +217,8 @@ class Grid(NamedTuple):
         axes.set_xlabel(self.label, labelpad=7)
 
 
-class Network(NamedTuple):
+@dataclass(frozen=True)
+class Network:
     """Nodes and links."""
 
     title: str
@@ -234,13 +228,8 @@ class Network(NamedTuple):
     links: NDArray[np.int64]
     """Nodes of each link, shape ``(M, 2)``."""
 
-    height = 360
-    margins = (12, 40, 12, 8)
-
-    @property
-    def text(self) -> str:
-        """What is shown, for readers without the picture."""
-        return f"{self.title}; {self.label}"
+    height: ClassVar[int] = 360
+    margins: ClassVar[_Margins] = (12, 40, 12, 8)
 
     def draw(self, axes: "Axes") -> None:
         """Draw on empty axes."""

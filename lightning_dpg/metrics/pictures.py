@@ -65,7 +65,8 @@ DEGREES = (Axis("degree", True, low=1), Axis("nodes of at least this degree", Tr
 _MOST_DAYS = 62
 """Days of a window from which on weeks are shown."""
 _GAPS = {1 / DAY: "1 s", 60 / DAY: "1 min", 1 / 24: "1 h", 1: "1 day", 30: "30 d"}
-_WEEK = dict(zip(range(0, 168, 24), ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), strict=True))
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_WEEK = {24.0 * day: name for day, name in enumerate(_DAYS)}
 
 
 class GraphTransfers(NamedTuple):
@@ -311,7 +312,7 @@ def transfer_pictures(
         return [curves("Transfers by hour", week, "transfers", count_hours, 1)]
 
     def gaps() -> list[Picture]:
-        borders = np.maximum(gap_borders(window), 1) / DAY
+        borders = np.maximum(gap_borders(window), 0.5) / DAY  # 0 has no place there
         lines = {
             name: _gap_curve(borders, count_gaps(each, window).sum(axis=0))
             for name, each in counted.items()

@@ -6,9 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from lightning_dpg.metrics.figures import PALETTE, Grid, Picture, Pictures, draw
 from lightning_dpg.metrics.pictures import MATRIX_SIZE
@@ -33,20 +31,16 @@ def inlined(found: Pictures, kinds: Collection[str] | None = None) -> list[tuple
 
 def inline(picture: Picture) -> Markup:
     """Write a picture for a page, which says its title and the names of its lines."""
+    text = f"{picture.title}: {picture.label}"
     if isinstance(picture, Grid) and not picture.rows:
-        return image(picture.pixels, picture.text)
-    return _inline_svg(draw([picture], is_page=True), picture.text)
+        from matplotlib.image import imsave
 
-
-def image(pixels: NDArray[np.uint8], title: str) -> Markup:
-    """Draw a picture of red, green, blue and opacity, shape ``(S, S, 4)``."""
-    from matplotlib.image import imsave
-
-    content = io.BytesIO()
-    imsave(content, pixels, format="png")
-    return Markup('<img loading="lazy" width="{0}" height="{0}" alt="{1}" src="{2}">').format(
-        MATRIX_SIZE, title, data_url(content.getvalue(), "image/png")
-    )
+        content = io.BytesIO()
+        imsave(content, picture.pixels, format="png")
+        return Markup('<img loading="lazy" width="{0}" height="{0}" alt="{1}" src="{2}">').format(
+            MATRIX_SIZE, text, data_url(content.getvalue(), "image/png")
+        )
+    return _inline_svg(draw([picture], is_page=True), text)
 
 
 def _inline_svg(figure: "Figure", title: str) -> Markup:

@@ -48,7 +48,7 @@ from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.communities import return_freed_memory
-from lightning_dpg.metrics.figures import Pictures
+from lightning_dpg.metrics.figures import Draw
 from lightning_dpg.metrics.pictures import (
     REAL,
     GraphTransfers,
@@ -211,13 +211,12 @@ def _evaluate_queries(
             purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
         has_tables = rows is not None or transfers is not None
         private = real_rows(graph.release) if has_tables else None
-        row_quality, pictures = None, {}
-        transfer_quality = None
+        row_quality = transfer_quality = None
+        of_rows, of_transfers = dict[str, Draw](), dict[str, Draw]()
         if rows is not None:
-            row_quality, pictures = _figures(private, rows, open_once(graph.release))
+            row_quality, of_rows = _figures(private, rows, open_once(graph.release))
         if transfers is not None:
-            transfer_quality, found = _transfer_figures(private, transfers, graph.graph)
-            pictures |= found
+            transfer_quality, of_transfers = _transfer_figures(private, transfers, graph.graph)
         measured.append(
             Measured(
                 graph.name,
@@ -226,7 +225,7 @@ def _evaluate_queries(
                 purposes,
                 row_quality,
                 transfer_quality,
-                pictures,
+                of_rows | of_transfers,
                 has_key=not str(graph.graph.node_names[0]).endswith(NO_KEY),
             )
         )
@@ -255,7 +254,7 @@ def _drawn_tables(
 
 def _transfer_figures(
     real: EdgeListDataModule | None, drawn: DrawnTransfers, graph: Data
-) -> tuple[tuple[TransferFigure, ...], Pictures]:
+) -> tuple[tuple[TransferFigure, ...], dict[str, Draw]]:
     """Compare drawn transfers with those of a data module, if it has those of the fit."""
     private = None if real is None else real.transfers
     if real is None or private is None or real.graph.num_nodes != graph.num_nodes:
@@ -290,7 +289,7 @@ def _transfer_figures(
 
 def _figures(
     real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None
-) -> tuple[tuple[RowFigure, ...], Pictures]:
+) -> tuple[tuple[RowFigure, ...], dict[str, Draw]]:
     """Compare the drawn rows with the private columns of a data module, if it has those of the fit."""
     columns = None if real is None else real.private_columns
     if real is None or columns is None or release is None:

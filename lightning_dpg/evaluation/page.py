@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from markupsafe import Markup
 from torch_geometric.data import Data
 
 from lightning_dpg.evaluation.purposes import Measured, is_close
-from lightning_dpg.metrics.figures import Pictures
+from lightning_dpg.metrics.figures import Draw, Picture, Pictures
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
 from lightning_dpg.metrics.pictures import (
     MAX_SHOWN_NODES,
@@ -78,8 +79,12 @@ def pictures(real: Profile, measured: Sequence[Measured]) -> Pictures:
     for kind in (*OF_ROWS, *OF_TRANSFERS):
         draws = [one.pictures[kind] for one in measured[:MAX_SHOWN] if kind in one.pictures]
         if draws:
-            found[kind] = lambda draws=draws: [each for draw in draws for each in draw()]
+            found[kind] = partial(_all, draws)
     return found
+
+
+def _all(draws: Sequence[Draw]) -> list[Picture]:
+    return [picture for draw in draws for picture in draw()]
 
 
 def _of_graphs(real: Profile, measured: Sequence[Measured]) -> Pictures:

@@ -7,7 +7,7 @@ white and on black; a page puts those of its style in their place.
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,12 @@ class Chart:
             marker = "o" if len(line.points) == 1 else ""
             dashes = (0, (2.5, 1.5)) if line.is_dashed else "-"
             xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
-            look = {"ls": dashes, "color": PALETTE[line.color], "lw": 2, "clip_on": False}
+            look: dict[str, Any] = {
+                "ls": dashes,
+                "color": PALETTE[line.color],
+                "lw": 2,
+                "clip_on": False,
+            }
             axes.plot(xs, ys, marker=marker, label=_short(line.name), **look)
         for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
             limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
@@ -161,7 +166,7 @@ class Bars:
         if len(shown) > MOST_BARS:  # the most frequent ones, in their order
             shown = np.sort(np.argsort(-shares.max(axis=0), kind="stable")[:MOST_BARS])
         step, most = self._step, float(shares.max(initial=0)) or 1.0
-        for place, value in enumerate(shown):
+        for place, value in enumerate(shown.tolist()):
             axes.text(0, step * place + 15, _short(self.values[value]), fontsize=12)
             for number, one in enumerate(self.series):
                 below = step * place + 21 + 7 * number
@@ -279,7 +284,9 @@ def draw(pictures: Sequence[Picture], *, is_page: bool = False) -> "Figure":
     return figure
 
 
-Pictures = Mapping[str, Callable[[], Sequence[Picture]]]
+Draw = Callable[[], Sequence[Picture]]
+"""Function that makes pictures."""
+Pictures = Mapping[str, Draw]
 """Functions that make the pictures of each kind of thing that is there."""
 
 

@@ -38,6 +38,7 @@ from lightning_dpg.metrics.figures import (
     Axis,
     Bars,
     Chart,
+    Draw,
     Grid,
     Network,
     Picture,
@@ -133,11 +134,11 @@ def graph_pictures(
         clustering_of: Function that measures local clustering.
     """
 
-    def degree() -> list[Picture]:
+    def degree() -> Sequence[Picture]:
         curves = {name: degree_curve(graph) for name, graph in graphs.items()}
         return [Chart("Degrees", *DEGREES, series_of(curves))]
 
-    def clustering() -> list[Picture]:
+    def clustering() -> Sequence[Picture]:
         curves = {
             name: clustering_curve(degrees(graph), clustering_of(graph))
             for name, graph in graphs.items()
@@ -198,7 +199,7 @@ def layout(graph: Data) -> NDArray[np.float64]:
 
 def row_pictures(
     domains: Mapping[str, Sequence[str]], rows: Mapping[str, NDArray[np.int64]]
-) -> Pictures:
+) -> dict[str, Draw]:
     """Return the pictures of columns of nodes: each by itself, and pairs of the strongest associations.
 
     Args:
@@ -207,13 +208,13 @@ def row_pictures(
     """
     names = list(domains)
 
-    def columns() -> list[Picture]:
+    def columns() -> Sequence[Picture]:
         return [
             Bars(name, "share of nodes", domains[name], series_of(_shares(rows, place, domains)))
             for place, name in enumerate(names)
         ]
 
-    def pairs() -> list[Picture]:
+    def pairs() -> Sequence[Picture]:
         first = next(iter(rows.values()))
         by_strength = sorted(
             combinations(range(len(names)), 2),
@@ -263,7 +264,7 @@ def _dependence(counts: NDArray[np.float64]) -> float:
 
 def transfer_pictures(
     sent: Mapping[str, GraphTransfers], kind: Kind, num_nodes: int, first_day: datetime | None
-) -> Pictures:
+) -> dict[str, Draw]:
     """Return the pictures of transfers: amounts, days, hours and gaps, as far as they have these.
 
     Args:
@@ -272,7 +273,7 @@ def transfer_pictures(
         num_nodes: Number of nodes of each graph.
         first_day: First day of the window of times; None without times.
     """
-    found: dict[str, Callable[[], Sequence[Picture]]] = {}
+    found: dict[str, Draw] = {}
     if all(each.amounts is not None for each in sent.values()):
         found["amounts"] = partial(_amounts, sent, num_nodes)
     if first_day is None or any(each.times is None for each in sent.values()):

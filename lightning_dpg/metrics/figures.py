@@ -42,7 +42,7 @@ _ACROSS = 3
 _TITLE = 26
 _LONGEST = 44
 _LONGEST_OF_GRID = 17
-_STYLE = {
+STYLE = {
     **dict.fromkeys(
         ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"),
         PALETTE["muted"],
@@ -52,6 +52,7 @@ _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "lightning_dpg",
 }
+"""Settings of matplotlib for all figures; those of the user have no effect."""
 _Margins = tuple[int, int, int, int]
 """Points to the left of the axes, below, to the right and above."""
 
@@ -265,7 +266,7 @@ def draw(pictures: Sequence[Picture], *, is_page: bool = False) -> "Figure":
     rows = [pictures[start : start + _ACROSS] for start in range(0, len(pictures), _ACROSS)]
     heights = [title + max(each.height for each in row) for row in rows]
     wide, high = WIDTH * len(rows[0]), sum(heights)
-    with style.context(["default", _STYLE]):
+    with style.context(["default", STYLE]):
         figure = _shown(wide / 72, high / 72)
         for number, row in enumerate(rows):
             top = high - sum(heights[:number])

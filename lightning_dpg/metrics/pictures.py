@@ -318,7 +318,7 @@ def transfer_pictures(
             name: _gap_curve(borders, count_gaps(each, window).sum(axis=0))
             for name, each in counted.items()
         }
-        x = Axis("time to the next transfer of the pair", is_log=True, ticks=_GAPS)
+        x = Axis("time to the next one of the pair", is_log=True, ticks=_GAPS)
         return [Chart("Gaps", x, Axis("share of gaps"), series_of(lines))]
 
     return found | {"days": days, "hours": hours, "gaps": gaps}
@@ -343,8 +343,8 @@ def _amounts(sent: Mapping[str, GraphTransfers], num_nodes: int) -> list[Picture
             series_of({name: _at_least(each / CENTS) for name, each in values.items()}),
         )
         for title, x, y, values in (
-            ("Amounts", "amount (unit of the data)", "transfers", amounts),
-            ("Money of nodes", "sum of amounts", "nodes", sums),
+            ("Amounts, in the unit of the data", "amount", "transfers", amounts),
+            ("Amounts of nodes, in the unit of the data", "sum", "nodes", sums),
         )
     ]
 

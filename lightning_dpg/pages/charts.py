@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from lightning_dpg.metrics.figures import PALETTE, Grid, Picture, Pictures, draw
+from lightning_dpg.metrics.figures import PALETTE, STYLE, Grid, Picture, Pictures, draw
 from lightning_dpg.metrics.pictures import MATRIX_SIZE
 from lightning_dpg.pages.page import data_url
 
@@ -53,9 +53,12 @@ def _inline_svg(figure: "Figure", title: str) -> Markup:
         figure: The figure.
         title: Title for screen readers.
     """
+    from matplotlib import style
+
     file = io.StringIO()
     none = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(file, format="svg", metadata=none)
+    with style.context(["default", STYLE]):
+        figure.savefig(file, format="svg", metadata=none)
     root = ElementTree.fromstring(file.getvalue())
     for element in [*root.iter()]:
         attributes = element.attrib

@@ -118,9 +118,13 @@ def _graphs(real: Profile, measured: Sequence[Measured]) -> dict[str, Data]:
 
 
 def _labels(names: Sequence[str]) -> list[str]:
-    """Return the last parts of the names, or the whole names where these are not distinct."""
+    """Return the last parts of the names, or the whole names where these are not distinct; with numbers."""
     short = [Path(name).name or name for name in names]
-    return short if len(set(short)) == len(short) else list(names)
+    taken = [REAL, *(short if len(set(short)) == len(short) else names)]
+    return [
+        name if taken.index(name) == number else f"{name} ({number})"
+        for number, name in enumerate(taken)
+    ][1:]
 
 
 def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:

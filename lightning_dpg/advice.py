@@ -154,21 +154,6 @@ def recommend(facts: Facts) -> Recommendation:
     return next(case for case in cases(facts) if degree >= case.least_degree)
 
 
-def assumed(
-    goal: Goal,
-    epsilon: float,
-    delta: float,
-    nodes: int | None,
-    edges: float | None,
-    graphs: int | None,
-    kind: Kind | None,
-    attributes: bool,
-) -> Facts:
-    """Return the facts of a plan, whose kind of graph follows from the goal by default."""
-    kind = kind or ("set" if goal in OF_SETS else "undirected")
-    return Facts(goal, epsilon, nodes or 2, edges, kind, delta > 0, attributes, graphs)
-
-
 def hints_of(facts: Facts) -> list[str]:
     """Name a method for the goal, and the size of a release of all links."""
     reports = reports_line(facts)

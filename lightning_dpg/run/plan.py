@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from lightning_dpg.advice import Goal, Kind, assumed, hints_of, recommend
+from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hints_of, recommend
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
@@ -134,8 +134,9 @@ def plan(
         if sample_rate is not None or steps is not None or noise_multiplier is not None:
             raise CommandError("goal chooses a method: leave sample_rate, steps and noise out")
         with readable_errors():
-            numbers = (num_nodes, num_edges, num_graphs, kind, attributes)
-            facts = assumed(goal, epsilon, delta or 0.0, *numbers)
+            kind = kind or ("set" if goal in OF_SETS else "undirected")
+            size = (num_nodes or 2, num_edges, kind, bool(delta), attributes, num_graphs)
+            facts = Facts(goal, epsilon, *size)
             if num_nodes is None and facts.kind != "set":
                 raise CommandError(f"goal {goal}: give num_nodes, the number of nodes")
             best = recommend(facts)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from lightning_dpg.advice import OF_SETS, Goal, Kind, assumed, hints_of
+from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hints_of
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
 
@@ -70,8 +70,9 @@ def plan(
     hints: list[str] = []  # there are none without nodes
     if nodes is not None or goal in OF_SETS:
         wanted: Goal = goal or "links"
-        facts = (epsilon, delta or 0, nodes, edges, graphs, kind, attributes)
-        hints = hints_of(assumed(wanted, *facts))
+        kind = kind or ("set" if wanted in OF_SETS else "undirected")
+        facts = Facts(wanted, epsilon, nodes or 2, edges, kind, bool(delta), attributes, graphs)
+        hints = hints_of(facts)
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:

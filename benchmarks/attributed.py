@@ -31,7 +31,6 @@ from lightning_dpg.metrics.functional import transitivity
 from lightning_dpg.metrics.rows import (
     categorical_assortativity,
     degree_by_category,
-    homophily,
     pair_association,
     prediction_score,
     total_variation,
@@ -152,6 +151,12 @@ def compared(real: Real, drawn: Drawn) -> dict[str, float]:
         scores["two_way"] = total_variation(real.rows, drawn.rows, sizes, 2)
         scores["association_error"] = float(np.nanmean(association))
     return scores
+
+
+def homophily(edges: NDArray[np.int64], categories: NDArray[np.int64]) -> float:
+    """Return the share of edges within a category; nan without an edge."""
+    first, second = categories[edges].T
+    return float((first == second).mean()) if len(edges) else math.nan
 
 
 def triangles(edges: NDArray[np.int64], num_nodes: int) -> float:

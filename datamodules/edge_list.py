@@ -51,7 +51,7 @@ class EdgeListDataModule(GraphDataModule):
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"payer": ["a", "b", "b"], "at": [9, 8, 7], "payee": ["b", "a", "c"]})
-    >>> data = EdgeListDataModule(table, undirected=True, nodes=Nodes(names="ids"))
+    >>> data = EdgeListDataModule(table, nodes=Nodes(names="ids"))
     >>> data.setup("fit")
     >>> data.edges.tolist(), data.records.node_names
     ([[0, 1], [1, 2]], ['a', 'b', 'c'])
@@ -62,7 +62,7 @@ class EdgeListDataModule(GraphDataModule):
     The ids that occur in edges are private. By default records have numbers in a secret order in their
     place; the graph has them:
 
-    >>> data = EdgeListDataModule(table, undirected=True)
+    >>> data = EdgeListDataModule(table)
     >>> data.setup("fit")
     >>> sorted(data.graph.node_names), data.records.node_names
     (['a', 'b', 'c'], ['0', '1', '2'])
@@ -120,7 +120,8 @@ class EdgeListDataModule(GraphDataModule):
                 edge per row, or a list of pairs, see :func:`load_reading`.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves; 1 / q
                 rounded up by default.
-            undirected: Drop the directions of a directed graph instead of refusing it.
+            undirected: Drop the directions of a graph whose source says that it is directed, instead
+                of refusing it. Lists and tables of edges have none unless ``kind`` says so.
             largest_component: Keep the largest connected component only. It is found by looking
                 at the private edges, which becomes an assumption of the guarantee.
             val_fraction: Probability that an edge is held out for validation, by a public coin.

@@ -95,7 +95,7 @@ class EdgeTableDataModule(EdgeListDataModule):
             kind: ``undirected``; ``directed``, where an edge is an ordered pair of nodes; or
                 ``bipartite``, where an edge links a left and a right node, and the side of each node
                 is public.
-            undirected: Drop the directions of a table that looks directed instead of refusing it.
+            undirected: Say that rows have no direction, as they have none by default.
             steps_per_epoch: Batches per epoch of methods that do not say it themselves.
             val_fraction: Probability that an edge is held out for validation, by a public coin.
             test_fraction: Probability that an edge is held out for the test, by the same coin.
@@ -159,11 +159,10 @@ class EdgeTableDataModule(EdgeListDataModule):
 
     def _load(self, ids: str | Sequence[str] | None) -> GraphReading:
         """Read the rows of the table as those of any other list of edges."""
-        undirected = self.undirected or self.kind != "undirected"
         path = parquet_file(self.source) if self.where is None and self.table is None else None
         names = None if ids is None or ids == FROM_EDGES else given_names(ids)
         if path is not None:
-            return read_on_nodes(read(path, self.columns, undirected=undirected), ids, names)
+            return read_on_nodes(read(path, self.columns), ids, names)
         chosen = self._chosen
         reading = edges_of_table(
             self._engine.read(chosen),
@@ -171,7 +170,6 @@ class EdgeTableDataModule(EdgeListDataModule):
             self.columns,
             chosen.place,
             "table",
-            undirected=undirected,
         )
         reading = read_on_nodes(reading, ids, names)
         is_list = reading.node_set is NodeSet.LIST and not self._are_of_edges
@@ -204,7 +202,6 @@ class EdgeTableDataModule(EdgeListDataModule):
             self.columns,
             given if sides is None else [*sides],
             self.kind,
-            undirected=self.undirected,
             order=self._order if self.nodes.are_numbered(self._node_set) else None,
         )
 

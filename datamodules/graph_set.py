@@ -235,22 +235,24 @@ def split_graphs(union: Data, sizes: Sequence[int]) -> list[Data]:
     """Split a union into graphs of the given sizes, in the order of its nodes.
 
     Args:
-        union: Graph without edges between parts.
+        union: Graph without edges between parts, perhaps with a label ``y`` of each part.
         sizes: Number of nodes of each part.
 
     Returns:
-        The parts; their nodes are numbered from 0, and named so.
+        The parts with their labels; their nodes are numbered from 0, and named so.
     """
     ends = np.cumsum(sizes)
     link_ends = np.searchsorted(union.edge_index[0].numpy(), ends)
     links = np.split(union.edge_index.numpy(), link_ends[:-1], axis=1)
+    labels = [None] * len(sizes) if union.y is None else union.y.split(1)
     return [
         Data(
             edge_index=torch.from_numpy(part - (end - size)),
             num_nodes=size,
             node_names=[str(node) for node in range(size)],
+            y=label,
         )
-        for part, size, end in zip(links, sizes, ends.tolist(), strict=True)
+        for part, size, end, label in zip(links, sizes, ends.tolist(), labels, strict=True)
     ]
 
 

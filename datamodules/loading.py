@@ -188,7 +188,7 @@ def _converted(source: object, undirected: bool, columns: Columns) -> GraphReadi
 def _read_object(source: object, undirected: bool, columns: Columns) -> GraphReading | None:
     """Read an object by its type; None for an object of any other type."""
     if isinstance(source, (Table, ExportsArrow)):
-        return read_table(source, columns, undirected=undirected)
+        return read_table(source, columns)
     refuse_columns(columns, type(source).__name__)
     if isinstance(source, Dataset):
         source = _only_graph(source)
@@ -208,7 +208,7 @@ def _read_object(source: object, undirected: bool, columns: Columns) -> GraphRea
             "a set is for methods of sets, such as ErdosRenyiSet, and for GraphSetDataModule"
         )
     if isinstance(source, Sequence) and not isinstance(source, (bytes, memoryview, range)):
-        return read_pairs(source, columns, undirected=undirected)
+        return read_pairs(source, columns)
     return None
 
 
@@ -248,7 +248,7 @@ def _read_array(array: NDArray[Any], columns: Columns, undirected: bool) -> Grap
             "pass a matrix as scipy.sparse.csr_array(array)"
         )
     if array.ndim == 2 and array.shape[1] == 2:
-        return read_edge_array(array, columns, undirected=undirected)
+        return read_edge_array(array, columns)
     if array.ndim == 2 and array.shape[0] == array.shape[1]:
         return read_matrix(array, undirected=undirected)
     is_index = array.ndim == 2 and len(array) == 2
@@ -292,7 +292,7 @@ def _read_built_in(name: str, columns: Columns) -> GraphReading:
         refuse_columns(columns, name)
     rows = [{"source": u, "target": v, **data} for u, v, data in graph.edges(data=True)]
     ends = replace(columns, source="source", target="target")
-    found = read_table(pyarrow.Table.from_pylist(rows), ends, undirected=True)
+    found = read_table(pyarrow.Table.from_pylist(rows), ends)
     found = on_nodes(found, reading.graph.node_names, name)
     summary = f"{reading.summary}{found.values.summary if found.values else ''}"
     return found._replace(node_set=NodeSet.BUILT_IN, attributes=reading.attributes, summary=summary)

@@ -15,7 +15,6 @@ import numpy as np
 from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, no_rows
 from lightning_dpg.formats.columns import Columns
-from lightning_dpg.formats.conversion import check_share_of_mutual
 from lightning_dpg.formats.edge_columns import refuse_missing
 from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
@@ -42,7 +41,6 @@ class EdgeTable:
         columns: What was asked for; amounts and times are not read.
         given: All ids, or those of the left and of the right nodes; empty for the ids that occur.
         kind: Kind of the graph.
-        undirected: Whether directions of an undirected graph are dropped instead of refused.
         order: Returns the order of the released numbers, given the numbers of all nodes and of those
             on the left; None where the release has the names.
 
@@ -58,7 +56,6 @@ class EdgeTable:
         given: Sequence[Sequence[str]],
         kind: Kind,
         *,
-        undirected: bool,
         order: Callable[[int, int | None], Sequence[int]] | None = None,
     ) -> None:
         self.engine, self.chosen, self.columns, self.kind = engine, chosen, columns, kind
@@ -69,7 +66,7 @@ class EdgeTable:
         self.engine.define(
             "edge_pairs", _canonical_pairs(self.numbered_rows(), self.kind), keep=True
         )
-        self._check_edges(undirected)
+        self._check_edges()
 
     def _type_of_ids(self) -> str:
         """Return the type of the ids in Ibis."""
@@ -161,8 +158,8 @@ class EdgeTable:
         """Pairs of nodes that may be linked (public)."""
         return pair_space(self.kind, self.num_nodes, self.num_left)
 
-    def _check_edges(self, undirected: bool) -> None:
-        """Count edges; refuse a table without edges, or one that looks directed."""
+    def _check_edges(self) -> None:
+        """Count edges; refuse a table without edges."""
         pairs = self.pairs()
         edges, repeats, links = self.engine.row(
             pairs.aggregate(
@@ -175,8 +172,6 @@ class EdgeTable:
             raise GraphFormatError(
                 f"{self.chosen.place}: no edges\nexpected an edge between two different nodes"
             )
-        if self.kind == "undirected":
-            check_share_of_mutual(links - edges, edges, self.chosen.place, undirected)
 
     def summary(self) -> str:
         """Summarize for the owner what was read, with exact counts (private)."""

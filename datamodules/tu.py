@@ -88,16 +88,37 @@ def read_tu_folder(folder: Path, *, undirected: bool = False) -> list[Data]:
     features = _read_features(folder, prefix, len(graph_of))
 
     union = make_graph(torch.from_numpy(links - 1), len(graph_of))
+    if labels is not None:
+        # Labels such as -1 and 1 become the numbers 0 and 1 of the classes.
+        union.y = torch.from_numpy(np.unique(labels[:, 0], return_inverse=True)[1])
     graphs = split_graphs(union, sizes.tolist())
     if features is not None:
         for graph, rows in zip(graphs, torch.split(features, sizes.tolist()), strict=True):
             graph.x = rows
-    if labels is not None:
-        # Labels such as -1 and 1 become the numbers 0 and 1 of the classes.
-        _, classes = np.unique(labels[:, 0], return_inverse=True)
-        for graph, label in zip(graphs, torch.split(torch.from_numpy(classes), 1), strict=True):
-            graph.y = label
     return graphs
+
+
+def write_tu_folder(graphs: Any, folder: Path, *, undirected: bool = False) -> None:
+    """Write a set of graphs, with labels and with features that all graphs have.
+
+    Args:
+        graphs: The set, as for the data module; some of its graphs have a link.
+        folder: An empty folder.
+        undirected: See :func:`read_tu_folder`.
+    """
+    data = TUGraphDataModule(graphs, undirected=undirected)
+    data.setup("fit")
+    links = torch.cat([data.edges, data.edges.flip(1)]) + 1
+    np.savetxt(folder / "set_A.txt", links.numpy(), "%d", ", ")
+    np.savetxt(folder / "set_graph_indicator.txt", data.graph_of.numpy() + 1, "%d")
+    if data.labels is not None:
+        _, classes = np.unique(data.labels.numpy(), return_inverse=True)
+        np.savetxt(folder / "set_graph_labels.txt", classes, "%d")
+    features = [each.get("x") for each in data.graphs]
+    widths = {None if x is None or x.ndim != 2 else x.shape[1] for x in features}
+    if widths.isdisjoint({None, 0}) and len(widths) == 1:
+        x = torch.cat([x for x in features if x is not None]).float()
+        np.savetxt(folder / "set_node_attributes.txt", x.numpy(force=True), "%.9g", ", ")
 
 
 def _only_file(folder: Path, part: str) -> Path:

@@ -1,4 +1,4 @@
-"""Tables as text, CSV and Markdown, and values as JSON."""
+"""Tables as text and CSV, and values as JSON."""
 
 import csv
 import io
@@ -67,23 +67,6 @@ def strict(values: Any) -> Any:
     if isinstance(values, float) and not math.isfinite(values):
         return None if math.isnan(values) else f"{values:g}"
     return values
-
-
-def as_markdown(
-    head: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[int] = (0,)
-) -> list[str]:
-    """Return the lines of a table in Markdown.
-
-    Args:
-        head: Names of the columns.
-        rows: Texts of the cells.
-        left: Columns that are aligned on the left, the others are on the right.
-    """
-    rule = "|".join("---" if place in left else "---:" for place in range(len(head)))
-    first, *others = (
-        f"|{'|'.join(f' {text} ' if text else ' ' for text in row)}|" for row in (head, *rows)
-    )
-    return [first, f"|{rule}|", *others]
 
 
 def as_data_frame(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:

@@ -56,7 +56,7 @@ def page(study: Study) -> str:
     """
     blocks = [_WRITTEN, f"# {study.title}", study.question, study.notes]
     if study.benchmark:
-        command = f"python -m lightning_dpg compare --study results/{study.name}/study.yaml"
+        command = f"python -m lightning_dpg compare --study {study.name}"
         blocks.append(f"```bash\n{command} --out compared\n```")
     if study.commands:
         blocks.append("```bash\n" + "\n".join(study.commands) + "\n```")

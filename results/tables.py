@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from lightning_dpg.apps.bench.study import SHIPPED_STUDIES, read_benchmark
 from lightning_dpg.errors import CommandError, nearest
 
 FOLDER = Path(__file__).parent
 # The one in C, which not every platform has, reads a study in a tenth of the time.
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SOURCES = ("measured", "paper", "others")
-_STUDY_KEYS = {"title", "question", "benchmark", "commands", "notes", "tables", "figures"}
+_STUDY_KEYS = {"title", "question", "commands", "notes", "tables", "figures"}
 _TABLE_KEYS = {"title", "caption", "header", "rows", "columns", "bold", "italic", "notes"}
 _FIGURE_KEYS = {"caption", "table", "kind", "rows", "columns", "x", "y", "log"}
 
@@ -120,7 +121,7 @@ def read_study(folder: Path) -> Study:
         folder.name,
         text["title"],
         text["question"],
-        text.get("benchmark") or {},
+        read_benchmark(folder.name) if folder.name in SHIPPED_STUDIES else {},
         text.get("commands") or [],
         text.get("notes", "").strip(),
         {name: _table_text(file, name, table, cells.values()) for name, table in tables.items()},

@@ -21,14 +21,21 @@ pytest_plugins = ["tests.costs"]
 @pytest.fixture(scope="session", autouse=True)
 def _searched_and_computed_once():
     """What fits ask the installed packages and their parser, and what releases ask opacus."""
+    import torch
     from lightning_fabric.utilities import registry
     from pytorch_lightning.cli import LightningCLI
+    from pytorch_lightning.trainer.connectors.logger_connector import result
 
     opinion = sys.modules.get("lightning_dpg.privacy.second_opinion")  # where a test may write one
     complete = sys.modules.get("lightning_dpg.run.fit")  # where one may complete settings
+    composition = sys.modules.get("lightning_dpg.privacy.composition")
+    sets = sys.modules.get("lightning_dpg.datamodules.built_in_sets")
     with pytest.MonkeyPatch.context() as patch:
         # Each trainer searches all packages for callbacks, which takes most of its start.
         patch.setattr(registry, "entry_points", functools.cache(registry.entry_points))
+        # Each figure is copied, with all that is known of it, where it moves to the device it is on.
+        if not torch.cuda.is_available():
+            patch.setattr(result._ResultMetric, "to", lambda metric, *args, **options: metric)
         # The parser goes through all options for each option, several times.
         find = "find_action_and_subcommand"  # not part of its interface: it may go
         places = [
@@ -47,6 +54,15 @@ def _searched_and_computed_once():
         if complete is not None:
             patch.setattr(
                 complete, "complete_settings", once_if_shipped(complete.complete_settings)
+            )
+        if sets is not None:
+            drawn = functools.cache(sets.planted_sets)
+            read = lambda: [copy.copy(graph) for graph in drawn()]
+            patch.setitem(sets.BUILT_IN_SETS, "planted_sets", read)
+        if composition is not None:
+            # Budgets, searches for their steps and statements compose the same releases again.
+            patch.setattr(
+                composition, "composed_delta", once_for_equal_values(composition.composed_delta)
             )
         if opinion is not None:
             from opacus.accountants.analysis import rdp

@@ -58,6 +58,7 @@ ARROWS = {
     "errors": set(),
     "lazy_exports": set(),
     "outcome": set(),
+    "progress": {"outcome"},
     "run_folder": {"errors"},
     "tables": {"errors"},
 }
@@ -70,6 +71,7 @@ FOR_ALL = {
         "errors",
         "lazy_exports",
         "outcome",
+        "progress",
         "run_folder",
         "tables",
     )
@@ -284,15 +286,18 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
     assert "lightning_dpg/release/card/sentences.yaml" in names
     assert "lightning_dpg/apps/book/budget.html.jinja" in names
     assert "lightning_dpg/run/quality.csv" in names
-    # A user's folder with modules of our packages' names must not get in the way.
+    # Modules of a user with names of our folders, or of packages, must not get in the way.
     user = tmp_path / "user"
     user.mkdir()
-    for name in ("callbacks", "datamodules", "conf"):
+    for name in ("callbacks", "datamodules", "conf", "yaml"):
         (user / f"{name}.py").write_text("raise ImportError('shadowed')")
-    code = "import sys; from lightning_dpg.main import main; sys.exit(main(sys.argv[1:]))"
-    args = ["fit", "--config", "dp_netgan", "--print_config"]
+    mine = "from lightning_dpg.methods import ErdosRenyi\nclass Mine(ErdosRenyi): pass\n"
+    (user / "mine.py").write_text(mine)
+    code = "from lightning_dpg.main import run; run()"
+    args = ["fit", "--config", "erdos_renyi", "--model", "mine.Mine", "--print_config"]
+    # As an installed script starts: its own folder comes first, and the current one nowhere.
     done = subprocess.run(
-        [sys.executable, "-c", code, *args],
+        [sys.executable, "-P", "-c", code, *args],
         cwd=user,
         env={"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -300,7 +305,8 @@ def test_wheel_holds_one_name_and_runs(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "class_path: lightning_dpg.methods.DPNetGAN" in done.stdout
+    assert "class_path: mine.Mine" in done.stdout
+    assert "class_path: lightning_dpg.datamodules.EdgeListDataModule" in done.stdout
 
 
 if __name__ == "__main__":

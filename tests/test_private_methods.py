@@ -157,10 +157,6 @@ LEDGERS = {
         ("number of edges", "pure", 1, 0.25, 1),
         ("edges", "pure", 1, 4.75, 1),
     ],
-    "randomized_response_cell": [
-        ("number of edges", "pure", 1, 0.35, 1),
-        ("edges", "pure", 1, 6.65, 1),
-    ],
     "randomized_response_degrees": [
         ("number of edges", "pure", 1, 0.15, 1),
         ("ordered degrees", "pure", 2, 0.45, 1),

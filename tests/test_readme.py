@@ -47,7 +47,7 @@ FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of to
 FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
 FOREIGN_OPTIONS |= {"--folder"}  # of benchmarks
 # Files of the reader, in examples.
-EXAMPLES = {"my_density.yaml"}
+EXAMPLES = {"my_method.yaml"}
 
 # Commands of ours that people call by themselves; of Lightning's only this one.
 OWN = {"fit", *command_names()} - {*LIGHTNING_COMMANDS[1:]}

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lightning_dpg.tables import as_csv, as_json, as_markdown, as_text
+from lightning_dpg.tables import as_csv, as_json, as_text
 
 ROWS = [["a", "10", "x"], ["long", "", "y, z"]]
 HEAD = ["name", "n", "note"]
@@ -26,12 +26,3 @@ def test_json_is_strict():
     for value in (math.nan, math.inf):
         with pytest.raises(ValueError, match="JSON"):
             as_json([value])
-
-
-def test_markdown_aligns_by_its_rule():
-    assert as_markdown(HEAD, ROWS, left={0, 2}) == [
-        "| name | n | note |",
-        "|---|---:|---|",
-        "| a | 10 | x |",
-        "| long | | y, z |",
-    ]

@@ -44,7 +44,6 @@ def edges_of_table(
     origin: str | Path,
     form: str,
     *,
-    undirected: bool,
     are_named: bool = True,
 ) -> GraphReading:
     """Build a graph of the columns of a table that are read, see :func:`edges_of`.
@@ -55,7 +54,6 @@ def edges_of_table(
         columns: What was asked for.
         origin: Place that an error names.
         form: What the table was read from, for the owner.
-        undirected: Whether to drop the directions of a directed graph instead of refusing it.
         are_named: Whether the columns have names, and not numbers.
     """
     return edges_of(
@@ -63,7 +61,6 @@ def edges_of_table(
         origin,
         f"{form}; {chosen}",
         columns,
-        undirected=undirected,
         header=chosen.ends if are_named else None,
         others=chosen.others,
     )
@@ -75,7 +72,6 @@ def edges_of(
     form: str,
     columns: Columns,
     *,
-    undirected: bool,
     header: tuple[str, str] | None = None,
     others: Sequence[str] = (),
     keep_gaps: bool = False,
@@ -91,7 +87,6 @@ def edges_of(
         origin: Place that an error names.
         form: Form of the source for the owner.
         columns: What was asked for. With amounts or times, rows that are no transfer are left out.
-        undirected: Whether to drop the directions of a directed graph instead of refusing it.
         header: Names of the two columns of ids, if they have names.
         others: Columns that are not read.
         keep_gaps: Whether all numbers from 0 to the largest id are nodes.
@@ -128,7 +123,6 @@ def edges_of(
         names,
         origin,
         form,
-        undirected=undirected,
         node_set=NodeSet.LARGEST if keep_gaps else NodeSet.LINES,
         is_symmetric=is_symmetric,
     )

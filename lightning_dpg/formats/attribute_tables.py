@@ -9,7 +9,7 @@ import numpy as np
 
 from lightning_dpg.formats.arrow_edges import LARGEST_WHOLE
 from lightning_dpg.formats.edge_tables import Table, column_cells
-from lightning_dpg.formats.node_lists import ID_HEADERS, parquet_table, shown_columns
+from lightning_dpg.formats.node_lists import parquet_table, place_of_ids, shown_columns
 from lightning_dpg.formats.text_rows import table_rows
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import (
@@ -19,8 +19,6 @@ from lightning_dpg.graph.node_names import (
     user_path,
 )
 
-_NAMES = {"name", "label"}
-"""Headers that name an attribute if another column has the ids."""
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _ORIGIN = "nodes.attributes"
 _NUMBERS = re.compile(r"halffloat$|float$|double$|u?int\d+$")
@@ -154,10 +152,8 @@ def _place_of_ids(
         )
     if id_column is not None and id_column in header:
         return header.index(id_column)
-    ids = [i for i, name in enumerate(header) if name.casefold() in ID_HEADERS]
-    likely = [i for i in ids if header[i].casefold() not in _NAMES] or ids
-    if id_column is None and len(likely) == 1:
-        return likely[0]
+    if id_column is None and (place := place_of_ids(header)) is not None:
+        return place
     problem = "which column holds the ids?" if id_column is None else f"no column {id_column!r}"
     raise GraphFormatError(
         f"{origin}: {problem}{shown}\n"

@@ -31,10 +31,6 @@ from lightning_dpg.graph.node_names import (
     natural_order,
 )
 
-_MOST_MUTUAL = 0.05
-"""Share of the links that an undirected list may hold in both directions."""
-
-
 _WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
 
@@ -171,7 +167,7 @@ def read_pyg(data: Data, *, undirected: bool = False, of_set: bool = False) -> G
     """
     pairs, names, sides = _parts(data)
     reading = checked(pairs, names, "Data", "PyTorch Geometric", both=True, of_set=of_set)
-    check_mutual(pairs, reading.graph, "Data", undirected)
+    _check_mutual(pairs, reading.graph, "Data", undirected)
     values = sorted({*data.edge_attrs()} - {"edge_index", "adj_t"})
     reading = without_values(reading, values)
     order = torch.tensor(natural_order(names))
@@ -236,7 +232,7 @@ def read_matrix(
     pairs = torch.from_numpy(np.stack(matrix.nonzero(), axis=1).astype(np.int64))
     names = [str(i) for i in range(matrix.shape[0])] if names is None else list(names)
     reading = checked(pairs, names, origin, form, both=True)
-    check_mutual(pairs, reading.graph, origin, undirected)
+    _check_mutual(pairs, reading.graph, origin, undirected)
     has_values = bool((matrix.data != 1).any())
     return without_values(reading, ["entries other than 1"] if has_values else [])
 
@@ -247,26 +243,23 @@ def read_edges(
     origin: str | Path,
     form: str,
     *,
-    undirected: bool,
     node_set: NodeSet = NodeSet.LINES,
     is_symmetric: bool = False,
 ) -> GraphReading:
-    """Build a graph of a list of edges, which lists each edge once, or each edge twice.
+    """Build a graph of a list of edges without direction, whatever their order and how often.
+
+    What the rows hold never decides whether edges have a direction: one row could change it.
 
     Args:
         pairs: Positions in ``names``, shape ``(P, 2)``.
         names: Names of all nodes, in any order.
         origin: Place that an error names.
         form: How the pairs were written.
-        undirected: Whether to drop the directions of a directed graph instead of refusing it.
         node_set: Origin of the names.
         is_symmetric: Whether the source says that its links have no direction.
     """
     reading = checked(pairs, names, origin, form, node_set=node_set)
-    if is_symmetric:
-        return reading._replace(has_direction=False)
-    check_mutual(pairs, reading.graph, origin, undirected, _MOST_MUTUAL)
-    return reading
+    return reading._replace(has_direction=False) if is_symmetric else reading
 
 
 def checked(
@@ -362,43 +355,15 @@ def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
 
-def check_mutual(
-    pairs: Tensor, graph: Data, origin: str | Path, undirected: bool, most: float | None = None
-) -> None:
-    """Refuse links of which only some have an opposite.
+def _check_mutual(pairs: Tensor, graph: Data, origin: str | Path, undirected: bool) -> None:
+    """Refuse links of an object or a matrix that has a direction: some lack the opposite one.
 
     Args:
         pairs: The links as they were read, shape ``(P, 2)``.
         graph: The undirected graph made of them.
         origin: Place that the error names.
         undirected: Whether to accept all links.
-        most: Largest share of edges in both directions; by default all edges must be in both.
     """
     edges = graph.num_edges // 2
-    mutual = _distinct(pairs, graph.num_nodes, edges) - edges
-    if most is not None:
-        check_share_of_mutual(mutual, edges, origin, undirected, most)
-    elif not undirected and mutual != edges:
+    if not undirected and _distinct(pairs, graph.num_nodes, edges) != 2 * edges:
         raise directed(origin)
-
-
-def check_share_of_mutual(
-    mutual: int, edges: int, origin: str | Path, undirected: bool, most: float = _MOST_MUTUAL
-) -> None:
-    """Refuse a list of which many links, but not all, have an opposite.
-
-    Args:
-        mutual: Number of edges that are listed in both directions.
-        edges: Number of edges.
-        origin: Place that the error names.
-        undirected: Whether to accept all links.
-        most: Largest share of edges in both directions.
-    """
-    if undirected or mutual == edges or mutual <= most * edges:
-        return
-    raise GraphFormatError(
-        f"{origin}: some links, and not all, are there in both directions, so it looks directed\n"
-        "expected an undirected graph, whose edges are all listed once, or all twice\n"
-        "set kind to directed (--kind directed), or\n"
-        "set undirected=True (--undirected) to drop the directions"
-    )

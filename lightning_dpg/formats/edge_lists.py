@@ -97,7 +97,6 @@ def read_edge_list(
         path,
         summary,
         columns,
-        undirected=undirected,
         header=where.header,
         others=where.chosen.others,
         keep_gaps=keep_gaps,

@@ -34,15 +34,12 @@ class ExportsArrow(Protocol):
         """Return the rows as a stream of Arrow."""
 
 
-def read_table(
-    table: Any, columns: Columns = Columns(), *, undirected: bool = False
-) -> GraphReading:
+def read_table(table: Any, columns: Columns = Columns()) -> GraphReading:
     """Read a table with an edge per row.
 
     Args:
         table: The table (private): of Arrow, or with the methods of a DataFrame.
         columns: Its columns that are read.
-        undirected: Whether to drop the directions of a directed graph instead of refusing it.
     """
     arrow = _of_arrow(table)
     labels = list(table.columns if arrow is None else arrow.column_names)
@@ -57,9 +54,7 @@ def read_table(
     else:
         cells = [arrow.column(place) for place in chosen.read]
     are_named = isinstance(labels[chosen.pair[0]], str)
-    reading = edges_of_table(
-        cells, chosen, columns, "table", "table", undirected=undirected, are_named=are_named
-    )
+    reading = edges_of_table(cells, chosen, columns, "table", "table", are_named=are_named)
     if (
         columns.pair is None
         and are_named
@@ -105,15 +100,13 @@ def _values(column: Any) -> Any:
     return pyarrow.array(instants).cast(pyarrow.timestamp("us", "UTC"))
 
 
-def read_edge_array(edges: NDArray[Any], columns: Columns, *, undirected: bool) -> GraphReading:
+def read_edge_array(edges: NDArray[Any], columns: Columns) -> GraphReading:
     """Read an array of shape ``(M, 2)`` with an edge per row, of whole numbers or text."""
     cells = [column_of(end, "array") for end in edges.T]
-    return edges_of(cells, "array", "array of edges", columns, undirected=undirected)
+    return edges_of(cells, "array", "array of edges", columns)
 
 
-def read_pairs(
-    pairs: Sequence[Any], columns: Columns = Columns(), *, undirected: bool = False
-) -> GraphReading:
+def read_pairs(pairs: Sequence[Any], columns: Columns = Columns()) -> GraphReading:
     """Read a list of pairs of ids."""
     for row, pair in enumerate(pairs):
         if not isinstance(pair, (list, tuple, np.ndarray)) or len(pair) != 2:
@@ -125,4 +118,4 @@ def read_pairs(
     for row, pair in enumerate(pairs):
         ends[row] = list(pair)
     cells = [column_of(end, "list") for end in ends.T]
-    return edges_of(cells, "list", "list of pairs", columns, undirected=undirected)
+    return edges_of(cells, "list", "list of pairs", columns)

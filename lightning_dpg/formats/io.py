@@ -103,7 +103,7 @@ def read(
     if kind.endswith(".npz"):
         reading = _read_npz(path, undirected)
     elif kind.endswith(".parquet"):
-        reading = read_parquet(path, columns, undirected=undirected)
+        reading = read_parquet(path, columns)
     elif markup is not None:
         reading = read_markup(path, markup, undirected=undirected)
     elif is_edge_list(path.name):

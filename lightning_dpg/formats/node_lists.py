@@ -90,7 +90,12 @@ def _read_names(path: Path, column: str | None) -> list[str]:
     if not shown and len(first) > 1 and _is_comment(path, start - 1):
         note = f"\nline {start - 1} is a comment: if it is the header, remove its mark"
     position = _place_of_column(path, first, column, shown, note)
-    has_header = column is not None or _is_header(path, first[0], [row[0] for _, row in rest])
+    # Of several columns the header has told which one holds the ids.
+    has_header = (
+        column is not None
+        or len(first) > 1
+        or _is_header(path, first[0], [row[0] for _, row in rest])
+    )
     names = []
     for line, row in rest if has_header else rows:
         if is_missing(row[position]):
@@ -127,6 +132,13 @@ def _is_header(path: Path, first: str, others: Sequence[str]) -> bool:
     return False
 
 
+def place_of_ids(header: Sequence[str]) -> int | None:
+    """Return the place of the one column whose name is a usual one of ids; None if it is not clear."""
+    ids = [place for place, name in enumerate(header) if name.casefold() in ID_HEADERS]
+    ids = [place for place in ids if header[place].casefold() not in ("name", "label")] or ids
+    return ids[0] if len(ids) == 1 else None
+
+
 def shown_columns(first: Sequence[str]) -> str:
     """Return the names of columns for an error; nothing where the first row may be no header."""
     words = [re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name) for name in first]
@@ -142,6 +154,8 @@ def _place_of_column(
     if column is not None and column not in names:
         what = f"no column {column!r} in the first row{shown}"
     elif column is None and len(names) > 1:
+        if (place := place_of_ids(names)) is not None:
+            return place
         what = f"{len(names)} columns{shown}"
     else:
         return 0 if column is None else names.index(column)

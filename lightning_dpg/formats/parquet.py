@@ -73,15 +73,12 @@ def write_attribute_table(names: list[str], arrays: Mapping[str, Any], file: Bin
     parquet.write_table(pyarrow.table(table), file)
 
 
-def read_parquet(
-    path: Path, columns: Columns = Columns(), *, undirected: bool = False
-) -> GraphReading:
+def read_parquet(path: Path, columns: Columns = Columns()) -> GraphReading:
     """Read a Parquet file with an edge per row.
 
     Args:
         path: The file (private).
         columns: Its columns that are read.
-        undirected: Whether to drop the directions of a directed graph instead of refusing it.
 
     Raises:
         GraphFormatError: If the file is damaged, or if its columns hold no ids.
@@ -97,4 +94,4 @@ def read_parquet(
             f"{path}: not a whole Parquet file\n"
             "get the file again, or write it again: it is damaged or cut short"
         ) from error
-    return edges_of_table(cells, chosen, columns, path, "Parquet", undirected=undirected)
+    return edges_of_table(cells, chosen, columns, path, "Parquet")

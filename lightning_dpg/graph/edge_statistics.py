@@ -379,12 +379,11 @@ def sums_over_blocks(blocks: Iterable[Tensor], rows: Tensor) -> Tensor:
     values, step = on_grid(rows)
     sums = np.zeros_like(values)
     for block in blocks:
-        first, second = block.cpu().numpy().T
-        above = coo_array((np.ones(len(block)), (first, second)), shape=(len(values), len(values)))
-        both = above.tocsr() + above.T.tocsr()
+        both = torch.cat([block, block.flip(1)]).cpu().numpy().T
+        links = coo_array((np.ones(both.shape[1]), both), shape=(len(values), len(values)))
         for start in range(0, values.shape[1], _COLUMNS):
             few = slice(start, start + _COLUMNS)
-            sums[:, few] += both @ values[:, few]
+            sums[:, few] += links @ values[:, few]
     sums *= step
     return torch.from_numpy(sums).to(rows)
 

@@ -59,12 +59,6 @@ def assortativity_of_shares(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(within - chance, 1 - chance, out=coefficients, where=chance < 1)
 
 
-def homophily(edges: NDArray[np.int64], categories: NDArray[np.int64]) -> float:
-    """Return the share of edges within a category; nan without an edge."""
-    first, second = categories[edges].T
-    return float((first == second).mean()) if len(edges) else math.nan
-
-
 def pair_association(rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return Cramer's V of each pair of columns, from 0 to 1: shape ``(J, J)``.
 

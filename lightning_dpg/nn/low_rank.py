@@ -103,13 +103,3 @@ class LowRankLogits(nn.Module):
             stationary = (stationary + stationary @ transitions) / 2
         traffic = stationary[:, None] * transitions
         return torch.maximum(traffic, traffic.T).fill_diagonal_(0)
-
-    def likelihood_rows(self) -> Iterator[Tensor]:
-        """Yield blocks of rows of the expected traffic of all pairs.
-
-        A block lacks the columns before its first row, whose pairs are in earlier blocks.
-        """
-        start = 0
-        for block in torch.split(self.likelihood(), rows_at_once(len(self.left))):
-            yield block[:, start:]
-            start += len(block)

@@ -48,7 +48,7 @@ _CHUNK_NUMBERS, _CHUNK = 2**26, 1024
 
 @dataclass(frozen=True)
 class Rows:
-    """Embedding rows that a loss reads; no example then carries an ``(N, d)`` gradient.
+    """Embedding rows that a ghost sum reads; no example then carries an ``(N, d)`` gradient.
 
     Attributes:
         table: The embedding table of shape ``(N, d)``.
@@ -65,7 +65,6 @@ def clipped_gradient_sum(
     examples: tuple[Tensor, ...],
     max_grad_norm: float,
     *,
-    rows: Rows | None = None,
     chunk_size: int = 128,
 ) -> dict[str, Tensor]:
     r"""Sum :math:`\sum_b g_b \min(1, C / \|g_b\|)` over the examples of this rank.
@@ -77,13 +76,10 @@ def clipped_gradient_sum(
     (``ROUNDING``) for up to a million records.
 
     Args:
-        loss: ``loss(parameters, *example)`` (or ``loss(parameters, rows, *example)``) of one
-            example, a scalar.
-        parameters: Parameters by name; none, where all of them are ``rows``.
+        loss: ``loss(parameters, *example)`` of one example, a scalar.
+        parameters: Parameters by name.
         examples: Tensors of shape ``(B, ...)``; B may be 0.
         max_grad_norm: Clipping norm C.
-        rows: Rows of an embedding table that are parameters too; their sum is returned densely under
-            the key ``"rows"``.
         chunk_size: Number of examples whose gradients are in memory at a time.
 
     Returns:
@@ -91,54 +87,21 @@ def clipped_gradient_sum(
     """
     values = {name: parameter.detach().double() for name, parameter in parameters.items()}
     total = {name: torch.zeros_like(value) for name, value in values.items()}
-    if rows is not None:
-        total["rows"] = torch.zeros_like(rows.table, dtype=torch.double)
-    argnums = 0 if rows is None else (0, 1)
-    per_example = vmap(
-        grad(loss, argnums=argnums), in_dims=(None,) + (0,) * (len(examples) + (rows is not None))
-    )
-    count = len(examples[0] if rows is None else rows.index)
-    for low in range(0, count, chunk_size):
-        part = tuple(widened(tensor[low : low + chunk_size]) for tensor in examples)
-        if rows is None:
-            add_clipped(total, per_example(values, *part), max_grad_norm)
-        else:
-            index = rows.index[low : low + chunk_size]
-            gradients, touched = per_example(values, rows.table.detach()[index].double(), *part)
-            touched, uses = _shared_equally(touched, index)
-            squared = (uses * touched.square().sum(2)).sum(1)
-            scale = add_clipped(total, gradients, max_grad_norm, beside=squared)
-            scaled = drop_unclipped(touched, scale) * scale[:, None, None]
-            total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
+    per_example = vmap(grad(loss), in_dims=(None,) + (0,) * len(examples))
+    for low in range(0, len(examples[0]), chunk_size):
+        part = (widened(tensor[low : low + chunk_size]) for tensor in examples)
+        _add_gradients(total, per_example(values, *part), max_grad_norm)
     return total
 
 
-def add_clipped(
-    total: dict[str, Tensor],
-    gradients: Mapping[str, Tensor],
-    max_grad_norm: float,
-    *,
-    beside: Tensor | None = None,
-) -> Tensor:
-    """Add the clipped gradients of a chunk of examples to ``total``.
-
-    Args:
-        total: Sums by parameter name.
-        gradients: Gradients of the examples by parameter name, shape ``(B, ...)``.
-        max_grad_norm: Clipping norm C over all parameters together.
-        beside: Squared norm of each example's gradient by further parameters, shape ``(B,)``;
-            ``gradients`` may then be empty.
-
-    Returns:
-        Factor of each example, shape ``(B,)``.
-    """
+def _add_gradients(
+    total: dict[str, Tensor], gradients: Mapping[str, Tensor], max_grad_norm: float
+) -> None:
+    """Add the clipped gradients of a chunk of examples, by parameter name, to ``total``."""
     squares = [gradient.flatten(1).square().sum(1) for gradient in gradients.values()]
-    if beside is not None:
-        squares.append(beside)
     scale = clip_factor(torch.stack(squares).sum(0), max_grad_norm)
     for name, gradient in gradients.items():
         total[name] += torch.tensordot(scale, drop_unclipped(gradient, scale), dims=1)
-    return scale
 
 
 def widened(tensor: Tensor) -> Tensor:
@@ -533,21 +496,3 @@ def accumulate(parameter: nn.Parameter, gradient: Tensor) -> None:
     """Add a gradient to ``parameter.grad``, as a backward pass does."""
     gradient = gradient.to(parameter.dtype)
     parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
-
-
-def _shared_equally(touched: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Replace the gradients of the K uses of a row by equal shares of their sum.
-
-    Opposite uses cancel before the norm is taken and before they meet other examples. By their inner
-    products the norm would round to zero where they are 1e8 times as large as their sum.
-
-    Args:
-        touched: Gradients of the uses, shape ``(B, K, d)``.
-        index: Row of each use, shape ``(B, K)``.
-
-    Returns:
-        The shares, of the same shape, and how many uses share each, of shape ``(B, K)``.
-    """
-    same = (index[:, :, None] == index[:, None, :]).to(touched.dtype)
-    uses = same.sum(2)
-    return same @ touched / uses[:, :, None], uses

@@ -188,7 +188,7 @@ def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.co
     while exponent:
         if exponent % 2:
             power *= base
-        base, exponent = base * base, exponent // 2
+        base, exponent = base * base if exponent > 1 else base, exponent // 2
     return power
 
 

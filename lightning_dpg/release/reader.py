@@ -35,8 +35,8 @@ from lightning_dpg.release.writer import (
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 
 _FIELDS = {"method": str, "hparams": dict}
-_GONE_SETTING = "flower_processes"
-"""Setting that releases of 0.2 name: it chose processes, and changed no release."""
+_GONE_SETTINGS = ("flower_processes", "steps", "learning_rate")
+"""Settings that releases of 0.2 name: processes, and ``denoise: cell`` of ``RandomizedResponse``."""
 _ADDED_SETTINGS = {"public_features": False}
 """Settings that releases of earlier versions lack, and what these versions did."""
 _ADDED_TENSORS = frozenset({"spread", "kept", "right_share", "node_labels", "class_ratios"})
@@ -271,7 +271,8 @@ def _settings(recipe: dict[str, Any], cls: type[PrivateModule]) -> dict[str, Any
     if not is_shipped(recipe["method"]):
         return settings
     names = signature(cls).parameters
-    settings = {name: settings[name] for name in settings if name != _GONE_SETTING}
+    gone = [name for name in _GONE_SETTINGS if name not in names]
+    settings = {name: settings[name] for name in settings if name not in gone}
     return {name: value for name, value in _ADDED_SETTINGS.items() if name in names} | settings
 
 

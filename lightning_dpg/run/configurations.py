@@ -107,6 +107,7 @@ def conf_folder() -> Path:
     return Path(lightning_dpg.__file__).parent / "conf"
 
 
+@functools.cache
 def shipped_configs() -> dict[str, Path]:
     """Return shipped configuration files by name: ``bter``, ``data/cora_ml``, ``papers/...``.
 

@@ -33,6 +33,7 @@ from lightning_dpg.outcome import is_quiet
 from lightning_dpg.preflight import check_data, check_settings, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.progress import at_terminal
 from lightning_dpg.release.statement import full_sentence
 from lightning_dpg.run.checkpoints import (
     check_resumed,
@@ -52,7 +53,7 @@ from lightning_dpg.run.loggers import (
     trackers,
 )
 from lightning_dpg.run.parser import PrivateParser, import_methods, read_data, settings_of_classes
-from lightning_dpg.run.quiet import at_terminal, silence_lightning
+from lightning_dpg.run.quiet import silence_lightning
 from lightning_dpg.run.run_folder import RunFolder, folder_name, is_other_rank
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
 

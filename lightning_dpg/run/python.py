@@ -30,6 +30,7 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import check_data, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.ledger import JOURNAL
+from lightning_dpg.progress import at_terminal
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
 from lightning_dpg.release.writer import check_settings
@@ -46,7 +47,7 @@ from lightning_dpg.run.loggers import (
 from lightning_dpg.run.messages import in_words_of_python, readable_errors
 from lightning_dpg.run.method_choice import Method, MethodChoice, choose_method
 from lightning_dpg.run.parser import PrivateParser
-from lightning_dpg.run.quiet import at_terminal, mute_known_warnings, quiet, without_messages
+from lightning_dpg.run.quiet import mute_known_warnings, quiet, without_messages
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
 
 

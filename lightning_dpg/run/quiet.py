@@ -20,11 +20,6 @@ _UNWANTED = (
 )
 
 
-def at_terminal() -> bool:
-    """Return whether a person reads stderr, and no cron mail or log collector."""
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
 def silence_lightning() -> None:
     """Drop advertisements, and messages that the end of a run or its config.yaml repeats better."""
 

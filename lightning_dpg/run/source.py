@@ -288,9 +288,9 @@ def method_and_epsilon(run: Path) -> tuple[str, float]:
     Raises:
         CommandError: If it is no folder of a run.
     """
-    check_run(str(run), Reading(), "evaluate")
     config = config_beside(run)
-    assert config is not None  # checked
+    if config is None:
+        raise CommandError(f"{run}: no folder of a run with a {CONFIGURATION}")
     name = section_of(config, "model")["class_path"].rpartition(".")[2]
     epsilon = read_yaml(config).get("privacy", {}).get("epsilon", 1)
     return configured_classes().get(name, str(config)), float(epsilon)

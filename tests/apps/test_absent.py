@@ -14,12 +14,9 @@ from lightning_dpg.budget_book import BOOK_VARIABLE
 ROOT = Path(__file__).parents[2]
 RUNS = """\
 import contextlib, io, os, sys
+import pytorch_lightning, torch_geometric  # once for all: most of the time of a command
 # An editable installation would find the missing folder in the clone.
 sys.meta_path[:] = [each for each in sys.meta_path if "__editable__" not in getattr(each, "__module__", "")]
-import lightning_dpg
-from lightning_dpg.main import main
-
-assert lightning_dpg.__file__.startswith(os.getcwd()), lightning_dpg.__file__
 fit = ["fit", "--config", "erdos_renyi", "--data.name", "edges.txt", "--trainer.default_root_dir"]
 run = "runs/erdos_renyi/version_0"
 commands = {
@@ -33,16 +30,32 @@ commands = {
     "--privacy.book": [*fit, "refused", "--privacy.book", "sqlite:///book.db"],
     "environment": [*fit, "refused"],
 }
-for name, args in commands.items():
-    if name in sys.argv[1:]:
-        continue
-    said = io.StringIO()
-    if name == "environment":
-        os.environ["LIGHTNING_DPG_BOOK"] = "sqlite:///book.db"
-    with contextlib.redirect_stderr(said):
-        code = main(args)
-    last = said.getvalue().splitlines()[-1] if code else ""
-    print(name, code, last, sep="|", file=sys.stderr)
+
+def answer(app):
+    os.chdir(app)
+    sys.path.insert(0, os.getcwd())
+    import lightning_dpg
+    from lightning_dpg.main import main
+
+    assert lightning_dpg.__file__.startswith(os.getcwd()), lightning_dpg.__file__
+    for name, args in commands.items():
+        if app != "book" and name in ("--privacy.book", "environment"):
+            continue
+        said = io.StringIO()
+        if name == "environment":
+            os.environ["LIGHTNING_DPG_BOOK"] = "sqlite:///book.db"
+        with contextlib.redirect_stderr(said):
+            code = main(args)
+        last = said.getvalue().splitlines()[-1] if code else ""
+        print(app, name, code, last, sep="|", file=sys.stderr, flush=True)
+
+assert "lightning_dpg" not in sys.modules
+for app in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        answer(app)
+        sys.exit()
+    os.waitpid(child, 0)
 """
 WITHOUT_BOOK = (
     "error: the budget book is not installed: leave out privacy.book, privacy.dataset and "
@@ -57,30 +70,41 @@ COMMANDS = {
 """Commands of each application."""
 
 
-@pytest.mark.parametrize("app", COMMANDS)
-def test_without_an_application_all_else_runs(tmp_path, app):
-    package = tmp_path / "lightning_dpg"
-    shutil.copytree(ROOT / "lightning_dpg", package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(package / "apps" / app)
-    nx.write_edgelist(nx.karate_club_graph(), tmp_path / "edges.txt", data=False)
-    environment = {name: value for name, value in os.environ.items() if name != BOOK_VARIABLE}
-    with_a_book = ("--privacy.book", "environment")
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Exit code and last line of each command, for each application that is missing."""
+    folder = tmp_path_factory.mktemp("absent")
+    for app in COMMANDS:
+        shutil.copytree(ROOT / "lightning_dpg", folder / app / "lightning_dpg")
+        shutil.rmtree(folder / app / "lightning_dpg" / "apps" / app)
+        nx.write_edgelist(nx.karate_club_graph(), folder / app / "edges.txt", data=False)
     ran = subprocess.run(
-        [sys.executable, "-c", RUNS, *(() if app == "book" else with_a_book)],
-        cwd=tmp_path,
-        env=environment | {"PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", RUNS, *COMMANDS],
+        cwd=folder,
+        env={
+            name: value
+            for name, value in os.environ.items()
+            if name not in (BOOK_VARIABLE, "PYTHONPATH")
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    lines = [line.split("|") for line in ran.stderr.splitlines() if line.count("|") == 2]
-    answers = {name: (int(code), last) for name, code, last in lines}
-    assert {"list", "fit", "generate", "verify", "evaluate", "--no-book"} < set(answers)
+    lines = [line.split("|") for line in ran.stderr.splitlines() if line.count("|") == 3]
+    return {
+        app: {name: (int(code), last) for of, name, code, last in lines if of == app}
+        for app in COMMANDS
+    }, ran.stderr
+
+
+@pytest.mark.parametrize("app", COMMANDS)
+def test_without_an_application_all_else_runs(answers, app):
+    found, said = answers[0][app], answers[1]
+    assert {"list", "fit", "generate", "verify", "evaluate", "--no-book"} < set(found), said
     refused = {
         name: (2, f"error: the command {name} is not installed: install lightning_dpg anew")
         for name in COMMANDS[app]
     }
     if app == "book":
-        refused |= dict.fromkeys(with_a_book, (2, WITHOUT_BOOK))
-    assert answers == dict.fromkeys(answers, (0, "")) | refused
+        refused |= dict.fromkeys(("--privacy.book", "environment"), (2, WITHOUT_BOOK))
+    assert found == dict.fromkeys(found, (0, "")) | refused

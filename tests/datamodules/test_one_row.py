@@ -125,7 +125,7 @@ def of_table(make, **options):
     """Return a reader of a table of Python."""
     return lambda path, rows: edges_of(
         read_table(make(dict(zip(("source", "target", "memo"), zip(*rows, strict=True), strict=True))),
-                   undirected=True, **options)
+                   **options)
     )  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def of_parquet(path, rows, **options):
 
 
 def of_pairs(path, rows):
-    return edges_of(read_pairs([row[:2] for row in rows], undirected=True))
+    return edges_of(read_pairs([row[:2] for row in rows]))
 
 
 def of_duckdb(path, rows):
@@ -432,7 +432,7 @@ def transfers_of(path, form, kind, cells):
     columns["at"] = [DAYS[row] for row in rows]
     if form == "frame":
         table = pd.DataFrame(columns | {"x": series(cells, dtype)})
-        reading = read_table(table, RELATION, undirected=True)
+        reading = read_table(table, RELATION)
     else:
         parquet.write_table(pa.table(columns | {"x": as_arrow(cells, arrow_type)}), path)
         reading = read(path, RELATION, undirected=True)
@@ -478,7 +478,7 @@ def test_ids_are_trimmed_by_every_reader(tmp_path):
     assert data.num_edges == 3
     for nodes in (None, list("abcd")):
         assert by_text(tmp_path / "e.parquet", nodes=nodes) == expected
-    assert edges_of(read_table(pd.DataFrame(ends), undirected=True)) == expected
+    assert edges_of(read_table(pd.DataFrame(ends))) == expected
     ends = {"source": pa.array([2**63, 1], pa.uint64()), "target": pa.array([1, 2], pa.int32())}
     parquet.write_table(pa.table(ends), tmp_path / "e.parquet")
     assert by_text(tmp_path / "e.parquet") == {frozenset("12"), frozenset(("1", str(2**63)))}
@@ -495,9 +495,7 @@ def test_a_gap_takes_no_digits_from_ids():
     codes = pd.Categorical.from_codes([0, 1, 2, -1], categories=ids)
     for column in (pd.Series([*ids, None], dtype="Int64"), pd.Series(codes)):
         frame = pd.DataFrame({"source": column, "target": ["a", "b", "c", "d"]})
-        names = read_table(
-            frame, undirected=True, columns=Columns(missing_ids="drop")
-        ).graph.node_names
+        names = read_table(frame, columns=Columns(missing_ids="drop")).graph.node_names
         assert set(names) == {*map(str, ids), "a", "b", "c"}
     for lost in ([2**53 + 1, 5], [2**53, 5]):  # one float
         frame = pd.DataFrame({"source": np.array(lost, float), "target": ["a", "b"]})

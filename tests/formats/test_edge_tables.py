@@ -109,11 +109,10 @@ def test_a_list_of_nodes_stands_beside_a_table():
 BOTH = [pair for i, j in PATH for pair in ((i, j), (j, i))]
 
 
-def test_rows_in_both_directions_are_refused_as_in_files():
-    assert "repeated" in load_reading(BOTH).summary  # each of them twice: undirected
-    with pytest.raises(GraphFormatError, match="looks directed"):
-        load_reading(BOTH[:59])
-    assert load_reading(BOTH[:59], undirected=True).graph.num_edges == 60
+def test_rows_in_both_directions_have_no_direction_as_in_files():
+    assert "direction" not in load_reading(BOTH).summary  # each of them twice: undirected
+    reading = load_reading(BOTH[:59])
+    assert reading.graph.num_edges == 60 and "direction is dropped: 29" in reading.summary
 
 
 WIDE = {"id": [1], "who": ["A"], "when": ["B"]}

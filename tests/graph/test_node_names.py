@@ -128,7 +128,8 @@ def test_graphml_with_edges_at_nodes_that_its_table_lacks(tmp_path):
         ("Kunden-Nr.\na10\na2\nb2\n", None),
         ("Customer\na10\na2\nb2\n", "Customer"),
         ('name;id\n"Smith; J";a10\nB;a2\nC;b2\n', "id"),
-        ("id,age\r\na2,30\r\nb2,40\r\na10,\r\n", "id"),
+        ("id,age\r\na2,30\r\nb2,40\r\na10,\r\n", None),
+        ("age,name,id\n1,A,a2\n2,B,b2\n3,C,a10\n", None),
     ],
 )
 def test_node_lists(tmp_path, text, column):
@@ -151,7 +152,8 @@ def test_the_first_of_like_names_is_no_header(tmp_path, names):
     [
         (None, None, ["no such file"]),
         ("", None, ["empty"]),
-        ("id,age\na,1\n", None, ["2 columns", "nodes.column"]),
+        ("nr,age\na,1\n", None, ["2 columns", "nodes.column"]),
+        ("id,node\na,b\n", None, ["2 columns", "nodes.column"]),
         ("id,age\na,1\n", "name", ["no column 'name'", "id, age"]),
         ("id,age\na,1\n,2\n", "id", ["line 3: no id"]),
         ("id,age\na,1\nSECRET\n", "id", ["line 3: 1 cells", "line 1 has 2"]),

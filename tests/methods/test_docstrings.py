@@ -87,7 +87,6 @@ def test_all_names_in_backticks_exist():
     ("name", "limit"),
     [
         ("CELL", edge_sampling.MAX_NODES),
-        ("RandomizedResponse", edge_sampling.MAX_NODES),
         ("RandomizedResponse", advice.MAX_REPORT_NODES),
         ("RandomizedResponse", advice.MAX_REPORTS),
         ("RandomizedResponsePrivCom", advice.MAX_REPORT_NODES),

@@ -13,7 +13,6 @@ from torch.nn.utils.parametrizations import spectral_norm
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.private_training import PrivateTraining
 from lightning_dpg.privacy.dpsgd import (
-    Rows,
     clipped_gradient_sum,
     ghost_clipped_gradient_sum,
     network_sum,
@@ -317,14 +316,14 @@ def test_a_memory_of_earlier_examples_is_refused_before_anything_is_booked():
     assert not method.ledger.entries
 
 
-def test_rows_alone_are_parameters_enough():
+def test_rows_of_a_table_are_parameters_enough():
     torch.manual_seed(0)
     table = nn.Parameter(torch.rand(5, 2))
     records = torch.tensor([[0, 1], [1, 1], [4, 2]])
 
     def clipped_sum(edges, norm):
-        rows = Rows(table, edges)
-        return clipped_gradient_sum(lambda _, ends: ends.prod(0).sum(), {}, (), norm, rows=rows)
+        loss = lambda parameters, edge: parameters["rows"][edge].prod(0).sum()
+        return clipped_gradient_sum(loss, {"rows": table}, (edges,), norm)
 
     expected = torch.zeros(5, 2, dtype=torch.double)
     for edge in records:

@@ -271,21 +271,22 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from tests.methods.test_paid_weights import entries, gan
 from tests.training import quiet_trainer
 
-def fit(method, graph, strategy):
-    accountant, options = PrivacyAccountant(4.0, 1e-4), {"devices": 2, "logger": CSVLogger(".")}
+def fit(method, graph, devices, **options):
+    accountant = PrivacyAccountant(4.0, 1e-4)
     callbacks = [accountant, ReleaseWriter()]
-    trainer = quiet_trainer(*callbacks, strategy=strategy, use_distributed_sampler=False, **options)
+    trainer = quiet_trainer(*callbacks, logger=CSVLogger("."), devices=devices, **options)
     trainer.fit(method, datamodule=EdgeListDataModule(name=graph, steps_per_epoch=3))
     return accountant
 
 if __name__ == "__main__":
+    graph, strategy = sys.argv[1:]
     method = gan()
     before = [parameter.clone() for parameter in method.parameters()]
-    accountant = fit(method, *sys.argv[1:])
+    accountant = fit(method, graph, 2, strategy=strategy, use_distributed_sampler=False)
     said = {"entries": entries(method)}
     said["changed"] = sum(int((p != q).sum()) for p, q in zip(before, method.parameters()))
     try:
-        fit(method, *sys.argv[1:])
+        fit(method, graph, 1)
     except Exception as error:
         said["error"] = str(error)
     said["statement"] = accountant.statement(method)

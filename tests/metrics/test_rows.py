@@ -9,7 +9,6 @@ import pytest
 from lightning_dpg.metrics.rows import (
     categorical_assortativity,
     degree_by_category,
-    homophily,
     mixing_shares,
     pair_association,
     prediction_score,
@@ -33,12 +32,10 @@ def test_assortativity_and_mixing_equal_networkx(drawn):
     assert categorical_assortativity(edges, values) == pytest.approx(expected)
     mixing = nx.attribute_mixing_matrix(graph, "value", mapping={0: 0, 1: 1, 2: 2, 3: 3})
     assert np.allclose(mixing_shares(edges, values, 4), mixing)
-    assert homophily(edges, values) == pytest.approx(np.trace(mixing))
 
 
 def test_figures_without_edges_or_with_one_category_are_undefined():
-    none, zeros = np.empty((0, 2), dtype=np.int64), np.zeros(3, dtype=np.int64)
-    assert math.isnan(homophily(none, zeros))
+    zeros = np.zeros(3, dtype=np.int64)
     assert math.isnan(categorical_assortativity(np.array([[0, 1]]), zeros))
     assert np.isnan(pair_association(np.stack([zeros, np.arange(3)], axis=1))).all()
 

@@ -76,7 +76,7 @@ def test_interrupted_run_goes_on_within_what_a_budget_book_has_reserved(folder, 
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     total = ["--relation", "edge", "--epsilon", "8", "--delta", "1e-4"]
     assert main(["budget", "init"]) == 0
-    assert main(["budget", "register", "novel", "--data", "les_miserables", *total]) == 0
+    assert main(["budget", "register", "novel", "les_miserables", *total]) == 0
     with monkeypatch.context() as patch:
         stop_after(patch, 6, KeyboardInterrupt())
         assert main(FIT) == 130

@@ -25,6 +25,7 @@ from lightning_dpg.apps.audit.link_stealing import (
     with_degrees_alone,
 )
 from lightning_dpg.datamodules.graph_set import split_graphs
+from lightning_dpg.datamodules.tu import write_tu_folder
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.graph import adjacency, make_graph, undirected_edges
 from lightning_dpg.graph.held_out import uniform_non_edges
@@ -160,9 +161,6 @@ def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
         settings: Configuration to fit with, see ``attacks.settings_for_parts``.
     """
     graphs = split_graphs(real, real.sizes.tolist())
-    if real.y is not None:
-        for graph, label in zip(graphs, torch.split(real.y, 1), strict=True):
-            graph.y = label
     hidden = hide_links(graphs)
     if not sum(map(len, hidden.links)):
         raise CommandError("no graph of the set has links to hide and pairs without one")
@@ -189,23 +187,3 @@ def attack_set(real: Data, settings: Mapping[str, Any]) -> dict[str, Any]:
             for name, graph_sets in sets.items()
         },
     }
-
-
-def write_tu_folder(graphs: list[Data], folder: Path) -> None:
-    """Write graphs and their labels in the text format of TU Dortmund.
-
-    Args:
-        graphs: Graphs of one node or more, of which some have a link.
-        folder: An empty folder.
-    """
-    links, owners, labels, start = [], [], [], 1
-    for number, graph in enumerate(graphs, start=1):
-        for first, second in (undirected_edges(graph) + start).tolist():
-            links += [f"{first}, {second}", f"{second}, {first}"]
-        owners += [str(number)] * int(graph.num_nodes)
-        labels += [] if graph.y is None else [str(int(graph.y))]
-        start += int(graph.num_nodes)
-    files = {"A": links, "graph_indicator": owners, "graph_labels": labels}
-    for name, rows in files.items():
-        if rows:
-            (folder / f"set_{name}.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -11,7 +11,7 @@ from lightning_dpg.apps.bench.study import complete
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
-from lightning_dpg.run.quiet import at_terminal
+from lightning_dpg.progress import at_terminal
 from lightning_dpg.run.source import method_and_epsilon
 
 
@@ -21,7 +21,7 @@ def compare(
     graphs: list[str] | None = None,
     epsilons: list[float] | None = None,
     like: Path | None = None,
-    study: Path | None = None,
+    study: str | None = None,
     delta: float | None = None,
     runs: int | None = None,
     jobs: int | None = None,
@@ -29,7 +29,6 @@ def compare(
     classify: bool = False,
     undirected: bool = False,
     kind: Kind | None = None,
-    queries: list[str] | None = None,
     book: str | None = None,
     no_book: bool = False,
 ) -> Outcome:
@@ -54,7 +53,7 @@ def compare(
     numbers of nodes, and size_kernel, which also knows of edges; beside methods of local privacy there is
     local_scalars, too. --classify adds a network on the real graphs, which is not private.
 
-    The folder holds results.csv, results.md, report.html, the numbers of each fit (cells/), its output (logs/)
+    The folder holds results.csv, report.html, the numbers of each fit (cells/), its output (logs/)
     and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/).
 
     Args:
@@ -70,7 +69,6 @@ def compare(
         classify: See :func:`lightning_dpg.apps.bench.engine.compare`.
         undirected: See :func:`lightning_dpg.apps.bench.engine.compare`.
         kind: See :func:`lightning_dpg.apps.bench.engine.compare`.
-        queries: Queries in results.md: names, or all. By default ten columns with headline queries.
         book: See :func:`lightning_dpg.apps.bench.engine.compare`.
         no_book: Log it in no budget book.
 
@@ -99,7 +97,6 @@ def compare(
         "classify": classify or None,  # without the option, that of the study
         "undirected": undirected or None,
         "kind": kind,
-        "queries": queries,
     }
     refuse_mistakes(complete(study, arguments), out)
     # Start-up time: a wrong option is refused before PyTorch is imported.
@@ -107,7 +104,7 @@ def compare(
 
     book = "none" if no_book else book
     with _naming_the_way_on(out), _end_as_by_ctrl_c():
-        results = measure(study, arguments, out, jobs or 1, _progress, book)
+        results = measure(study, arguments, out, jobs or 1, _say_at_terminal, book)
     logs = f"{results.failed} of {len(results.runs)} fits failed, see {out / 'logs'}"
     return Outcome(
         [*map(str, results.files), results.not_private],
@@ -117,8 +114,7 @@ def compare(
     )
 
 
-def _progress(line: str) -> None:
-    """Print a line of progress at a terminal."""
+def _say_at_terminal(line: str) -> None:
     if at_terminal():
         note(line)
 

@@ -2,11 +2,9 @@
 
 import contextlib
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from pathlib import Path
-from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -25,7 +23,7 @@ from lightning_dpg.apps.bench.grid import (
 from lightning_dpg.apps.bench.jobs import Job, read_result, run_jobs, write_result
 from lightning_dpg.apps.bench.report import page
 from lightning_dpg.apps.bench.result_folder import BrokenOffError, locked
-from lightning_dpg.apps.bench.results import csv_text, markdown
+from lightning_dpg.apps.bench.results import csv_text
 from lightning_dpg.apps.bench.study import Arguments, complete
 from lightning_dpg.apps.bench.tasks import chosen_queries
 from lightning_dpg.apps.bench.views import Benchmark
@@ -35,6 +33,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
+from lightning_dpg.progress import duration, following
 from lightning_dpg.run.data import contents_of_graph, contents_of_set
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run_folder import owner_only
@@ -72,8 +71,8 @@ def compare(
             its networkx graph, or its number in the list. ``out`` keeps a copy of each object.
         epsilons: Budgets. A method without privacy is fitted once per graph and seed.
         out: Folder of all results, which must be given; created if missing.
-        study: File whose section ``benchmark`` has the arguments that are not given here, for
-            instance ``results/shape/study.yaml``.
+        study: A shipped study (``shape``, ``sets``, ``labels``), or a file whose section ``benchmark`` has
+            the arguments that are not given here.
         seeds: Public seed of each run; drawn graphs and classifiers are those of seed 0. By default
             0 to 4.
         delta: Delta of all methods that are not pure. By default 1e-6.
@@ -85,8 +84,8 @@ def compare(
         undirected: Whether to drop the directions of directed graphs.
         kind: Kind as which all graphs are read and learned: ``undirected``, ``directed`` or
             ``bipartite``. By default undirected.
-        queries: Queries in ``results.md``, and in the tables of the result: names, or ``["all"]``;
-            by default headline queries. Page and ``results.csv`` always have all.
+        queries: Queries in the tables of the result: names, or ``["all"]``; by default headline
+            queries. Page and ``results.csv`` always have all.
         say: Function that receives lines on the progress.
         book: URL of the budget book that logs the comparison if it knows the graphs; by default that
             of ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
@@ -106,7 +105,7 @@ def compare(
         ...     graphs = ["karate"]
         ...     results = dpg.compare(["chung_lu"], graphs, [1.0], folder, seeds=[0], say=len)
         ...     sorted(path.name for path in results.files)
-        ['report.html', 'results.csv', 'results.md']
+        ['report.html', 'results.csv']
     """
     arguments = {
         "methods": methods,
@@ -204,7 +203,7 @@ def _measure(
             for name, path in places.items():
                 keep(objects[name], path)
             runs = _run(jobs, executor, place, say)
-            files = write(runs, grid, chosen, place)
+            files = write(runs, grid, place)
             return Benchmark(runs, data, task, place, files, chosen)
         except OSError as error:
             raise BrokenOffError(f"{place}: {error}") from error
@@ -224,27 +223,22 @@ def _contents(
             yield from contents_of_set(sources[name], undirected)
 
 
-def write(
-    runs: Sequence[dict[str, Any]], grid: Grid, queries: Sequence[str], folder: Path
-) -> list[Path]:
-    """Write ``results.csv``, ``results.md`` and ``report.html``, and return their paths.
+def write(runs: Sequence[dict[str, Any]], grid: Grid, folder: Path) -> list[Path]:
+    """Write ``results.csv`` and ``report.html``, and return their paths.
 
     Args:
         runs: Recorded results of the jobs, failed ones included.
         grid: Methods, graphs, budgets and seeds.
-        queries: Queries in ``results.md``.
         folder: Folder of all results, which holds the synthetic graphs of the first runs.
     """
-    paths = [folder / name for name in ("results.csv", "results.md", "report.html")]
     plain = {name: without_directions(graph) for name, graph in grid.data.items()}
-    texts = (
-        csv_text(runs),
-        markdown(runs, grid.task, queries),
-        page(runs, plain, grid.task, folder),
-    )
-    for path, content in zip(paths, texts, strict=True):
+    texts = {
+        folder / "results.csv": csv_text(runs),
+        folder / "report.html": page(runs, plain, grid.task, folder),
+    }
+    for path, content in texts.items():
         write_whole(path, content)
-    return paths
+    return [*texts]
 
 
 def _check_executor(executor: Executor | None, processes: int) -> None:
@@ -268,42 +262,25 @@ def _check_executor(executor: Executor | None, processes: int) -> None:
 def _run(
     jobs: Sequence[Job], executor: Executor, folder: Path, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Yield the result of each job; recorded results are read."""
+    """Return the result of each job; recorded results are read."""
     recorded = ((job.name, read_result(folder, job)) for job in jobs)
     results = {name: result for name, result in recorded if result and not result["failure"]}
     open_jobs = [job for job in jobs if job.name not in results]
     say(f"{len(jobs)} fits, {len(results)} of them done already")
-    with contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes:
-        for line, name, result in _followed(outcomes, open_jobs):
-            write_result(folder, name, result)
-            results[name] = result
+    started = time.perf_counter()
+    with (
+        contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes,
+        following("compare", "fits") as progress,
+    ):
+        in_turn = zip(progress.of(open_jobs), outcomes, strict=True)
+        for done, (_, (job, result)) in enumerate(in_turn, 1):
+            write_result(folder, job.name, result)
+            results[job.name] = result
+            line = f"[{done}/{len(open_jobs)}] {job}: {result['seconds']['total']:.1f} s"
+            if done < len(open_jobs):
+                each = (time.perf_counter() - started) / done
+                line += f"; about {duration(each * (len(open_jobs) - done))} left"
+            if result["failure"] is not None:
+                line = "\n    ".join([line, *result["failure"].splitlines()])
             say(line)
     return [results[job.name] for job in jobs]
-
-
-def _followed(
-    outcomes: Iterator[tuple[Job, dict[str, Any]]], jobs: Sequence[Job]
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the progress line, name and content of each result."""
-    remaining = {job.name: (job.method, job.graph) for job in jobs}
-    seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    started = time.perf_counter()
-    for done, (job, result) in enumerate(outcomes, 1):
-        seconds[remaining.pop(job.name)].append(result["seconds"]["total"])
-        finished = [value for values in seconds.values() for value in values]
-        overall = mean(finished)
-        rest = sum(mean(seconds[row]) if row in seconds else overall for row in remaining.values())
-        line = f"[{done}/{len(jobs)}] {job}: {result['seconds']['total']:.1f} s"
-        if remaining:
-            # The number of processes of an executor is not known; what they have done is.
-            at_once = max(1, sum(finished) / (time.perf_counter() - started))
-            line += f"; about {_duration(rest / min(at_once, len(remaining)))} left"
-        if result["failure"] is not None:
-            line = "\n    ".join([line, *result["failure"].splitlines()])
-        yield line, job.name, result
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

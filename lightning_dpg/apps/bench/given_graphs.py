@@ -13,10 +13,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytorch_lightning as pl
-import torch
 
 from lightning_dpg.apps.bench.tasks import SetTask, Task
-from lightning_dpg.datamodules.tu import TUGraphDataModule
+from lightning_dpg.datamodules.tu import write_tu_folder
 from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.formats.whole_files import naming_full_disk, scratch_of
@@ -126,24 +125,12 @@ def _write_one(
 
 
 def _write_set(graphs: Any, task: Task, undirected: bool, folder: Path) -> Path:
-    """Write a set in the format of TU Dortmund, with labels and with features that all graphs have."""
+    """Write a set in the format of TU Dortmund."""
     if isinstance(graphs, pl.LightningDataModule):
         graphs = _content(graphs, "graphs", "a set of graphs")
     task.load(graphs, undirected)  # refuses other objects in words of a command
-    data = TUGraphDataModule(graphs, undirected=undirected)
-    data.setup("fit")
     folder.mkdir()
-    links = torch.cat([data.edges, data.edges.flip(1)]) + 1
-    np.savetxt(folder / "set_A.txt", links.numpy(), "%d", ", ")
-    np.savetxt(folder / "set_graph_indicator.txt", data.graph_of.numpy() + 1, "%d")
-    if data.labels is not None:
-        _, classes = np.unique(data.labels.numpy(), return_inverse=True)
-        np.savetxt(folder / "set_graph_labels.txt", classes, "%d")
-    features = [each.get("x") for each in data.graphs]
-    widths = {None if x is None or x.ndim != 2 else x.shape[1] for x in features}
-    if widths.isdisjoint({None, 0}) and len(widths) == 1:
-        x = torch.cat([x for x in features if x is not None]).float()
-        np.savetxt(folder / "set_node_attributes.txt", x.numpy(force=True), "%.9g", ", ")
+    write_tu_folder(graphs, folder, undirected=undirected)
     return folder
 
 

@@ -1,13 +1,15 @@
 """Tables of a benchmark: their rows, the best rows, Markdown and CSV."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
+
 from lightning_dpg.apps.bench.tasks import Task
 from lightning_dpg.pages.page import number
-from lightning_dpg.tables import as_csv, as_markdown
+from lightning_dpg.tables import as_csv
 
 COLUMNS = (
     *("method", "graph", "epsilon", "run", "query", "real", "synthetic", "error", "note"),
@@ -248,94 +250,38 @@ def text(summary: Summary, runs: int) -> str:
     return f"{number(summary.mean)}{spread}{note}"
 
 
-def markdown(results: Sequence[dict[str, Any]], task: Task, names: Sequence[str]) -> str:
-    """Write all tables, methods by queries, and the guarantee of each row.
-
-    Args:
-        results: Recorded results of the jobs, failed ones included.
-        task: The task.
-        names: Names of the queries.
-    """
-    names = measured(results, names)
-    higher = any(query in task.higher_is_better for query in names)
-    all_tables = tables(results)
-    bold = [
-        "Bold: the best private row and all that two standard errors of the difference do not tell from",
-        "it, baselines only where no method is among them; nothing is bold where this is every row, or",
-        "where a query has one run.",
-    ]
-    wins_are = f"Wins are counted over {task.win_queries[0]} to {task.win_queries[-1]}. "
-    if all(table.is_of_one_run for table in all_tables):
-        bold, wins_are = [ONE_RUN], ""
-    lines = [
-        "# Synthetic graphs compared",
-        "",
-        "**Not private**: the numbers were computed from the real graphs.",
-        "",
-        "Errors, mean ± standard deviation over the runs; 0 is best"
-        + (", save in the columns with ↑, where more is better." if higher else "."),
-        *bold,
-        "Italics: no guarantee within the budget, out of competition.",
-        f"Baselines: {task.advice} Untrained methods know the releases before the first step.",
-        f"{wins_are}The first row holds no errors",
-        "but the values of the original. All queries, and seconds, are in report.html and results.csv.",
-    ]
-    for table in all_tables:
-        lines += [
-            "",
-            f"## {table.title}",
-            "",
-            *as_markdown(*cells(table, names, task, _marked)),
-            *footnotes(table),
-        ]
-        failed = [
-            f"- {row.method}, run {result['run']} failed: {_one_line(result['failure'])}"
-            for row in table.rows
-            for result in row.failed
-        ]
-        lines += ["", *failed] if failed else []
-        lines += ["", "Guarantees (first run of each row):", ""]
-        lines += [f"- {row.title}: {_one_line(row.guarantee)}" for row in table.rows]
-    return "\n".join(lines) + "\n"
-
-
-def cells(
-    table: Table, names: Sequence[str], task: Task, marked: Callable[[str, str], str]
-) -> tuple[list[str], list[list[str]]]:
+def cells(table: Table, names: Sequence[str], task: Task) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of a table of methods by queries, that of the original first.
 
     Args:
         table: The measurements.
         names: Names of the queries.
         task: The task.
-        marked: Function that writes a text with a mark of Markdown: ``**`` of the best, ``*`` of
-            those without a guarantee, or none.
+
+    Returns:
+        Cells of HTML: the best are bold, those without a guarantee in italics.
     """
     arrows = [f"{query} ↑" if query in task.higher_is_better else query for query in names]
     counted = [] if table.is_of_one_run else [f"beats {task.baselines[0]}"]
     numbers = (*counted, "epsilon proved")
     winners = {query: best(table.rows, query, task) for query in names}
-    values = [marked(original(table.rows, query), "*") for query in names]
-    rows = [[marked("original", "*"), *values, *("" for _ in numbers)]]
+    values = [_marked(original(table.rows, query), "i") for query in names]
+    rows = [[_marked("original", "i"), *values, *("" for _ in numbers)]]
     for row in table.rows:
-        runs, mark = row.num_runs, "" if row.is_private else "*"
-        texts = [marked(row.title, mark)]
+        runs, mark = row.num_runs, "" if row.is_private else "i"
+        texts = [_marked(row.title, mark)]
         for query in names:
             num_missing = len(row.done) - row.runs_with(query)
             is_best = row.method in winners[query]
             score = text(row.score(query), runs - num_missing)
-            texts.append(marked(score, "**" if is_best else mark))
+            texts.append(_marked(score, "b" if is_best else mark))
         ends = [wins(table.rows, row, task) for _ in counted] + [text(row.spent(), runs)]
-        rows.append([*texts, *(marked(end, mark) for end in ends)])
+        rows.append([*texts, *(_marked(end, mark) for end in ends)])
     return ["method", *arrows, *numbers], rows
 
 
 def _marked(content: str, mark: str) -> str:
-    return f"{mark}{content}{mark}"
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())
+    return Markup(f"<{mark}>{{}}</{mark}>" if mark else "{}").format(content)
 
 
 def csv_text(results: Sequence[dict[str, Any]]) -> str:

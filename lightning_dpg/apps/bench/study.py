@@ -1,4 +1,4 @@
-"""Arguments of a benchmark that a study holds: the section ``benchmark:`` of its ``study.yaml``."""
+"""Arguments of a benchmark that a study holds: the section ``benchmark:`` of a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,6 +8,8 @@ import yaml
 
 from lightning_dpg.errors import CommandError, nearest
 
+_FOLDER = Path(__file__).parent / "studies"
+SHIPPED_STUDIES = sorted(file.stem for file in _FOLDER.glob("*.yaml"))
 KINDS_OF_GRAPHS = ("undirected", "directed", "bipartite")
 
 
@@ -50,7 +52,7 @@ def complete(study: str | Path | None, arguments: Mapping[str, Any]) -> Argument
     """Complete the arguments of a benchmark by those of a study, and then by defaults.
 
     Args:
-        study: File with a section ``benchmark``, for instance ``results/links/study.yaml``.
+        study: A shipped study such as ``shape``, or a file with a section ``benchmark``.
         arguments: Arguments by name; None where one is not given.
 
     Raises:
@@ -63,7 +65,7 @@ def complete(study: str | Path | None, arguments: Mapping[str, Any]) -> Argument
     for key in ("epsilons", "seeds"):
         if isinstance(arguments.get(key), (int, float)):
             raise CommandError(f"{key} must be a list of numbers, got {arguments[key]!r}")
-    section = {} if study is None else read_benchmark(Path(study))
+    section = {} if study is None else read_benchmark(study)
     values = section | {key: value for key, value in arguments.items() if value is not None}
     required = [key for key in Arguments._fields if key not in Arguments._field_defaults]
     if missing_keys := [key for key in required if key not in values]:
@@ -96,17 +98,22 @@ def _check_graphs(graphs: Any) -> None:
     )
 
 
-def read_benchmark(study: Path) -> dict[str, Any]:
+def read_benchmark(study: str | Path) -> dict[str, Any]:
     """Read the section ``benchmark`` of a study.
 
     Args:
-        study: The file.
+        study: Name of a shipped study, or a file.
 
     Raises:
         CommandError: If it is no study, was not measured by a benchmark, or an argument is wrong.
     """
+    file = _FOLDER / f"{study}.yaml" if str(study) in SHIPPED_STUDIES else Path(study)
     try:
-        content = yaml.safe_load(study.read_text(encoding="utf-8"))
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CommandError(
+            f"study {study}: no such file\nshipped studies: {', '.join(SHIPPED_STUDIES)}"
+        ) from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CommandError(f"study {study}: cannot be read ({error})") from error
     section = content.get("benchmark") if isinstance(content, dict) else None

@@ -225,7 +225,7 @@ class GraphSetTask(SetTask):
 
     def profile(self, real: Data) -> set_queries.SetProfile:
         """Measure a set."""
-        return set_queries.profile_set(labelled_parts(real))
+        return set_queries.profile_set(split_graphs(real, real.sizes.tolist()))
 
     def compare(
         self, profile: set_queries.SetProfile, synthetic: Data, classify: bool, seed: int
@@ -268,7 +268,7 @@ class LabelTask(SetTask):
 
     def profile(self, real: Data) -> Sequence[Data]:
         """Return the graphs with their labels."""
-        return labelled_parts(real)
+        return split_graphs(real, real.sizes.tolist())
 
     def compare(self, profile: Any, synthetic: Any, classify: bool, seed: int) -> dict[str, Answer]:
         """Compute accuracies."""
@@ -298,15 +298,6 @@ def chosen_queries(names: Sequence[str] | None, task: Task) -> tuple[str, ...]:
                 f"{ALL}, or: {', '.join(task.queries)}"
             )
     return task.queries if ALL in names else tuple(dict.fromkeys(names))
-
-
-def labelled_parts(real: Data) -> list[Data]:
-    """Split a set into its graphs with their labels, if any."""
-    parts = split_graphs(real, real.sizes.tolist())
-    if real.y is not None:
-        for graph, label in zip(parts, torch.split(real.y, 1), strict=True):
-            graph.y = label
-    return parts
 
 
 SINGLE_GRAPHS = SingleGraphTask()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from markupsafe import Markup
 from torch_geometric.data import Data
 
 from lightning_dpg.apps.bench.results import (
@@ -34,7 +33,7 @@ class Benchmark(Report):
         data: Real data by name.
         task: Task of the methods.
         folder: Folder of all results.
-        files: Paths of ``results.csv``, ``results.md`` and ``report.html``.
+        files: Paths of ``results.csv`` and ``report.html``.
         queries: Names of the queries in tables.
 
     Example:
@@ -117,10 +116,10 @@ class Benchmark(Report):
         return csv_rows(self.runs)
 
     def sections(self) -> list[pages.Table]:
-        """Return the tables of ``results.md``."""
+        """Return a table of methods by queries for each graph and budget."""
         names = measured(self.runs, self.queries)
         return [
-            pages.Table(table.title, "", *cells(table, names, self.task, _marked), self._notes())
+            pages.Table(table.title, "", *cells(table, names, self.task), self._notes())
             for table in self.tables
         ]
 
@@ -135,8 +134,3 @@ class Benchmark(Report):
         places = ", ".join(f"{table.graph} at epsilon {table.epsilon:g}" for table in self.tables)
         fits = f"Benchmark of {len(self.runs)} fits: tables of {places}"
         return "\n".join([fits, *self._notes(), "to_dataframe()", self.not_private])
-
-
-def _marked(content: str, mark: str) -> str:
-    """Write what is bold or in italics in Markdown as HTML."""
-    return Markup({"**": "<b>{}</b>", "*": "<i>{}</i>", "": "{}"}[mark]).format(content)

@@ -1,4 +1,4 @@
-"""The page of a budget book: totals, releases and what is left, on one page."""
+"""The page of a budget book: totals and releases, on one page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,15 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.apps.book.further_releases import (
-    PLAN_COLUMNS,
-    planned_rows,
-    used_methods,
-    without_refused,
-)
 from lightning_dpg.apps.book.partition import group_facts, group_summary_of, parts_of
 from lightning_dpg.apps.book.report import Content, read, summary_of
-from lightning_dpg.apps.book.state import cost_of_runs
 from lightning_dpg.apps.book.store import faults, state_of
 from lightning_dpg.apps.book.terminal import shares
 from lightning_dpg.apps.book.wording import (
@@ -65,23 +58,18 @@ class Section(NamedTuple):
     tables: Sequence[Table]
 
 
-def page(book: Book, names: Sequence[str], method: str | None = None) -> str:
+def page(book: Book, names: Sequence[str]) -> str:
     """Build the page as HTML.
 
     Args:
         book: The book.
         names: Data sets.
-        method: Method whose further releases are planned; by default those that were used.
     """
     with book.database.snapshot():
         last = state_of(book.database).last
         contents = [read(book, name) for name in names]
         groups = [parts for parts in _groups(contents) if _is_whole(book, parts)]
-    sections = [
-        _section(part, method if part is content else None)
-        for content in contents
-        for part in content.each_total
-    ]
+    sections = [_section(part) for content in contents for part in content.each_total]
     parts = {
         "title": f"Budget of {names[0]}" if len(names) == 1 else "Budget book",
         "url": book.url,
@@ -122,7 +110,7 @@ def _group(summary: dict[str, Any]) -> Section:
     return Section(summary["group"], "", guarantee, group_facts(summary), [], notes, [parts])
 
 
-def _section(content: Content, method: str | None) -> Section:
+def _section(content: Content) -> Section:
     summary = summary_of(content)
     return Section(
         name=name_of_total(summary),
@@ -138,7 +126,6 @@ def _section(content: Content, method: str | None) -> Section:
             _released_runs(summary),
             *([_grants(summary)] if summary["grants"] else []),
             *([_measurements(summary)] if summary["measurements"] else []),
-            *([] if summary["closed"] else _left_over(content, method)),
         ],
     )
 
@@ -217,47 +204,3 @@ def _measurements(summary: dict[str, Any]) -> Table:
         rows,
         (f"{plural(more, 'earlier measurement')} not shown: see budget history.",) if more else (),
     )
-
-
-def _left_over(content: Content, method: str | None) -> list[Table]:
-    """Further releases that fit into the total, and the quality that was measured near their epsilons.
-
-    The methods are those of earlier runs on these data. Without such runs there are two usual kinds,
-    and the second one is left out if no release of it is accepted. The last row of each kind has the
-    smallest number of releases that is not accepted.
-
-    Args:
-        content: Contents of the book on the data set.
-        method: Method to plan instead.
-    """
-    dataset = content.dataset
-    used = [method] if method else used_methods(dataset, content.runs)
-    earlier = cost_of_runs(content.runs, dataset.relation)
-    rows = without_refused(planned_rows(dataset, earlier, used), is_usual=not used)
-    measured = dict.fromkeys(number for row in rows for number in row.measured)
-    grants = ("Grants can let in less.",) if content.needs_grants else ()
-    hint = "" if method else f" For another method: budget plan {dataset.name} --method METHOD."
-    plan = Table(
-        "What is left buys",
-        "Largest epsilon of each of several equal further releases that the filter of the book lets "
-        "in. The noise is that of most Gaussian steps.",
-        PLAN_COLUMNS,
-        [row.cells for row in rows],
-        (
-            f"A trained method stands with its shipped configuration.{hint}",
-            *grants,
-        ),
-    )
-    quality = [
-        (
-            number.query or "-",
-            f"{number.value} ± {number.deviation}" if number.deviation else number.value,
-            f"{number.epsilon:g}",
-            number.caption,
-            number.study,
-        )
-        for number in measured
-    ]
-    head = ("measured", "value", "epsilon", "table", "study")
-    caption = "Numbers on public graphs at the measured epsilons next to these, from results/."
-    return [plan, *([Table("Measured quality", caption, head, quality)] if quality else [])]

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from lightning_dpg.apps.book import database
 from lightning_dpg.apps.book.database import Database, locked
-from lightning_dpg.apps.book.writers import WriterNote, system_user
+from lightning_dpg.apps.book.writers import system_user
 from lightning_dpg.errors import BookError
 
 
@@ -27,7 +27,6 @@ class SQLite(Database):
         self.url = f"sqlite:///{path}"
         self.path = path
         self._locks: dict[int, FileLock] = {}
-        self._note = WriterNote(path)
         if not is_new and not path.is_file():
             raise BookError(
                 f"{path}: no such book\nmake one: python -m lightning_dpg budget init --book {self.url}"
@@ -58,11 +57,7 @@ class SQLite(Database):
     def write(self) -> Iterator[None]:
         """Begin a transaction that no other write overlaps, and end it with the context."""
         with self._transaction("BEGIN IMMEDIATE"):
-            self._note.write()
-            try:
-                yield
-            finally:
-                self._note.clear()
+            yield
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -115,7 +110,6 @@ class SQLite(Database):
         """Close the connection and give back all locks."""
         for run in list(self._locks):
             self.drop(run)
-        self._note.close()
         self._connection.close()
 
     @contextmanager
@@ -126,7 +120,7 @@ class SQLite(Database):
         except sqlite3.Error as error:
             text = str(error)
             if "locked" in text:
-                text = locked(self._note.read())
+                text = locked("another program")
             elif "readonly" in text or "unable to open" in text:
                 text = f"{text}: a run has to write to the book and to its folder"
             elif "malformed" in text or "not a database" in text:

@@ -1,7 +1,7 @@
 """Randomized response on all pairs of nodes, with post-processing of the reports."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from lightning_dpg.advice import MAX_REPORT_NODES, Facts, cases, excess_of_reports, hint
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_sampling import (
-    MAX_NODES,
     above_diagonal,
     draw_posterior,
     probabilities,
@@ -30,8 +29,8 @@ from lightning_dpg.methods.single_graph.base import (
 )
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.nn import InnerProductDecoder, LowRankLogits
-from lightning_dpg.nn.low_rank import WEIGHT_DECAY, inner_products, rows_at_once
+from lightning_dpg.nn import InnerProductDecoder
+from lightning_dpg.nn.low_rank import inner_products, rows_at_once
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
@@ -162,7 +161,7 @@ _DEGREE_PRIOR = 0.1
 
 
 def prior_probabilities(
-    model: InnerProductDecoder | LowRankLogits, ends: Tensor, num_edges: int
+    model: InnerProductDecoder, ends: Tensor, num_edges: int
 ) -> Iterator[Tensor]:
     """Yield the probability of each pair to be an edge, in blocks in the order of pair numbers.
 
@@ -171,28 +170,21 @@ def prior_probabilities(
         ends: Degrees over their sum, shape ``(N,)``.
         num_edges: Expected number of edges.
     """
-    # The matrix of the logits is small and takes long; that of the products is large.
-    held = list(model.likelihood_rows()) if isinstance(model, LowRankLogits) else None
-
-    def rows() -> Iterable[Tensor]:
-        return model.likelihood_rows() if held is None else held
-
-    total, structure = sum_of(lambda: above_diagonal(rows())), 1 - _DEGREE_PRIOR
-    if isinstance(model, InnerProductDecoder):
-        # The model estimates edges, and finds few where noise hides most structure.
-        structure = min(structure, total / max(num_edges, 1))
+    total = sum_of(lambda: above_diagonal(model.likelihood_rows()))
+    # The model estimates edges, and finds few where noise hides most structure.
+    structure = min(1 - _DEGREE_PRIOR, total / max(num_edges, 1))
     by_model = structure / max(total, 1e-30)
     of_degrees = (1 - float(ends.double().square().sum())) / 2
     by_degrees = (1 - structure) / max(of_degrees, 1e-30)
 
     def blend() -> Iterator[Tensor]:
         start = 0
-        for block in rows():
+        for block in model.likelihood_rows():
             first = ends[start : start + len(block), None]
             yield block.mul(by_model).add_(by_degrees * first * ends[start:])
             start += len(block)
 
-    shares = (structure if total else 0.0) + (1 - structure if of_degrees > 0 else 0.0)
+    shares = structure + (1 - structure if of_degrees > 0 else 0.0)
     return probabilities(lambda: above_diagonal(blend()), shares, num_edges)
 
 
@@ -213,12 +205,12 @@ class RandomizedResponse(OneShotSynthesizer):
 
     ``denoise: none`` publishes reports, each kept with the probability for which about M remain.
 
-    The other choices keep all reports and fit a model to them, at no further cost; graphs are drawn
-    from the probabilities of pairs given model and reports. ``spectral``: leading eigenvectors of
+    ``denoise: spectral`` keeps all reports and fits a model to them, at no further cost; graphs are
+    drawn from the probabilities of pairs given model and reports. It has leading eigenvectors of
     the unbiased estimate of the adjacency matrix, and again of the reports weighted by their
     likelihood under the first ones. A public coin hides 30 % of the reports; the eigenvectors,
     their number and the walks are chosen by the ranking of the hidden reports after a fit to the
-    others. ``cell``: :class:`CELL` in a fixed number of steps.
+    others.
 
     ``degree_share`` moves a part of the budget to noisy degrees, with which ``spectral`` weights
     the reports; otherwise it uses degrees estimated from the reports. The degrees enter the scores,
@@ -243,28 +235,22 @@ class RandomizedResponse(OneShotSynthesizer):
         Without denoising time and memory are O(N + M) up to logarithms, with no limit on N: reports
         that are not kept are never drawn. ``spectral`` holds all reports and visits the pairs in
         blocks: memory is O(N K + M + reports), and a draw takes time O(N^2 K). More than 100,000
-        nodes, or 50,000,000 expected false reports, are refused before anything is spent. ``cell``
-        holds N x N matrices, and more than 6,000 nodes are refused.
+        nodes, or 50,000,000 expected false reports, are refused before anything is spent.
 
     Differences from the paper:
         The "top M-filter" of Nguyen et al. approximates the law of the kept reports, and here it is
-        exact. CELL stops at a given overlap with the private edges, which would cost budget; here
-        the number of steps is fixed.
+        exact.
 
     * Warner, "Randomized response: a survey technique for eliminating evasive answer bias", 1965.
     * Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at linear
       cost", 2015.
-    * Rendsburg, Heidrich, von Luxburg, "NetGAN without GAN: from random walks to low-rank
-      approximations", 2020.
 
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
-        denoise: ``none``, ``spectral`` or ``cell``.
+        denoise: ``none`` or ``spectral``.
         count_share: Share of the budget for the number of edges.
         degree_share: Share of the budget for noisy degrees; with ``spectral`` only.
-        rank: Most eigenvectors of ``spectral``, or rank H of the logits of ``cell``.
-        steps: Optimization steps of ``cell``.
-        learning_rate: Learning rate of ``cell``.
+        rank: Most eigenvectors of ``spectral``.
     """
 
     capabilities = replace(OneShotSynthesizer.capabilities, kinds=ALL_KINDS)
@@ -272,12 +258,10 @@ class RandomizedResponse(OneShotSynthesizer):
     def __init__(
         self,
         num_nodes: int | None = None,
-        denoise: Literal["none", "spectral", "cell"] = "none",
+        denoise: Literal["none", "spectral"] = "none",
         count_share: float = 0.05,
         degree_share: float = 0.0,
         rank: int = 128,
-        steps: int = 40,
-        learning_rate: float = 0.1,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
@@ -294,16 +278,16 @@ class RandomizedResponse(OneShotSynthesizer):
             raise MisconfigurationException(
                 "num_nodes is needed: the number of (public) nodes of the graph"
             )
-        most = {"cell": MAX_NODES, "spectral": MAX_REPORT_NODES}.get(denoise, num_nodes)
-        if num_nodes > most:
+        if denoise == "spectral" and num_nodes > MAX_REPORT_NODES:
             raise MisconfigurationException(
                 f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
-                f"nodes (at most {most})\nset it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
+                f"nodes (at most {MAX_REPORT_NODES})\n"
+                "set it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
             )
         self.reported: Tensor = nn.Buffer(torch.empty(0, 2, dtype=torch.int))
         self.degrees: Tensor = nn.Buffer(torch.zeros(num_nodes))
         self.report_epsilon: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.float64))
-        self.model = _model(denoise, num_nodes, rank)
+        self.model = InnerProductDecoder(num_nodes, rank) if denoise == "spectral" else None
 
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind; the models of the reports are of undirected graphs."""
@@ -351,10 +335,8 @@ class RandomizedResponse(OneShotSynthesizer):
         self.reported = space.pairs(numbers).int()  # half the size in memory and in a release
         if not self.hparams["degree_share"]:
             self._count_degrees()
-        if isinstance(self.model, InnerProductDecoder):
+        if self.model is not None:
             self._fit_spectral(self.model)
-        elif isinstance(self.model, LowRankLogits):
-            self._fit_logits(self.model)
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Return the reports themselves, or a draw given reports and model."""
@@ -449,28 +431,3 @@ class RandomizedResponse(OneShotSynthesizer):
             degrees = self._estimated_degrees(reported, response_rates(epsilon, share))
         rank, num_edges = self.hparams["rank"], int(self.num_edges)
         return find_structure(reported, degrees, rank, epsilon, share, num_edges)
-
-    def _fit_logits(self, model: LowRankLogits) -> None:
-        parameters = list(model.requires_grad_(True).parameters())
-        optimizer = torch.optim.Adam(
-            parameters, self.hparams["learning_rate"], weight_decay=WEIGHT_DECAY
-        )
-        # Lightning may call this method with gradients off.
-        with torch.enable_grad():
-            for _ in range(self.hparams["steps"]):
-                optimizer.zero_grad()
-                torch.autograd.backward(model.loss(self.reported))
-                optimizer.step()
-        model.requires_grad_(False)
-
-
-def _model(denoise: str, num_nodes: int, rank: int) -> InnerProductDecoder | LowRankLogits | None:
-    match denoise:
-        case "spectral":
-            return InnerProductDecoder(num_nodes, rank)
-        case "cell":
-            start = torch.Generator().manual_seed(0)
-            logits: LowRankLogits = LowRankLogits(num_nodes, rank, start).requires_grad_(False)
-            return logits
-        case _:
-            return None

@@ -29,8 +29,7 @@ class CELL(Synthesizer):
 
     When to use:
         As a baseline without privacy up to 6,000 nodes. For links within a budget take
-        :class:`RandomizedResponse`, which can fit this model to its reports (``denoise: cell``).
-        For larger graphs take :class:`NetGAN`.
+        :class:`RandomizedResponse`. For larger graphs take :class:`NetGAN`.
 
     Privacy:
         None: training reads the exact edges. A run needs an infinite epsilon, and its statement

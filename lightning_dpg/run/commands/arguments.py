@@ -105,14 +105,12 @@ class Group:
         functions: Functions of the subcommands, see :func:`add_arguments`.
         description: First lines of its help.
         example: Example in its help.
-        present_name: Replaces a word of the command line, such as an option that has another name today.
     """
 
     name: str
     functions: Sequence[Callable[..., Outcome]]
     description: str
     example: str
-    present_name: Callable[[str], str] = str
 
 
 def call(command: Callable[..., Outcome] | Group, args: Sequence[str], epilog: str = "") -> Outcome:
@@ -138,8 +136,7 @@ def call(command: Callable[..., Outcome] | Group, args: Sequence[str], epilog: s
         add_arguments(below.add_parser(name, help=does), function)
     if not args or args[0] not in functions:
         parser.parse_args(args[:1])  # prints the help, or refuses the word
-    words = [command.present_name(word) for word in args[1:]]
-    options = vars(below.choices[args[0]].parse_intermixed_args(words))
+    options = vars(below.choices[args[0]].parse_intermixed_args(args[1:]))
     function = functions[args[0]]
     return function(**in_groups(function, options))
 

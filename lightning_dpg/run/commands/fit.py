@@ -205,7 +205,7 @@ def fit(
     budget = epsilon if epsilon is not None else _configured(given, "privacy", "epsilon")
     if file is not None and budget is None and method is None:
         raise CommandError(
-            f"--epsilon is missing: every run states its budget\n"
+            f"--epsilon is missing: every run states its budget, and {file} is no folder of a run\n"
             f"such as: python -m lightning_dpg fit {file} --epsilon 1"
         )
     data_class = f"{_configured(given, 'data', 'class_path') or ''}".rpartition(".")[2]

@@ -1,6 +1,7 @@
 """``generate``, ``verify`` and ``card``: what can be done with a release."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -49,7 +50,9 @@ def generate(
         )
     method_class = None if method is None else imported(method)
     release = open_release(tensors.parent, method_class)
-    out = out or tensors.parent.parent / "generated"
+    if out is None:
+        out = tensors.parent.parent / "generated"
+        out = out if run.is_absolute() else Path(os.path.relpath(out))
     first = _first_new_seed(tensors.parent) if seed is None else seed
     seeds = range(first, first + num_graphs)
     try:
@@ -105,7 +108,7 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     if found.faults:
         count = f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'}"
         return Outcome(
-            [*_red(list(found.faults)), f"{folder}: {count}"],
+            [*found.faults, f"{folder}: {count}"],
             {"release": folder, "faults": list(found.faults)},
             REFUTED,
         )
@@ -114,22 +117,9 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     stated = {name: statement.get(name) for name in _STATED}
     stated |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(
-        [*_red(warnings), *found.checks],
+        [*warnings, *found.checks],
         {"release": folder, "faults": [], "warnings": warnings, "redrawn": not no_redraw, **stated},
     )
-
-
-def _red(lines: list[str]) -> list[str]:
-    """Return lines, in red for a terminal."""
-    # Start-up time: the other commands print without rich.
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    with console.capture() as capture:
-        for line in lines:
-            console.print(Text(line, style="bold red"), soft_wrap=True)
-    return capture.get().splitlines()
 
 
 def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:

@@ -6,8 +6,7 @@ import networkx as nx
 import pytest
 import torch
 
-from lightning_dpg.apps.audit.graph_set_attacks import write_tu_folder
-from lightning_dpg.datamodules.tu import read_tu_folder
+from lightning_dpg.datamodules.tu import read_tu_folder, write_tu_folder
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.main import main

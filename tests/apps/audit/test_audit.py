@@ -62,7 +62,7 @@ def audit(tmp_path, monkeypatch):
     ("args", "epsilon", "delta", "canaries", "least"),
     [
         # 0.95 of the budget is for the reports, of which 500 are guessed from.
-        (("--config", "randomized_response_cell", "--canaries", "1000"), 1.0, 0.0, 1000, 0.2),
+        (("--config", "randomized_response_spectral", "--canaries", "1000"), 1.0, 0.0, 1000, 0.2),
         (("--config", "privgraph", "--view", "white_box"), 1.0, 0.0, None, 0.0),
         (DP_NETGAN, 1.0, 1e-4, 38, 0.0),
         (("--config", "neighbor_votes", "--view", "white_box"), 1.0, 1e-4, 100, 0.0),
@@ -257,7 +257,6 @@ def test_mistakes(tmp_path, fails, args, said):
         "privcom_rr",
         "privgraph",
         "randomized_response",
-        "randomized_response_cell",
         "randomized_response_degrees",
         "randomized_response_spectral",
     ],

@@ -146,9 +146,6 @@ ROWS = {
     "RandomizedResponse spectral half": Row(
         partial(RandomizedResponse, denoise="spectral", rank=8), 2, 32, 15, half()
     ),
-    "RandomizedResponse cell half": Row(
-        partial(RandomizedResponse, denoise="cell", rank=4, steps=1), 2, 32, 15, half()
-    ),
     "RandomizedResponse degrees half": Row(
         partial(RandomizedResponse, denoise="spectral", degree_share=0.6, rank=8),
         *(2, 16, 120, half()),

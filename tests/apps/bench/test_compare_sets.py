@@ -2,6 +2,8 @@
 
 import csv
 import itertools
+import json
+import re
 
 import networkx as nx
 import numpy as np
@@ -12,6 +14,7 @@ from lightning_dpg.apps.bench import engine
 from lightning_dpg.apps.bench.grid import Grid, read_methods
 from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.apps.bench.tasks import GRAPH_SETS
+from lightning_dpg.apps.bench.views import Benchmark
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import set_queries
@@ -49,7 +52,6 @@ def folder(tmp_path_factory):
         patch.setattr(set_queries, "classification_accuracies", without_training)
         methods = ["--methods", str(folder / "open.yaml"), str(folder / "private.yaml")]
         rest = ["--epsilons", "1", "--runs", "2", "--classify", "--out", str(folder / "out")]
-        rest += ["--queries", "all"]
         assert main(["compare", *methods, "--graphs", str(folder / "tiny"), *rest]) == 0
     return folder
 
@@ -128,8 +130,7 @@ def test_classifiers_are_asked_once_and_only_if_wanted(folder):
     rows = [row for row in read_csv(folder) if row["query"] == "gin_accuracy"]
     assert {row["run"] for row in rows} == {"0"}
     assert {(float(row["real"]), float(row["error"])) for row in rows} == {(0.45, 0.25)}
-    table = (folder / "out" / "results.md").read_text()
-    assert "0.25 (1 of 2)" not in table
+    assert "0.25 (1 of 2)" not in (folder / "out" / "report.html").read_text()
     methods = read_methods(["gvae"])
     real = GRAPH_SETS.load(str(folder / "tiny"), False)
     jobs = {
@@ -143,11 +144,12 @@ def test_classifiers_are_asked_once_and_only_if_wanted(folder):
 
 
 def test_table_begins_with_the_originals_and_counts_wins(folder):
-    lines = (folder / "out" / "results.md").read_text().splitlines()
-    heads, _, *rows = (
-        [job.strip(" *") for job in line.split("|")[1:-1]] for line in lines if line[:1] == "|"
-    )
-    assert [row[0] for row in rows][:2] == ["original", "open (not private)"]
+    runs = [json.loads(path.read_text()) for path in (folder / "out" / "cells").iterdir()]
+    results = Benchmark(runs, {}, GRAPH_SETS, folder, [], GRAPH_SETS.queries)
+    ((_, _, heads, marked, _, _),) = results.sections()
+    rows = [[re.sub("<.*?>", "", text) for text in row] for row in marked]
+    assert rows[0][0] == "original"
+    assert "open (not private)" in [row[0] for row in rows]
     originals = [from_networkx(graph) for graph in GRAPHS]
     for name, statistic in SET_STATISTICS.items():
         mean = np.mean([statistic(graph) for graph in originals])

@@ -14,7 +14,6 @@ from markupsafe import escape
 
 from lightning_dpg.apps.bench import report
 from lightning_dpg.apps.bench import results as tables
-from lightning_dpg.apps.bench.results import markdown
 from lightning_dpg.apps.bench.tasks import (
     GRAPH_LABELS,
     GRAPH_SETS,
@@ -29,14 +28,13 @@ from lightning_dpg.metrics.queries import HIGHER_IS_BETTER, QUERIES
 from tests.recorded import result
 
 
-def markdown_row(lines, title):
-    """Values of the row of a method, by column."""
-    heads, *rows = ([job.strip() for job in line.split("|")[1:-1]] for line in lines)
-    (row,) = (row for row in rows if row[0] == title)
-    return dict(zip(heads, row, strict=True))
+def table_of(runs, queries, task=SINGLE_GRAPHS):
+    """Values of the one table by method and column."""
+    ((*_, head, rows, _, _),) = Benchmark(runs, {}, task, Path(), [], queries).sections()
+    return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
 
 
-def test_markdown_against_numbers_by_hand():
+def test_tables_against_numbers_by_hand():
     assert {"edge_overlap", "community_nmi"} <= HIGHER_IS_BETTER
     results = [
         result("near", 0, triangles=0.1, edge_overlap=0.2, community_nmi=0.5, cluster=None),
@@ -48,24 +46,20 @@ def test_markdown_against_numbers_by_hand():
         result("half", 0, edge_overlap=0.95),
         result("half", 1, failure="for want\nof memory"),
     ]
-    text = markdown(results, SINGLE_GRAPHS, QUERIES)
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    near, far = markdown_row(lines, "near"), markdown_row(lines, "far")
+    table = table_of(results, QUERIES)
+    near, far = table["near"], table["far"]
     # sd of two numbers is their distance over the root of two
     assert near["triangles"] == "0.2 ± 0.14"  # less, but not significantly, at this deviation
     assert far["triangles"] == "1,000 ± 1,414"
     assert near["edge_overlap ↑"] == "0.3 ± 0.14"
-    assert far["edge_overlap ↑"] == "**0.75 ± 0.071**"
+    assert far["edge_overlap ↑"] == "<b>0.75 ± 0.071</b>"
     assert near["community_nmi ↑"] == far["community_nmi ↑"] == "0.5"  # nothing set apart
     assert near["cluster"] == "0.25 (1 of 2)"  # a number less: not best
     assert far["cluster"] == "0.5"  # and the only one left sets nothing apart
     assert near["num_nodes"] == "0"
     for title in ("open (not private)", "beyond (not private)"):
-        row = markdown_row(lines, f"*{title}*")
-        assert all(job.startswith("*") and not job.startswith("**") for job in row.values())
-    assert "**" not in "".join(markdown_row(lines, "half").values())
-    assert "- half, run 1 failed: for want of memory" in text
-    assert "- near: what near guarantees" in text
+        assert all(each.startswith("<i>") for each in table[f"<i>{title}</i>"].values())
+    assert "<b>" not in "".join(table["half"].values())
 
 
 @pytest.mark.parametrize("task", [*OF_KIND.values(), GRAPH_SETS, GRAPH_LABELS])
@@ -73,10 +67,7 @@ def test_tables_have_ten_columns_or_the_named_ones(task):
     runs = [result("a", number) for number in (0, 1)]
     for run in runs:
         run["answers"] |= dict.fromkeys(task.queries, run["answers"]["triangles"])
-    (head,) = {
-        line for line in markdown(runs, task, task.headline).splitlines() if line[:3] == "| m"
-    }
-    names = [name.strip(" ↑") for name in head.split("|")[1:-1]]
+    names = [name.strip(" ↑") for name in table_of(runs, task.headline, task)["a"]]
     ends = [f"beats {task.baselines[0]}", "epsilon proved"]
     assert names == ["method", *task.headline, *ends]
     assert len(names) == (5 if task is GRAPH_LABELS else 10)
@@ -109,13 +100,9 @@ def test_without_pandas_the_way_out_is_named(tmp_path, monkeypatch):
 
 def test_rows_of_conditional_guarantees_are_marked_and_the_mark_is_explained():
     results = [result("chain", 0), result("chain", 1), result("plain", 0)]
-    assert tables.MARK not in markdown(results, SINGLE_GRAPHS, SINGLE_GRAPHS.headline)
+    assert {"chain", "plain"} < {*table_of(results, SINGLE_GRAPHS.headline)}
     results[1]["privacy"]["conditional"] = True
-    text = markdown(results, SINGLE_GRAPHS, SINGLE_GRAPHS.headline)
-    assert "\n| chain † | " in text
-    assert "\n- chain †: " in text
-    assert "\n| plain | " in text
-    assert text.count(tables.FOOTNOTE) == 1
+    assert {"chain †", "plain"} < {*table_of(results, SINGLE_GRAPHS.headline)}
     assert [row[tables.COLUMNS.index("conditional")] for row in tables.csv_rows(results)][
         :: len(QUERIES)
     ] == [*(False, True, False)]
@@ -152,34 +139,29 @@ def test_nothing_is_bold_and_no_win_counted_of_one_run(tmp_path):
     chung_lu = {"role": "baseline", "triangles": 9.0}
 
     def forms(num_runs):
-        """Markdown and notebook of two methods and the baseline of the wins."""
+        """Notebook and page of two methods and the baseline of the wins."""
         baseline = tables.baseline_label(SINGLE_GRAPHS)
         runs = [
             *(result("a", run, triangles=1.0, num_edges=0.5) for run in range(num_runs)),
             *(result("b", run, triangles=2.0) for run in range(num_runs)),
             *(result(baseline, run, **chung_lu) for run in range(num_runs)),
         ]
-        text = markdown(runs, SINGLE_GRAPHS, QUERIES)
         graphs = {"karate": from_networkx(nx.karate_club_graph())}
         (tmp_path / "runs").mkdir(exist_ok=True)
         page = report.page(runs, graphs, SINGLE_GRAPHS, tmp_path)
         page = page[: page.index('<script type="application/json"')]
         drawn = shown(tmp_path, runs, "triangles")
-        return text, drawn._repr_html_(), page
+        return drawn._repr_html_(), page
 
-    text, notebook, page = forms(1)
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert "**" not in "".join(table)
-    assert "**Not private**" in text
-    assert "beats" not in text + page
+    notebook, page = forms(1)
+    assert "beats" not in notebook + page
     assert "<b>" not in notebook and "<td><b>" not in page
-    assert all(tables.ONE_RUN in form for form in (text, notebook, page))
+    assert all(tables.ONE_RUN in form for form in (notebook, page))
 
-    text, notebook, page = forms(2)
-    row = markdown_row([line for line in text.splitlines() if line.startswith("|")], "a")
-    assert row["triangles"] == "**1**" and row["beats erdos_renyi"].startswith("1 of ")
-    assert "<b>1</b>" in notebook and "<b>1</b>" in page and "beats erdos_renyi" in page
-    assert not any(tables.ONE_RUN in form for form in (text, notebook, page))
+    notebook, page = forms(2)
+    assert "<b>1</b>" in notebook and "<b>1</b>" in page
+    assert "beats erdos_renyi" in notebook and "beats erdos_renyi" in page
+    assert not any(tables.ONE_RUN in form for form in (notebook, page))
 
 
 def test_a_query_of_the_first_run_only_sets_nothing_apart():

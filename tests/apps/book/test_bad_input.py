@@ -1,7 +1,6 @@
 """Books that cannot be used say why, and how to go on; no message has a password."""
 
 import os
-import sqlite3
 import traceback
 
 import pytest
@@ -26,22 +25,13 @@ def test_a_locked_book_is_waited_for_and_its_holder_is_named(url, monkeypatch):
     ):
         second.reserve("crm", asked(pure(0.5)))
     text = str(refused.value)
-    assert user in text
-    assert here[-30:] in text  # machine and process
-    assert ", since 20" in text
+    if url.startswith("postgresql"):
+        assert user in text
+        assert here[-30:] in text  # machine and process
+        assert ", since 20" in text
+    else:  # the module of Python does not tell whose lock it is
+        assert "by another program\n" in text
     second.reserve("crm", asked(pure(0.5))).close("stopped")
-
-
-def test_a_holder_that_is_another_program_is_not_given_a_name(tmp_path, monkeypatch):
-    url = f"sqlite:///{tmp_path}/book.db"
-    book = new(url)
-    monkeypatch.setattr(database, "WAIT", 0.1)
-    other = sqlite3.connect(tmp_path / "book.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(BookError, match="by another program\n"):
-        Book(url).reserve("crm", asked(pure(0.5)))
-    other.close()
-    book.close()
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     total = ["--relation", "edge", "--epsilon", "12", "--delta", "3e-4"]
     assert main(["budget", "init"]) == 0
-    assert main(["budget", "register", "novel", "--data", "les_miserables", *total]) == 0
+    assert main(["budget", "register", "novel", "les_miserables", *total]) == 0
     return tmp_path
 
 

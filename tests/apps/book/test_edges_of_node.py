@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from lightning_dpg.apps.book import owner, terminal
-from lightning_dpg.apps.book import page as book_page
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.further_releases import budget_plan
 from lightning_dpg.apps.book.identity import Fingerprint, protected_unit
@@ -105,7 +104,6 @@ def test_epsilon_by_edges_is_that_of_all_runs_together(book, monkeypatch):
     assert found["spent"] == pytest.approx(found["epsilon_by_edges"]["20"], rel=0.01)
     line = "epsilon by the edges of one node together: 1, 5, 10, 20, 50 edges have"
     assert line in "\n".join(terminal.lines(found))
-    monkeypatch.setattr(book_page, "_left_over", lambda *_: [])  # whose plans take seconds
     html = page(book, ["crm"])
     assert line in html and UNIT in html and "neighbor-level" in html
 

@@ -78,7 +78,7 @@ def test_five_methods_spend_what_is_added_up_by_hand(tmp_path, monkeypatch):
     (tmp_path / "graph.txt").write_text("".join(f"{a} {b}\n" for a, b in graph.edges))
     assert main(["budget", "init"]) == 0
     total = ["--relation", "edge", "--epsilon", "6", "--delta", str(DELTA)]
-    assert main(["budget", "register", "graph", "--data", "graph.txt", *total]) == 0
+    assert main(["budget", "register", "graph", "graph.txt", *total]) == 0
     for name, (settings, epsilon, delta) in RUNS.items():
         source = "SubgraphDataModule" if name == "GaussianGraphKernel" else "EdgeListDataModule"
         config = {

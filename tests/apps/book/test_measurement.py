@@ -23,7 +23,7 @@ def place(tmp_path, monkeypatch):
     nx.write_edgelist(GRAPH, "graph.txt", data=False)
     total = ["--relation", "edge", "--epsilon", "2", "--delta", "1e-6"]
     assert main(["budget", "init"]) == 0
-    assert main(["budget", "register", "people", "--data", "graph.txt", *total]) == 0
+    assert main(["budget", "register", "people", "graph.txt", *total]) == 0
     return tmp_path
 
 

@@ -11,7 +11,7 @@ from lightning_dpg.errors import BookError
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, Relation
-from tests.apps.book.small_book import entry, new_book, run
+from tests.apps.book.small_book import entry, new_book, register, run
 
 PURE, SINGLE, SAMPLED = None, (1.0, 1), (0.1, 50)  # sample rate and number of Gaussian steps
 
@@ -100,3 +100,21 @@ def test_the_rest_of_delta_is_shared_after_a_run_that_took_the_sum(tmp_path):
     assert found.budget.delta == pytest.approx(1e-7)
     assert found.budget.epsilon == pytest.approx(0.05, rel=0.011)
     assert let_in(book, found.budget, 2, SINGLE) == 2
+
+
+def test_a_plan_is_for_the_methods_that_were_used(tmp_path, monkeypatch):
+    """Rows end with the first one that is refused; unasked methods without any row stay out."""
+
+    def planned(name):
+        rows = further_releases.budget_plan(book, name)
+        return [(row.method, row.share.releases, row.share.budget.epsilon) for row in rows]
+
+    monkeypatch.setattr(further_releases, "COUNTS", (1, 2))  # of DP-SGD, each takes a second
+    book = new_book(f"sqlite:///{tmp_path}/book.db", epsilon=2.0)
+    run(book, entry(1.0), method="ChungLu")
+    run(book, entry(0.5), method="MyOwnMethod")
+    assert planned("crm") == [("ChungLu", 1, 0.5), ("ChungLu", 2, 0.25)]
+    run(book, entry(0.5), method="MyOwnMethod")
+    assert planned("crm") == [("ChungLu", 1, 0.0)]
+    register(book, "web", epsilon=0.1)
+    assert planned("web") == [("pure release", 1, 0.1), ("pure release", 2, 0.05)]

@@ -32,7 +32,7 @@ CSP = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 @pytest.fixture(scope="module")
 def html(tmp_path_factory):
     folder = tmp_path_factory.mktemp("book")
-    return budget_page.page(small_book(f"sqlite:///{folder}/book.db"), ["crm"], "chung_lu")
+    return budget_page.page(small_book(f"sqlite:///{folder}/book.db"), ["crm"])
 
 
 def text_of(html):
@@ -53,8 +53,7 @@ def test_the_numbers_are_those_added_up_by_hand(html):
         "spent 37.5 % reserved 50 % not spent 12.5 %",
         "open PrivGraph 1 0",
         "ended BTER 0.5 0",
-        "ChungLu 1 0.25 0",
-        "ChungLu 4 0.0625 0",
+        "ended ChungLu 0.25 0",
         "budget verify found no fault",
     ]:
         assert part in text
@@ -67,7 +66,7 @@ def test_the_numbers_are_those_added_up_by_hand(html):
 def test_texts_of_users_are_texts(tmp_path):
     book = new_book(f"sqlite:///{tmp_path}/book.db", EVIL, words=EVIL)
     run(book, entry(0.5), EVIL, folder=f'/runs/"><img src=x onerror=alert(1)>{EVIL}', method=EVIL)
-    page = budget_page.page(book, [EVIL], "chung_lu")
+    page = budget_page.page(book, [EVIL])
     assert "<script" not in page and "<img" not in page
     assert page.count("&lt;script&gt;") >= 5  # title, headings, words, method, folder
     assert not re.search(r"<[a-z]+[^<>]*\sonerror", page)
@@ -78,7 +77,7 @@ def test_a_changed_book_says_so(tmp_path):
     run(new_book(url), entry(0.5))
     book = Book(url)
     book.database.rows("UPDATE book_log SET body = REPLACE(body, '0.5', '0.1') WHERE line = 2")
-    text = text_of(budget_page.page(book, ["crm"], "chung_lu"))
+    text = text_of(budget_page.page(book, ["crm"]))
     assert "The book was changed: 1 found, the first is: line 2" in text
 
 
@@ -87,7 +86,7 @@ def test_many_runs_make_no_endless_page(tmp_path, monkeypatch):
     book = new_book(f"sqlite:///{tmp_path}/book.db")
     for _ in range(5):
         run(book, entry(0.125))
-    text = text_of(budget_page.page(book, ["crm"], "chung_lu"))
+    text = text_of(budget_page.page(book, ["crm"]))
     assert "2 earlier runs not shown" in text
 
 
@@ -95,7 +94,7 @@ def test_many_runs_make_no_endless_page(tmp_path, monkeypatch):
 def full(tmp_path_factory):
     folder = tmp_path_factory.mktemp("full")
     book = full_book(f"sqlite:///{folder}/book.db")
-    return budget_page.page(book, ["crm", "january", "february"], "chung_lu")
+    return budget_page.page(book, ["crm", "january", "february"])
 
 
 def test_grants_parts_and_measurements_are_on_the_page(full):
@@ -112,12 +111,10 @@ def test_grants_parts_and_measurements_are_on_the_page(full):
         "3 zoe 0.2 0 0 0 waits for approval ann",
         "Measurements that read the data and are on no total",
         "compare BTER, HRG 1, 5 zoe@vm",
-        "Grants can let in less.",
         "The total is exceeded: lost steps were released",
         "left nothing: closed at 20",
     ]:
         assert part in text
-    assert text.count("What is left buys") == 2  # not on the closed one
 
 
 def test_all_numbers_of_a_page_are_of_one_moment(tmp_path, monkeypatch):
@@ -132,10 +129,10 @@ def test_all_numbers_of_a_page_are_of_one_moment(tmp_path, monkeypatch):
         return content
 
     monkeypatch.setattr(budget_page, "read", read_and_book)
-    html = budget_page.page(book, ["crm"], "chung_lu")
+    html = budget_page.page(book, ["crm"])
     text = text_of(html)
     assert "spent epsilon 0.5 (" in text
-    assert "ChungLu 1 1.5 0" in text
+    assert "left one pure release of epsilon 1.5" in text
     assert "4 lines" in text  # registered, reserved, booked, closed
 
 
@@ -145,7 +142,7 @@ def test_in_a_browser(html, tmp_path, probed, name):
     assert seen["content"] <= seen["width"]
     assert seen["width"] == (360 if name == "narrow.html" else seen["width"])
     assert seen["scripts"] == 1  # the probe
-    assert seen["captions"] == seen["tables"] == 3
-    assert seen["headings"] == "H1 H2 H3 H3 H3 H2"
+    assert seen["captions"] == seen["tables"] == 1
+    assert seen["headings"] == "H1 H2 H3 H2"
     shares = [width / seen["bar"] for width in seen["bars"]]
     assert shares == pytest.approx([0.375, 0.5, 0.125], abs=0.01)

@@ -69,7 +69,7 @@ def test_the_command_line_declares_and_shows_a_group(tmp_path, monkeypatch, caps
     assert main(["budget", "init"]) == 0
     for name, graph in {"north": nx.path_graph(5), "south": nx.cycle_graph(5)}.items():
         (tmp_path / f"{name}.txt").write_text("".join(f"{a} {b}\n" for a, b in graph.edges))
-        what = ["--data", f"{name}.txt", "--relation", "edge", "--epsilon", "1", "--delta", "1e-6"]
+        what = [f"{name}.txt", "--relation", "edge", "--epsilon", "1", "--delta", "1e-6"]
         words = ["--words", f"tenant {name}", "--part-of", "tenants"]
         assert main(["budget", "register", name, *what, *words]) == 0
     capsys.readouterr()

@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from lightning_dpg.apps.book import further_releases, owner, terminal
+from lightning_dpg.apps.book import owner, terminal
 from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.apps.book.page import page
 from lightning_dpg.apps.book.partition import group_facts, group_summary
@@ -43,7 +43,7 @@ def test_two_totals_of_the_same_edges_name_each_other(book):
     lines = terminal.all_lines([crm, people, web])
     assert f"crm: {NOTE.format('people', 'node')}" in lines
     assert not [line for line in lines if line.startswith("web:")]
-    text = text_of(page(book, ["crm"], "chung_lu"))
+    text = text_of(page(book, ["crm"]))
     assert "Nothing was released on this total yet. The same edges are registered as" in text
 
 
@@ -74,7 +74,7 @@ def test_the_epsilon_of_a_node_has_one_text_with_its_condition(tmp_path):
     assert found["node_text"] == f"{text} if all runs were planned in advance"
     lines = terminal.lines(found)
     assert f"node      {found['node_text']}" in lines
-    assert f"node {found['node_text']}" in text_of(page(book, ["crm"], "chung_lu"))
+    assert f"node {found['node_text']}" in text_of(page(book, ["crm"]))
 
 
 def test_a_later_version_of_the_data_is_found_in_the_total_of_others(book):
@@ -100,7 +100,7 @@ def test_parts_of_a_group_name_other_totals_and_conditions(book):
     lines = terminal.group_lines(found, group_facts(found))
     assert lines[-1].endswith("if the conditions do; without them nothing is proved")
     assert f"jan: {NOTE.format('people', 'node')}" in lines
-    text = unescape(text_of(page(book, ["jan", "feb"], "chung_lu")))
+    text = unescape(text_of(page(book, ["jan", "feb"])))
     assert "if the conditions do; without them nothing is proved." in text
     assert f"jan: {NOTE.format('people', 'node')}." in text
 
@@ -123,7 +123,7 @@ def test_pure_epsilons_are_shown_as_their_sum(book):
     assert (found["spent"], found["accountant"]) == (1.75, "sum of pure epsilons")
     assert (found["pure_sum"], found["left"]) == (1.75, 0.25)
     assert "spent     epsilon 1.75 (sum of pure epsilons)" in terminal.lines(found)
-    assert "(1.75, 1e-05)-DP" in text_of(page(book, ["web"], "chung_lu"))
+    assert "(1.75, 1e-05)-DP" in text_of(page(book, ["web"]))
 
 
 def test_where_much_less_is_proved_the_sum_comes_first_and_both_are_named(book):
@@ -151,23 +151,6 @@ def test_nothing_left_is_called_that(book, spent):
     assert "set privacy.epsilon" not in str(refused.value)
 
 
-def test_what_is_left_buys_is_planned_for_the_methods_that_were_used(book, monkeypatch):
-    run(book, entry(1.0), method="ChungLu")
-    run(book, entry(0.5), method="MyOwnMethod")
-    text = text_of(page(book, ["crm"]))
-    assert "ChungLu 1 0.5 0" in text and "ChungLu 12" in text
-    assert "DPNetGAN" not in text and "pure release 1 " not in text
-    run(book, entry(0.5), method="MyOwnMethod")
-    text = text_of(page(book, ["crm"]))
-    assert "ChungLu 1 none" in text and "ChungLu 2" not in text
-    register(book, "web", epsilon=0.1)
-    monkeypatch.setattr(further_releases, "COUNTS", (1,))  # of DP-SGD, each takes a second
-    text = text_of(page(book, ["web"]))
-    assert "pure release 1 0.1" in text and "DPNetGAN" not in text  # it cannot keep so little
-
-
 def test_the_page_says_what_a_digest_is(book):
     run(book, entry(1.0))
-    assert "The digest is the SHA-256 of the file SHA256SUMS in the folder" in page(
-        book, ["crm"], "chung_lu"
-    )
+    assert "The digest is the SHA-256 of the file SHA256SUMS in the folder" in page(book, ["crm"])

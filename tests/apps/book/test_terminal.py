@@ -36,24 +36,6 @@ def test_the_totals_the_bar_and_the_runs_in_a_pipe(found, capsys):
     ]
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_no_number_is_cut_in_a_narrow_terminal(found, capsys, monkeypatch, width):
-    found["releases"][0] |= {"epsilon": 0.123456, "delta": 1.23457e-06, "method": "M" * 30}
-    monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
-    print("\n".join(terminal.lines(found)))
-    output = capsys.readouterr().out
-    assert "\x1b[31m" in output and "\x1b[33m" in output and "\x1b[32m" in output
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TERM", "dumb")
-    print("\n".join(terminal.lines(found)))
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= width
-    text = "".join("".join(lines).split())
-    assert "0.123456" in text and "1.23457e-06" in text and "…" not in text
-    assert text.count("M") == 30  # folded, where the terminal is narrow
-
-
 def test_all_data_sets_in_one_table(tmp_path, capsys):
     book = small_book(f"sqlite:///{tmp_path}/book.db")
     register(book, "web", epsilon=4.0)

@@ -159,7 +159,10 @@ def test_a_setting_stands_beside_the_name_of_its_method(folder):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("a.csv", "--epsilon is missing.*\n.*fit a.csv --epsilon 1"),
+        (
+            "a.csv",
+            "--epsilon is missing.*, and a.csv is no folder of a run\n.*fit a.csv --epsilon 1",
+        ),
         ("a.csv --epsilonn 1", "unknown option --epsilonn, did you mean --epsilon?"),
         ("a.csv --epsilon two", "--epsilon: invalid float value: 'two'"),
         ("a.csv b.csv --epsilon 1", "unknown word b.csv: a.csv is FILE already"),

@@ -152,7 +152,7 @@ def test_each_budget_command_prints_one_object(said, place):
     total = ["--relation", "edge", "--epsilon", "2", "--delta", "0"]
     calls = {
         "init": [],
-        "register": ["crm", "--data", "crm.csv", *total],
+        "register": ["crm", "crm.csv", *total],
         "rows": ["crm", "--epsilon", "3"],
         "grant": ["crm", "--to", "ann", "--epsilon", "1"],
         "show": ["crm"],

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.progress import following
 from lightning_dpg.run.configurations import find_config
 from lightning_dpg.run.source import Reading, refuse_missing_inputs
 
@@ -73,11 +74,12 @@ def attack(
     target: list[str] | Release = published or [real]
     if method is not None:
         target = open_release(Path((published or [real])[0]), imported(method))
-    report = attack_published(
-        original,
-        target,
-        baseline=baseline_config,
-        undirected=reading.undirected,
-        kind=reading.kind,
-    )
+    with following("attack", "attacks"):
+        report = attack_published(
+            original,
+            target,
+            baseline=baseline_config,
+            undirected=reading.undirected,
+            kind=reading.kind,
+        )
     return Outcome([report.text()], report.values)

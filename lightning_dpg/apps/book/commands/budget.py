@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from lightning_dpg.apps.book.further_releases import Row
 
 
-def _present_name(word: str) -> str:
-    """Return an option by its name of today, if it is one of version 0.2.0 or a long one of ``fit``."""
-    name, equals, value = word.partition("=")
-    if name.startswith("--data."):
-        name = f"--{name.removeprefix('--data.').removeprefix('init_args.')}"
-    return f"{_FORMER.get(name, name)}{equals}{value}"
-
-
 def show(name: str | None = None, *, book: str | None = None) -> Outcome:
     """Print total, spent, reserved and left.
 
@@ -153,23 +145,6 @@ _OWNER_LINES = {
     "approve": "grant {number}: approved by {user}",
     "close_data_set": "closed {name}, by {user}",
 }
-_FORMER = {
-    "--columns.source": "--source",
-    "--columns.target": "--target",
-    "--columns.missing_ids": "--missing-ids",
-    "--columns.weight": "--weight",
-    "--columns.weight_max": "--weight-max",
-    "--columns.time": "--time",
-    "--columns.time_window": "--time-window",
-    "--columns.time_format": "--time-format",
-    "--columns.time_zone": "--time-zone",
-    **{
-        f"--columns.{name}": f"--{name}"
-        for name in ("separator", "header", "comments", "decimal", "thousands")
-    },
-    "--nodes.ids": "--nodes",
-    "--nodes.attributes": "--attributes",
-}
 
 
 def plan(
@@ -242,5 +217,4 @@ The book holds a key and fingerprints of the data: it is as private as they are,
 and no part of a release. Keep a backup; a run on data whose book is lost cannot
 be added to earlier ones.""",
     "python -m lightning_dpg budget show crm --book sqlite:///book.db",
-    _present_name,
 )

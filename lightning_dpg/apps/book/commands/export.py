@@ -98,7 +98,6 @@ def html(
     name: str | None = None,
     *,
     out: Annotated[Path, "--out", "--output"] = Path("budget.html"),
-    method: str | None = None,
     overwrite: bool = False,
     book: str | None = None,
 ) -> Outcome:
@@ -107,7 +106,6 @@ def html(
     Args:
         name: Data set or group; by default all.
         out: The file.
-        method: Method of the planned further releases; by default those of the runs.
         overwrite: Replace a file that is there.
         book: See :func:`lightning_dpg.apps.book.commands.open_book.open_book`.
 
@@ -125,4 +123,4 @@ def html(
                 f"{place.url}: no data set is registered\n"
                 "see python -m lightning_dpg budget register"
             )
-        return written(out, page(place, names, method))
+        return written(out, page(place, names))

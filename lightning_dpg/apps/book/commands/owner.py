@@ -41,7 +41,7 @@ def init(*, token: Path | None = None, book: str | None = None) -> Outcome:
 
 def register(
     name: str,
-    file: str | None = None,
+    file: str,
     *,
     relation: Literal["edge", "transfer", "node", "edges_of_node", "local_graph"],
     epsilon: float,
@@ -51,7 +51,6 @@ def register(
     left: Annotated[str | None, "--nodes.left"] = None,
     right: Annotated[str | None, "--nodes.right"] = None,
     side_column: Annotated[str | None, "--nodes.side_column"] = None,
-    data: str | None = None,
     max_degree: int | None = None,
     max_edges: int | None = None,
     row_epsilon: float | None = None,
@@ -76,7 +75,6 @@ def register(
         left: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         right: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
         side_column: See :class:`lightning_dpg.datamodules.nodes.Nodes`.
-        data: FILE, by its name of version 0.2.0.
         max_degree: Edges of a node at most (public), for a node-level total.
         max_edges: Edges of one node that are hidden together (public), for the relation edges_of_node;
             runs have to hide as many.
@@ -102,11 +100,8 @@ def register(
         raise CommandError(f"--max-degree must be 1 or more, got {max_degree}")
     if row_epsilon is not None:
         _check_budget("a total of private columns", row_epsilon, row_delta, is_positive=True)
-    if (file is None) == (data is None):
-        both = f", got {file} and {data}" if data else ""
-        raise CommandError(f"name the data once: budget register NAME FILE{both}")
     nodes = {"column": column, "left": left, "right": right, "side_column": side_column}
-    section = _section(f"{file or data}", reading, nodes)
+    section = _section(file, reading, nodes)
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.apps.book import owner, sketch
     from lightning_dpg.apps.book.identity import protected_unit

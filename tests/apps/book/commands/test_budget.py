@@ -22,7 +22,6 @@ EDGES = sorted(nx.karate_club_graph().edges)
 REGISTER = [
     "register",
     "web",
-    "--data",
     "none.txt",
     "--relation",
     "edge",
@@ -50,7 +49,7 @@ def write(path, edges):
 
 def register(name, data, *more, relation="edge"):
     total = ["--epsilon", "2", "--delta", "1e-6", "--book", "sqlite:///book.db"]
-    return main(["budget", "register", name, "--data", data, "--relation", relation, *total, *more])
+    return main(["budget", "register", name, data, "--relation", relation, *total, *more])
 
 
 def fit(*more, epsilon=1, data="graph.txt", book="sqlite:///book.db"):
@@ -130,7 +129,7 @@ def test_a_release_says_whether_runs_are_added_up_and_nothing_else_of_the_book(
         monkeypatch.chdir(tmp_path)
         assert main(["budget", "init"]) == 0
         terms = ["--relation", "edge", "--epsilon", total, "--delta", "1e-6"]
-        assert main(["budget", "register", name, "--data", "graph.txt", *terms]) == 0
+        assert main(["budget", "register", name, "graph.txt", *terms]) == 0
         for epsilon in earlier:
             dpg.fit("graph.txt", "chung_lu", epsilon=float(epsilon), progress=False)
         books.append(released(tmp_path / f"with-{name}", monkeypatch))

@@ -80,7 +80,7 @@ def test_the_commands_of_an_owner_need_the_token(place, monkeypatch, capsys):
     where = ["--book", "sqlite:///second.db"]
     assert main(["budget", "init", "--token", "owner.token", *where]) == 0
     secret = (place / "owner.token").read_text().strip()
-    data = ["--data", "graph.txt", "--relation", "edge", "--epsilon", "2", "--delta", "0"]
+    data = ["graph.txt", "--relation", "edge", "--epsilon", "2", "--delta", "0"]
     new = ["budget", "register", "crm", *data, *where]
     assert main(new) == 2
     assert "owners of this book need its token\ngive --token FILE" in capsys.readouterr().err
@@ -151,13 +151,9 @@ def test_the_next_month_of_the_same_bank_gets_no_total_of_its_own(place, capsys)
     payments(place / "dec.csv", range(20, 1030), 2)
     payments(place / "other.csv", range(5000, 6000), 3)
     (place / "all.txt").write_text("".join(f"C{each:05d}\n" for each in range(1100)))
-    columns = ["columns.source=from", "columns.target=to"]
-    as_in_fit = [f"--data.{each}" for each in columns]
-    as_here = [f"--{each}" for each in columns]
-    as_in_fit, as_here = (
-        [*as_in_fit, "--data.init_args.undirected=true"],
-        [*as_here, "--undirected"],
-    )
+    as_here = ["--source=from", "--target=to", "--undirected"]
+    as_in_fit = [f"--data.columns.{each[2:]}" for each in as_here[:2]]
+    as_in_fit += ["--data.init_args.undirected=true"]
     assert register("nov", "nov.csv", *as_here) == 0
     for more in ([], ["--data.init_args.nodes=all.txt"]):
         assert fit(*as_in_fit, *more, data="dec.csv") == 2
@@ -187,7 +183,7 @@ def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(plac
     total = {"relation": Relation.EDGE, "total": Budget(1.0, 0.0)}
     owner_acts.register(book, "nov", found, record_unit="undirected edge", **total)
     book.close()
-    columns = ["--columns.source=1", "--columns.target=2", "--undirected"]
+    columns = ["--source=1", "--target=2", "--undirected"]
     assert register("dec", "dec.csv", *columns) == 0
     assert budget("verify") == 0
     assert register("again", "nov.csv", *columns) == 2  # equal edges are known as ever
@@ -196,7 +192,7 @@ def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(plac
 def test_numbered_nodes_raise_no_false_alarm(place, capsys):
     payments(place / "one.csv", range(100), 1, name="{}")
     payments(place / "two.csv", range(120), 2, name="{}")
-    columns = ["--columns.source=1", "--columns.target=2", "--undirected"]
+    columns = ["--source=1", "--target=2", "--undirected"]
     assert register("one", "one.csv", *columns) == 0
     assert register("two", "two.csv", *columns) == 0
     payments(place / "three.csv", range(120), 3, name="{}")
@@ -238,7 +234,7 @@ def test_messages_on_data_name_the_options_of_register(place, data, more, messag
 
 
 def test_a_registration_is_spelled_as_the_fit(place, capsys):
-    """One set of options for both commands; the long ones of fit, and those of 0.2.0, are the same."""
+    """One set of options for both commands."""
     payments(place / "a.csv", range(50), 1)
     payments(place / "b.csv", range(50, 100), 2)
     short = ["--undirected", "--source", "from", "--target", "to", "--missing-ids", "drop"]
@@ -246,15 +242,8 @@ def test_a_registration_is_spelled_as_the_fit(place, capsys):
     assert main(["budget", "register", "a", *short, *total, "a.csv"]) == 0  # FILE at any place
     assert main(["fit", "a.csv", "--epsilon", "1", "--method", "chung_lu", *short, *BOOK]) == 0
     assert "budget book: a has a total of epsilon 2" in capsys.readouterr().out
-    former = ["--columns.source", "from", "--columns.target=to", "--columns.missing_ids", "drop"]
-    long = [f"--data.{each.removeprefix('--')}" for each in former if each.startswith("--")]
-    long = [long[0], "from", long[1], long[2], "drop"]
-    for same in (former, long):
-        assert register("again", "a.csv", *same, "--undirected") == 2
-        assert "registered as 'a' already" in capsys.readouterr().err
-    for twice in (["b.csv", "--data", "b.csv"], []):
-        assert main(["budget", "register", "b", *twice, *total]) == 2
-        assert "name the data once: budget register NAME FILE" in capsys.readouterr().err
+    assert register("again", "a.csv", *short) == 2
+    assert "registered as 'a' already" in capsys.readouterr().err
     assert main(["budget", "register", "b", "b.csv", "--undirect", *total]) == 2
     assert "did you mean --undirected?\nall options: python -m lightning_dpg budget register" in (
         capsys.readouterr().err
@@ -284,7 +273,7 @@ def test_columns_of_a_bipartite_table_are_recognized_in_any_order_of_lines(place
     rows = [f"{user},{item},{user * item}\n" for user in range(1, 6) for item in range(1, user + 1)]
     columns = ["user", "item"]
     (place / "bought.csv").write_text("user,item,price\n" + "".join(rows))
-    named = ["--columns.source", columns[0], "--columns.target", columns[1]]
+    named = ["--source", columns[0], "--target", columns[1]]
     assert register("bought", "bought.csv", "--kind", "bipartite", *named) == 0
     assert "record edge between the two sides" in capsys.readouterr().out
     mixed = [
@@ -297,7 +286,7 @@ def test_columns_of_a_bipartite_table_are_recognized_in_any_order_of_lines(place
     assert register("again", "mixed.csv", "--kind", "bipartite", *named) == 2
     assert "registered as 'bought' already" in capsys.readouterr().err
     # Its columns exchanged, users would be items.
-    exchanged = ["--columns.source", "item", "--columns.target", "user"]
+    exchanged = ["--source", "item", "--target", "user"]
     assert register("again", "mixed.csv", "--kind", "bipartite", *exchanged) == 2
     assert "these data have the nodes of 'bought'" in capsys.readouterr().err
 
@@ -308,7 +297,7 @@ def test_amounts_and_times_are_registered_with_the_edges(place, capsys):
     for name, lines in (("a.csv", rows), ("turned.csv", rows[::-1]), ("b.csv", rows[:2])):
         (place / name).write_text("\n".join(["payer,payee,eur,at", *lines]) + "\n")
     amounts = ["--undirected", "--weight", "eur", "--weight-max", "5"]
-    times = ["--data.columns.time", "at", "--data.columns.time_window=2026-01-01,2026-01-31"]
+    times = ["--time", "at", "--time-window=2026-01-01,2026-01-31"]
     assert register("bank", "a.csv", *amounts, *times) == 0
     capsys.readouterr()
     assert register("again", "turned.csv", *amounts[:-1], "2", *times) == 2

@@ -58,7 +58,6 @@ def test_without_a_method_a_plan_is_for_those_that_were_used(place, capsys):
         (["export", "crn", "--format", "csv"], "no data set 'crn'"),
         (["export", "--format", "csv", "--out", "none/a.csv"], "no such folder"),
         (["html", "--out", "."], "a folder; name a file"),
-        (["html", "--method", "none_such"], "none_such"),
     ],
 )
 def test_wrong_commands_leave_no_file(place, args, message, capsys):
@@ -73,7 +72,7 @@ def test_wrong_commands_leave_no_file(place, args, message, capsys):
 def test_no_file_is_replaced_without_a_word(place, capsys):
     for args in (
         ["export", "--format", "json", "--out", "out"],
-        ["html", "--method", "chung_lu", "--out", "out"],
+        ["html", "--out", "out"],
     ):
         (place / "out").write_text("mine")
         assert budget(*args) == 2
@@ -117,7 +116,7 @@ def test_a_group_is_shown_by_all_commands(full, capsys):
     found = json.loads(capsys.readouterr().out)["datasets"]
     assert [each["dataset"] for each in found] == ["january", "february"]
     assert found[1]["closed_by"] == "ann"
-    assert budget("html", "year", "--method", "chung_lu") == 0
+    assert budget("html", "year") == 0
     page = (full / "budget.html").read_text()
     assert "declared by the owner" in page and "crm" not in page
 

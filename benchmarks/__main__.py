@@ -45,6 +45,7 @@ NAMES = (
     "private_labels",
     "sampling",
     "shape",
+    "small_graphs",
     "startup",
     "statistics",
     "transfers",

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array, csr_array, issparse
 from torch import Tensor
 from torch_geometric.data import Data, Dataset
 
-from lightning_dpg.datamodules import small_bank
+from lightning_dpg.datamodules import small_bank, town
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats import graph_places
 from lightning_dpg.formats.columns import Columns, refuse_columns
@@ -74,6 +74,7 @@ BUILT_IN: dict[str, Callable[[], nx.Graph]] = {
     "planted_words": _planted_words,
     "planted_classes": _planted_classes,
     "small_bank": small_bank.small_bank,
+    "town": town.town,
 }
 
 TRANSFER_FACTS: dict[str, dict[str, Any]] = {"small_bank": small_bank.FACTS}

@@ -318,9 +318,11 @@ def test_the_hint_knows_public_attributes_and_the_delta():
 
 
 def test_plan_of_a_goal_needs_no_training(capsys):
-    goal = ["plan", "--epsilon", "2", "--goal", "links", "--nodes", "99"]
+    goal = ["plan", "--epsilon", "2", "--goal", "links", "--nodes", "5000"]
     assert main(goal) == 0
-    assert capsys.readouterr().out == f"hint: {hint(Facts('links', 2.0, 99, allows_delta=False))}\n"
+    assert (
+        capsys.readouterr().out == f"hint: {hint(Facts('links', 2.0, 5000, allows_delta=False))}\n"
+    )
     assert main([*goal, "--delta", "1e-6", "--attributes"]) == 0
     assert "take AttributeEncoder" in capsys.readouterr().out
     assert main([*goal, "--steps", "3"]) == 2

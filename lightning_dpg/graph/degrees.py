@@ -15,6 +15,7 @@ Which edges are kept may change all over the graph.
 """
 
 import math
+from bisect import bisect
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.counts import Integers, onto_total
+from lightning_dpg.graph.counts import Integers, fitting_counts, onto_total
 from lightning_dpg.graph.pair_space import PairSpace
 
 _ROUNDS = 4
@@ -169,6 +170,37 @@ def _first_come(ends: NDArray[np.int64], room: NDArray[np.int64]) -> NDArray[np.
         stays = is_open[places]
         places, nodes = places[stays], nodes[stays]
     return is_kept
+
+
+def graphical(degrees: Integers) -> Integers:
+    """Move descending degrees to ones that a simple graph can have, with the same sum.
+
+    The largest degrees are cut, as little as possible, and the same is added to all others.
+
+    Args:
+        degrees: Degrees in descending order, shape ``(N,)``, of an even sum of at most N (N - 1).
+    """
+    if is_graphical(degrees):
+        return degrees
+    total, exact = int(degrees.sum()), degrees.astype(np.float64)
+
+    def cut(values: NDArray[np.float64], largest: int) -> Integers:
+        most = np.full(len(degrees), largest)
+        return np.asarray(-np.sort(-fitting_counts(values, most, total)))
+
+    caps = range(-(-total // len(degrees)), int(degrees[0]) + 1)
+    place = bisect(caps, 0, key=lambda cap: 1 - is_graphical(cut(exact, cap)))
+    found = cut(exact, caps[max(place - 1, 0)])
+    return found if is_graphical(found) else cut(np.zeros_like(exact), caps[0])  # equal ones
+
+
+def is_graphical(degrees: Integers) -> bool:
+    """Return whether a simple graph has these descending degrees, by Erdos and Gallai."""
+    first = np.arange(1, len(degrees) + 1)  # nodes of the largest degrees
+    sums = np.concatenate([[0], np.cumsum(degrees)])
+    stop = np.maximum(np.searchsorted(-degrees, -first), first)
+    most = first * (stop - 1) + sums[-1] - sums[stop]
+    return bool(sums[-1] % 2 == 0 and (sums[1:] <= most).all())
 
 
 def degrees_by_classes(

@@ -549,9 +549,12 @@ class NumberedEdges:
     def __init__(self, numbers: NDArray[np.int64], num_nodes: int) -> None:
         self._numbers, self._num_nodes = numbers, num_nodes
 
-    def num_edges(self) -> int:
-        """Count the edges."""
-        return len(self._numbers)
+    def degrees(self) -> NDArray[np.int64]:
+        """Count the edges of each node: shape ``(N,)``."""
+        counts = np.zeros(self._num_nodes, dtype=np.int64)
+        for edges in self._blocks():
+            counts += np.bincount(edges.ravel(), minlength=self._num_nodes)
+        return counts
 
     def wedges(
         self,

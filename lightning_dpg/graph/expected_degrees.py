@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -288,9 +289,14 @@ def edges_by_degrees(
     Returns:
         Edges of shape ``(M, 2)``, each a pair of ``space``, in no order.
     """
-    if len(space.parts) == 1:
-        return chung_lu_edges(degrees, num_edges, generator)
-    return two_sided_edges(space, degrees, num_edges, generator)
+    draw = partial(two_sided_edges, space) if len(space.parts) > 1 else chung_lu_edges
+    edges = draw(degrees, num_edges, generator)
+    # Nodes of positive degree may have too few pairs; any others then are edges, too.
+    missing = min(num_edges, space.num_pairs) - len(edges)
+    if not missing:
+        return edges
+    numbers = space.numbers(edges).sort().values
+    return torch.cat([edges, space.draw(space.pairs(numbers), missing, generator)])
 
 
 def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) -> Tensor:

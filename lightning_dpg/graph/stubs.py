@@ -1,7 +1,8 @@
 """Random edges that give nodes the degrees they still lack, by linking half-edges (stubs)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def draw_links(
     """Draw a simple graph with given degrees, and links between classes next to wanted ones.
 
     Loops and repeated pairs are removed by exchanges that keep the links between classes, then by
-    insertions into other edges, of the same coarsest classes if possible.
+    insertions into other edges, of the same coarsest classes if possible. A pair for which no place is
+    found links one of its nodes to another one, so that there are as many edges as pairs of stubs.
 
     Args:
         degrees: Degrees of shape ``(N,)``.
@@ -143,16 +145,15 @@ def draw_links(
         num_first: Nodes of the first of two sides, where edges link both; None of a single side.
 
     Returns:
-        Edges of shape ``(M, 2)``, rows ``i < j``. Degrees are smaller only where no place was found.
+        Edges of shape ``(M, 2)``, rows ``i < j``. Degrees differ only where no place was found, and there
+        are fewer edges only where all pairs are edges.
     """
     pairs = pair_stubs(degrees, levels, rng, num_first=num_first).astype(np.int64)
     for classes, _ in levels:
         pairs = untangle(pairs, classes, rng, no_pairs)
     num_nodes, coarsest = len(degrees), levels[-1][0] if levels else None
     numbers, fixed = (pair_keys(part, num_nodes) for part in (pairs, no_pairs))
-    added = link_numbers(
-        numbers, fixed, num_nodes, rng, classes=coarsest, two_sided=num_first is not None
-    )
+    added = link_numbers(numbers, fixed, num_nodes, rng, classes=coarsest, num_first=num_first)
     return pairs_of_keys(added, num_nodes)
 
 
@@ -191,12 +192,13 @@ def link_numbers(
     rng: np.random.Generator,
     *,
     classes: NDArray[np.int64] | None = None,
-    two_sided: bool = False,
+    num_first: int | None = None,
 ) -> NDArray[np.int64]:
     """Link pairs of stubs as numbers, see :func:`pair_keys`, which take half the memory.
 
     A pair that cannot be linked is inserted into a random added edge: from a, b and (c, d) come
-    (a, c) and (b, d). All nodes keep the number of their stubs.
+    (a, c) and (b, d). All nodes keep the number of their stubs. Where no edge takes it, one of its nodes
+    is linked to any other one.
 
     Args:
         numbers: Numbers of the pairs, shape ``(P,)``; overwritten.
@@ -205,11 +207,11 @@ def link_numbers(
         rng: Source of the draw.
         classes: Class of each node, shape ``(N,)``; edges that keep the links between classes are
             tried first.
-        two_sided: Whether edges link the nodes of two sides, the first of which come first.
+        num_first: Nodes of the first of two sides, where edges link both; None of a single side.
 
     Returns:
-        Numbers of the added edges, shape ``(K,)``, in no order. There are fewer than P only where no
-        place was found for a pair.
+        Numbers of the added edges, shape ``(K,)``, in no order. There are fewer than P only where all
+        pairs of nodes are edges.
     """
     ascending = np.concatenate([numbers, fixed])
     ascending.sort()
@@ -231,7 +233,7 @@ def link_numbers(
             is_first = place < len(added)
             old = int(added[place]) if is_first else others[place - len(added)]
             d, c = divmod(old, num_nodes)
-            if not two_sided:
+            if num_first is None:
                 c, d = draw.sample((d, c), 2)
             if left >= _TRIES and of_node[c] != of_node[b] and of_node[d] != of_node[a]:
                 continue
@@ -246,8 +248,24 @@ def link_numbers(
                     others[place - len(added)] = new[0]
                 others.append(new[1])
                 break
+        else:
+            start = draw.randrange(num_nodes)
+            free = _pairs_near(a, b, start, num_nodes, num_first)
+            if found := next((number for number in free if number not in present), None):
+                present.add(found)
+                others.append(found)
     del present, ascending  # memory
     return np.concatenate([added, np.array(others, dtype=np.int64)])
+
+
+def _pairs_near(a: int, b: int, start: int, num_nodes: int, num_first: int | None) -> Iterator[int]:
+    """Yield the numbers of all pairs: those of node a, of b, and of all others, from a node on."""
+    around = [*range(start, num_nodes), *range(start)]
+    for one in chain((a, b), around):
+        for other in around:
+            low, high = min(one, other), max(one, other)
+            if low < high and (num_first is None or low < num_first <= high):
+                yield low * num_nodes + high
 
 
 def _kept(numbers: NDArray[np.int64], is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """Base class of methods that draw synthetic graphs, which are all evaluated in the same way."""
 
+import warnings
 from abc import abstractmethod
 from functools import partial
 from typing import Any
@@ -30,6 +31,11 @@ from lightning_dpg.metrics.link_prediction import LinkMetrics, Score, degree_pro
 from lightning_dpg.nn.attribute_rows import attributes_alone
 from lightning_dpg.preflight.data import served_records
 from lightning_dpg.preflight.typed_trainer import typed
+
+NO_EDGES = (
+    "the synthetic graph has no edge: what was released, with its noise, leaves none\n"
+    "a fit at a larger epsilon may show some; its cost adds to what is spent"
+)
 
 
 class Synthesizer(PrivateModule):
@@ -104,8 +110,10 @@ class Synthesizer(PrivateModule):
         """
 
     def sample(self, generator: torch.Generator) -> Data:
-        """Draw a synthetic graph on the public nodes, with their public attributes."""
+        """Draw a synthetic graph on the public nodes, with their public attributes; warn of an empty one."""
         edges = self.sample_edges(generator)
+        if not len(edges):
+            warnings.warn(NO_EDGES, stacklevel=2)
         graph = self.space.graph(edges, self.node_names)
         if self.node_attributes is not None:
             attach(graph, self.node_attributes)

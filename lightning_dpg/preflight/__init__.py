@@ -40,6 +40,7 @@ from lightning_dpg.preflight.budget import (
     check_delta,
     check_rows,
     row_budget_warnings,
+    served,
 )
 from lightning_dpg.preflight.data import check_data
 from lightning_dpg.preflight.trainer import (
@@ -67,6 +68,8 @@ __all__ = [
     "check_setup",
     "preflight",
 ]
+
+_MORE = "take a larger epsilon or graph, or ErdosRenyi for the number of edges alone"
 
 
 def preflight(trainer: Trainer, method: Released, data: object, keeper: KeepsBudget) -> None:
@@ -137,19 +140,21 @@ def check_setup(trainer: Trainer, method: Released, keeper: KeepsBudget, stage: 
     else:
         preflight(trainer, method, data, keeper)
         keeper.passed = None
-    if math.isfinite(keeper.budget.epsilon):
-        for line in trainer_warnings(trainer):
-            rank_zero_warn(line)
+    doubts = trainer_warnings(trainer) if math.isfinite(keeper.budget.epsilon) else []
     if stage == "fit" and serves_records(data):
         records, request = data.records, method.batch_request()
         num_nodes = records.num_nodes if isinstance(records, GraphRecords) else None
-        for line in budget_warnings(keeper.budget, method.relation, num_nodes):
-            rank_zero_warn(line)
+        doubts += budget_warnings(keeper.budget, method.relation, num_nodes)
+        if not method.capabilities.is_trained:
+            plan = method.plan(keeper.budget, 1)
+            found = served(plan, keeper.budget.epsilon, num_nodes)
+            doubts += [] if found.is_all else [f"{found.sentence}\n{_MORE}"]
         if keeper.row_budget is not None:
-            for line in row_budget_warnings(keeper.row_budget, num_nodes):
-                rank_zero_warn(line)
+            doubts += row_budget_warnings(keeper.row_budget, num_nodes)
         if request.kind == "poisson" and method.capabilities.adds_noise:
             check_samples(data.train_dataloader(), trainer, {request.sample_rate})
+    for line in doubts:
+        rank_zero_warn(line)
 
 
 def check_new(trainer: Trainer, method: Released) -> None:

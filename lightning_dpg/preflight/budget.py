@@ -1,17 +1,22 @@
 """Checks of a budget against the data, and warnings of one that protects next to nothing."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.privacy.budget import Budget, advised_delta
-from lightning_dpg.privacy.events import Relation
+from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import belief_bound
 
 LARGE_EPSILON = 10.0
 """Epsilon above which a run warns: a belief of 50 % may become one of 99.995 %."""
 FEW_NODES = 10
 """Least number of nodes, and of nodes per unit of noise in the number of edges, without a warning."""
+_CHOICE_NOISE = 18 / math.sqrt(2)
+"""Mean degree, in standard deviations of the noise, from which nodes choose communities reliably: with the
+shares of ``PrivGraph`` it is the 30 / epsilon of :func:`lightning_dpg.advice.recommend`."""
 
 _UNITS = {
     Relation.EDGE: "one relation",
@@ -82,6 +87,72 @@ def check_rows(
             f"privacy.row_epsilon {row_budget.epsilon:g}: {method} reads no private column of the "
             f"nodes here\nleave it out{other_way if learns_labels else ''}"
         )
+
+
+class Served(NamedTuple):
+    """What a plan serves at a number of nodes.
+
+    Attributes:
+        sentence: It in words; empty if no read of the plan is known.
+        is_all: Whether noise may hide none of it.
+    """
+
+    sentence: str
+    is_all: bool
+
+
+def served(plan: Sequence[LedgerEntry], epsilon: float, num_nodes: int | None) -> Served:
+    r"""Say what a plan serves at a number of nodes, by its own noise.
+
+    A connected graph has N - 1 edges or more. Noise may hide a read if its standard deviation s exceeds what
+    the sparsest of them has:
+
+    * Number of edges: s exceeds N - 1. With degrees it is that of the mean in ``release_degrees``, and s of
+      a degree below that of both releases together.
+    * Degrees: nodes of one of about :math:`K = \log_2 N` classes are averaged. The error of all classes
+      together, :math:`s \sqrt{N K}`, exceeds 2 (N - 1).
+    * Clustering: there is about one wedge for each node, and K s exceeds N - 1.
+    * Communities: nodes choose them reliably from a mean degree on that exceeds N / 2.
+
+    Args:
+        plan: Planned reads.
+        epsilon: Budget of the run.
+        num_nodes: Number of nodes N (public); None for other data than one graph.
+    """
+    stds = {read.key: math.sqrt(2) * read.scale for read in plan if read.key in _SERVING}
+    if num_nodes is None or num_nodes < 2 or not stds or math.isinf(epsilon):
+        return Served("", is_all=True)
+    least, classes, noise = num_nodes - 1, num_nodes.bit_length(), dict[str, float]()
+    of_degrees = [stds[key] ** -2 for key in ("ordered_degrees", "degrees") if key in stds]
+    if "num_edges" in stds:
+        std = (stds["num_edges"] ** -2 + 4 / num_nodes * sum(of_degrees)) ** -0.5
+        noise[f"the number of edges (± {_short(std)})"] = std / least
+    if of_degrees:
+        noise["degrees"] = math.sqrt(num_nodes * classes / sum(of_degrees)) / (2 * least)
+    if "wedges" in stds:
+        noise["clustering"] = classes * stds["wedges"] / least
+    if "communities" in stds:
+        degree = _CHOICE_NOISE * stds["communities"]
+        noise[f"communities from a mean degree of {_short(degree)} on"] = 2 * degree / num_nodes
+    kept = [words for words, share in noise.items() if share <= 1]
+    hidden = [words.partition(" from ")[0] for words, share in noise.items() if share > 1]
+    parts = [
+        *([_listed(kept)] if kept else []),
+        *([f"noise may hide {_listed(hidden)}"] if hidden else []),
+    ]
+    return Served(f"{num_nodes:,} nodes at epsilon {epsilon:g}: {'; '.join(parts)}", not hidden)
+
+
+_SERVING = ("num_edges", "ordered_degrees", "degrees", "wedges", "communities")
+"""Keys of reads of which :func:`served` knows what they are for."""
+
+
+def _short(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,g}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def budget_warnings(budget: Budget, relation: Relation, num_nodes: int | None) -> list[str]:

@@ -1,10 +1,13 @@
 """Drawn edges get wanted degrees, of each kind of graph, and stay simple."""
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lightning_dpg.graph.degrees import degrees_by_classes, with_degrees
+from lightning_dpg.graph.degrees import degrees_by_classes, graphical, is_graphical, with_degrees
 from lightning_dpg.graph.expected_degrees import edges_by_degrees
 from lightning_dpg.graph.pair_space import pair_space
 
@@ -57,3 +60,23 @@ def test_released_numbers_of_nodes_change_degrees_that_noise_has_spread():
     same = degrees_by_classes(spread, rng.laplace(0, 1e4, 13), 2e8, rng)
     assert (same == spread).all()
     assert degrees_by_classes(spread[:0], noisy, 1.0, rng).shape == (0,)
+
+
+@given(st.lists(st.integers(0, 11), min_size=1, max_size=12))
+def test_degrees_become_those_of_a_simple_graph_with_the_same_sum(values):
+    """Against networkx."""
+    values = np.minimum(values, len(values) - 1)
+    degrees = -np.sort(-values)
+    possible = nx.is_graphical(degrees.tolist())
+    assert is_graphical(degrees) == possible
+    if degrees.sum() % 2:
+        return
+    found = graphical(degrees)
+    assert nx.is_graphical(found.tolist()) and found.sum() == degrees.sum()
+    assert (np.diff(found) <= 0).all()
+    assert not possible or found.tolist() == degrees.tolist()
+
+
+def test_hubs_are_cut_as_little_as_possible():
+    found = graphical(np.array([9, 9, 1, 1, 0, 0, 0, 0, 0, 0]))
+    assert found.tolist() == [5, 5, 2, 2, 1, 1, 1, 1, 1, 1]

@@ -24,7 +24,7 @@ from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.edge_columns import column_names
 from lightning_dpg.formats.text_rows import is_edge_list
 from lightning_dpg.preflight import check_data
-from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings
+from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings, served
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.meaning import belief_bound, group_budget
@@ -242,11 +242,13 @@ class Planned(NamedTuple):
         entries: Planned reads.
         errors: For each read its name, the mean absolute error and the bound of 95 %; None for
             both where no number is released as a count.
+        serves: What the plan serves at this number of nodes; empty if that is not known.
     """
 
     budget: Budget
     entries: Sequence[LedgerEntry]
     errors: Sequence[tuple[str, float | None, float | None]]
+    serves: str
 
 
 def planned(answers: Answers, data: Read) -> Planned:
@@ -275,7 +277,8 @@ def planned(answers: Answers, data: Read) -> Planned:
         entries = method.plan(budget, steps)
         found = [(entry.name, expected_error(entry.to_dict()) or {}) for entry in entries]
         errors = [(n, e.get("mean_absolute_error"), e.get("half_width_95")) for n, e in found]
-        return Planned(budget, entries, errors)
+        nodes = None if data.is_set else data.nodes
+        return Planned(budget, entries, errors, served(entries, budget.epsilon, nodes).sentence)
 
 
 def meanings(answers: Answers, delta: float) -> list[tuple[int, float, float]]:

@@ -55,7 +55,7 @@ _LOOSENING_STEPS = 4
 _LOOSENING = 0.4
 _OVERRIDING = 0.1
 _LACKING = 0.05
-# Share of the edges for which a graph may have no place before blocks give up half of their surplus.
+# Share of stubs for which a graph may have no place before blocks give up half of their surplus.
 _LOST = 0.01
 _WIDEST = 1.25  # largest ratio of the size of a block to the mean degree in it
 
@@ -216,7 +216,7 @@ class BTER(OneShotSynthesizer):
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             graph = NumberedEdges(self._completed(blocks, rng), len(degrees))
-            lost = 1 - graph.num_edges() / max(int(self.num_edges), 1)
+            lost = np.abs(graph.degrees() - degrees).sum() / max(int(degrees.sum()), 1)
             shares = closed_shares(counts(graph), noise_scale=0.0)
             error = target - shares
             missed = float(np.abs(error) @ wedges)

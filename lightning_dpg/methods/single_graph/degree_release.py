@@ -9,9 +9,10 @@ from scipy.optimize import isotonic_regression
 from torch import Tensor
 
 from lightning_dpg.graph.counts import fitting_counts
+from lightning_dpg.graph.degrees import graphical
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.planning import Reads, check_shares
-from lightning_dpg.methods.single_graph.base import noisy_num_edges, num_edges_entry
+from lightning_dpg.methods.single_graph.base import num_edges_entry
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure
@@ -68,6 +69,10 @@ def release_degrees(
     the k-th largest degree, and it estimates the degrees of rare hubs, whose noisy degrees hardly
     change places, see :func:`descending_degrees`.
 
+    Half the sum of noisy degrees is another estimate of the number of edges, and on a small graph the better
+    one. The number is the mean of all three releases by the inverse of their variances. The degrees of an
+    undirected graph are then moved to the nearest that a simple graph can have, see :func:`graphical`.
+
     A directed graph has out-degrees and then in-degrees, a bipartite graph the degrees of the left nodes
     and then of the right ones. Both parts are released together
     and then treated one by one.
@@ -86,12 +91,19 @@ def release_degrees(
         Hay, Li, Miklau, Jensen, "Accurate estimation of the degree distribution of private
         networks", 2009, for the ordered degrees.
     """
-    space, num_edges = method.space, noisy_num_edges(method, source, reads)
+    space, counted = method.space, method.pay(reads["num_edges"], torch.tensor(source.num_edges()))
     degrees = source.degrees()
     slices = [slice(part.start, part.stop) for part in space.parts]
     in_order = torch.cat([degrees[part].sort(descending=True).values for part in slices])
     of_order, of_nodes = reads["ordered_degrees"], reads["degrees"]
     ordered, by_node = method.pay(of_order, in_order), method.pay(of_nodes, degrees)
+    # Variances and values of twice the number of edges; factors that all have are left out.
+    noise = [4 * reads["num_edges"].scale ** 2]
+    noise += [len(degrees) * read.scale**2 for read in (of_order, of_nodes)]
+    sums = [2.0 * float(counted), float(ordered.double().sum()), float(by_node.double().sum())]
+    weights = [min(noise) / each for each in noise] if all(noise) else [1.0, 0.0, 0.0]
+    total = float(np.average(sums, weights=weights))
+    num_edges = torch.tensor(min(max(round(total / 2), 0), space.num_pairs))
     released = []
     for part, entries in zip(space.parts, slices, strict=True):
         noisy, total = by_node[entries], part.ends_per_edge * int(num_edges)
@@ -105,6 +117,8 @@ def release_degrees(
             total,
             part.largest,
         )
+        if len(space.parts) == 1:
+            sequence = graphical(sequence)
         released.append(degrees.new_empty(len(noisy)))
         released[-1][nodes] = torch.from_numpy(sequence)
     return num_edges, torch.cat(released)

@@ -2,9 +2,21 @@
 
 from typing import Annotated, Any
 
-from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hints_of
+from lightning_dpg.advice import (
+    OF_COLUMNS,
+    OF_SETS,
+    Facts,
+    Goal,
+    Kind,
+    hint,
+    recommend,
+    reports_line,
+)
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
+
+_MANY = 2_000
+"""Nodes times epsilon beyond which no plan is lost in its noise."""
 
 
 def plan(
@@ -67,12 +79,13 @@ def plan(
             f"the following arguments are required: {', '.join(missing_options)}\n"
             "for the choice of a method give --goal in place of --sample-rate and --steps"
         )
-    hints: list[str] = []  # there are none without nodes
+    hints = []
     if nodes is not None or goal in OF_SETS:
-        wanted: Goal = goal or "links"
-        kind = kind or ("set" if wanted in OF_SETS else "undirected")
-        facts = Facts(wanted, epsilon, nodes or 2, edges, kind, bool(delta), attributes, graphs)
-        hints = hints_of(facts)
+        goal, kind = goal or "links", kind or ("set" if goal in OF_SETS else "undirected")
+        has_delta = bool(delta)
+        facts = Facts(goal, epsilon, nodes or 2, edges, kind, has_delta, attributes, graphs)
+        found = (hint(facts), reports_line(facts), _served(facts, delta or 0.0))
+        hints = [line for line in found if line]
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
@@ -127,3 +140,20 @@ def _lines_of(groups: list[dict[str, float]]) -> list[str]:
         head,
         *(f"{g['relations']:>10}{g['epsilon']:>10.4g}{g['delta']:>10.3g}" for g in groups),
     ]
+
+
+def _served(facts: Facts, delta: float) -> str:
+    """Say what the method serves at this number of nodes; nothing of many nodes, where noise is small."""
+    if facts.kind == "set" or facts.goal in OF_COLUMNS or facts.num_nodes * facts.epsilon > _MANY:
+        return ""
+    # Start-up time: methods import PyTorch.
+    from lightning_dpg import methods
+    from lightning_dpg.preflight.budget import served
+    from lightning_dpg.privacy.budget import Budget
+
+    method = getattr(methods, recommend(facts).method)(num_nodes=facts.num_nodes)
+    if method.capabilities.is_trained:
+        return ""
+    method.take_kind(facts.kind, facts.num_nodes // 2 if facts.kind == "bipartite" else None)
+    plan = method.plan(Budget(facts.epsilon, delta), 1)
+    return served(plan, facts.epsilon, facts.num_nodes).sentence

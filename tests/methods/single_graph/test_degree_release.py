@@ -28,12 +28,17 @@ from tests.graphs import edges_of
 PAIRS = torch.combinations(torch.arange(4))
 
 
-def released(edges, num_nodes, epsilon, seed=None):
+def planned(epsilon):
+    plan = degree_entries(Budget(epsilon, 0.0), count_share=0.1, sequence_share=0.3)
+    return {read.key: read for read in plan}
+
+
+def released(edges, num_nodes, epsilon, seed=None, kind="undirected"):
     method = ChungLu(num_nodes)
+    method.take_kind(kind, None)
     if seed is not None:
         method._noise = NoiseSource(unsafe_seed=seed)
-    plan = degree_entries(Budget(epsilon, 0.0), count_share=0.1, sequence_share=0.3)
-    reads = {read.key: read for read in plan}
+    reads = planned(epsilon)
     source = EdgeStatistics(edges, method.space)
     method.num_edges, degrees = release_degrees(method, source, reads)
     return method, degrees
@@ -79,6 +84,31 @@ def test_without_noise_all_degrees_are_known(num_nodes, density, seed):
     assert int(method.num_edges) == graph.number_of_edges()
 
 
+@pytest.mark.parametrize("kind", ["undirected", "directed"])
+def test_the_number_of_edges_has_the_least_error_that_all_releases_allow(kind):
+    """Half the sum of each release of degrees is an estimate of it, too."""
+    graph = nx.gnm_random_graph(30, 90, seed=0, directed=kind == "directed")
+    ends = 30 if kind == "undirected" else 60
+    edges = edges_of(graph) if kind == "undirected" else torch.tensor([*graph.edges])
+    found = [int(released(edges, 30, 2.0, seed, kind)[0].num_edges) for seed in range(100)]
+    scales = {"count": 1 / 0.2, "order": 2 / 0.6, "nodes": 2 / 1.2}
+    variances = [2 * scales["count"] ** 2]
+    variances += [ends * 2 * scales[name] ** 2 / 4 for name in ("order", "nodes")]
+    best = 1 / sum(1 / variance for variance in variances)
+    assert np.mean(np.square(np.array(found) - 90)) == pytest.approx(best, rel=0.3)
+
+
+def test_large_numbers_of_edges_are_exact():
+    """Single precision ends at 2^24."""
+    outputs = {"num_edges": torch.tensor(2**24 + 1), "degrees": torch.zeros(8000)}
+    outputs["ordered_degrees"] = outputs["degrees"]
+    method = ChungLu(8000)
+    method.pay = lambda read, value: outputs[read.key].long()
+    source = EdgeStatistics(torch.empty(0, 2, dtype=torch.long), method.space)
+    found, _ = release_degrees(method, source, planned(math.inf))
+    assert int(found) == 2**24 + 1
+
+
 def noisy_degrees(true, scales, seed):
     """Noisy degrees in descending order of the true ones, and in their own."""
     rng = np.random.default_rng(seed)
@@ -105,7 +135,7 @@ def test_degrees_of_hubs_come_from_both_releases(monkeypatch):
         noisy = noisy_degrees(true, (4.0, 2.0), seed)
         errors.append((descending_degrees(*noisy, int(true.sum()), len(true) - 1) - true)[:20])
     best = 1 / (1 / (2 * 4.0**2) + 1 / (2 * 2.0**2))
-    assert np.square(errors).mean() == pytest.approx(best, rel=0.25)
+    assert np.square(errors).mean() == pytest.approx(best, rel=0.3)
 
 
 def test_what_sorting_makes_of_noise():

@@ -19,8 +19,9 @@ from lightning_dpg.graph.edge_statistics import HoldsStatistics
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import without_directions
 from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_records
-from lightning_dpg.metrics.figures import adjacency_figure, degree_figure
+from lightning_dpg.metrics.figures import draw
 from lightning_dpg.metrics.functional import STATISTICS, edge_overlap, statistics_and_errors
+from lightning_dpg.metrics.pictures import KINDS, OF_GRAPHS, pictures_of
 from lightning_dpg.preflight.typed_trainer import typed
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
@@ -30,15 +31,16 @@ _SPREAD = "_standard_error"
 
 
 class GraphStatistics(Callback):
-    """Draw a synthetic graph every few steps, log its statistics and save two figures.
+    """Draw a synthetic graph every few steps, log its statistics and save figures.
 
     The statistics of the sample are logged as ``stat/NAME``; they read released tensors only. What
     reads the private graph has the prefix ``nonprivate/``: the differences ``NAME_error`` of sample
     and original, the share ``edge_overlap`` of the original's edges that the sample has, and the
-    original's part of the figures. In large graphs triangles and mean distances are sampled: a line
+    figures of both graphs. In large graphs triangles and mean distances are sampled: a line
     says so once, and standard errors ``NAME_standard_error`` are logged beside them. The figures,
-    degree distribution and adjacency matrix, lie in the run folder under ``figures``. They go to
-    W&B where it is in use, those of the original with ``privacy.upload_nonprivate`` only.
+    those of :meth:`lightning_dpg.Release.plot`, lie in the run folder under ``figures``. They go to
+    W&B where it is in use, those of the original with ``privacy.upload_nonprivate`` only. Columns and
+    transfers are those of the sample alone.
 
     Graphs of ``most_edges`` or more take minutes, so they are left to ``evaluate``; a line says so.
 
@@ -56,8 +58,7 @@ class GraphStatistics(Callback):
     """
 
     curve_names = (
-        "stat/degrees",
-        "stat/adjacency",
+        *(f"stat/{kind}" for kind in KINDS),
         *(f"stat/{name}{end}" for name in STATISTICS for end in ("", _SPREAD)),
     )
 
@@ -125,14 +126,11 @@ class GraphStatistics(Callback):
             logger.log_metrics(values, step=step)
         if folder is None or typed(trainer).fast_dev_run:
             return
-        prefix = "stat" if original is None else "nonprivate"
-        figures = {
-            "degrees": degree_figure(graphs),
-            "adjacency": adjacency_figure(graphs, self.seed),
-        }
-        for name, figure in figures.items():
-            path = Path(folder) / "figures" / f"{prefix}-{name}-{self._batches:06d}.png"
-            save_figure(figure, path, trainer.loggers, f"{prefix}/{name}", step)
+        for kind, pictures in pictures_of(sample, original).items():
+            # Tables are those of the sample alone.
+            prefix = "nonprivate" if original is not None and kind in OF_GRAPHS else "stat"
+            path = Path(folder) / "figures" / f"{prefix}-{kind}-{self._batches:06d}.png"
+            save_figure(draw(pictures()), path, trainer.loggers, f"{prefix}/{kind}", step)
 
     def _name_sampled(self, values: dict[str, float]) -> None:
         """Name the sampled statistics of the synthetic graph."""

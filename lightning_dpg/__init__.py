@@ -16,9 +16,11 @@ warnings.filterwarnings("ignore", "IProgress not found")
 
 if TYPE_CHECKING:
     __all__: list[str]
+    from lightning_dpg import methods as methods
     from lightning_dpg.apps.audit.attacks import attack as attack
     from lightning_dpg.apps.audit.audits import audit as audit
     from lightning_dpg.apps.bench.engine import benchmark as benchmark
+    from lightning_dpg.apps.bench.engine import compare as compare
     from lightning_dpg.apps.bench.views import Benchmark as Benchmark
     from lightning_dpg.errors import CommandError as CommandError
     from lightning_dpg.evaluation.evaluate import evaluate as evaluate

@@ -77,6 +77,8 @@ class Facts:
 
     def __post_init__(self) -> None:
         """Refuse a goal of other data or of another budget, and a budget that is none."""
+        if self.goal not in GOALS:
+            raise Refusal(f"{self.goal!r:.60} is no goal: take {', '.join(GOALS)}")
         if not self.epsilon > 0:
             raise Refusal(f"epsilon must be positive, got {self.epsilon:g}")
         if (self.goal in OF_SETS) != (self.kind == "set"):
@@ -150,6 +152,12 @@ def recommend(facts: Facts) -> Recommendation:
     """
     degree = facts.mean_degree or 0.0
     return next(case for case in cases(facts) if degree >= case.least_degree)
+
+
+def hints_of(facts: Facts) -> list[str]:
+    """Name a method for the goal, and the size of a release of all links."""
+    reports = reports_line(facts)
+    return [hint(facts), *([reports] if reports else [])]
 
 
 def hint(facts: Facts) -> str:

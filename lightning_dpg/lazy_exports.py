@@ -51,9 +51,9 @@ def lazy_exports(
     def get(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(modules[name])
-        # Python binds a submodule to its name at its import: the benchmark is one that can be called.
-        return module if modules[name] == f"{package}.{name}" else getattr(module, name)
+        if modules[name] == package:  # a module of the package
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(modules[name]), name)
 
     names = sorted(modules)
     return get, lambda: names, names

@@ -1,5 +1,6 @@
 """The public interface: what it is, what it says of itself, and that its examples run."""
 
+import copy
 import doctest
 import inspect
 import json
@@ -58,7 +59,7 @@ def test_a_notebook_without_ipywidgets_gets_no_warning():
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", dpg.__all__)
+@pytest.mark.parametrize("name", sorted({*dpg.__all__} - {"benchmark"}))  # which is compare
 def test_examples_run(name):
     found = doctest.DocTestFinder().find(getattr(dpg, name), name, globs={})
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
@@ -90,7 +91,7 @@ def test_a_fit_opens_a_release_and_keeps_the_private_graph_out_of_it(release):
     assert not torch.equal(drawn[0].edge_index, drawn[1].edge_index)
     graph = release.to_networkx(seed=3)
     assert 2 * graph.number_of_edges() == drawn[0].num_edges
-    assert list(graph) == drawn[0].node_names
+    assert [*map(str, graph)] == drawn[0].node_names
     assert repr(release).count("\n") == 2
 
 
@@ -135,17 +136,59 @@ def test_arguments_of_a_release_are_named(release, call, why):
 
 @pytest.mark.parametrize("limit", [34, 33])
 def test_a_figure_shows_a_drawn_graph_and_its_degrees(release, limit, monkeypatch):
-    monkeypatch.setattr("lightning_dpg.metrics.figures.NODE_LINK_LIMIT", limit)
+    monkeypatch.setattr("lightning_dpg.metrics.pictures.NETWORK_LIMIT", limit)
     sample = release.sample(3)
-    figure = release.plot(3)
-    drawing, curve = figure.axes
-    assert "of 34 nodes" in drawing.get_xlabel()
-    assert f"{sample.num_edges // 2} edges" in drawing.get_xlabel()
+    drawing, curve = release.plot(seed=3).axes
+    assert "34 nodes" in drawing.get_xlabel()
     assert (len(drawing.lines), len(drawing.images)) == ((2, 0) if limit == 34 else (0, 1))
-    (line,) = curve.lines
     degrees = np.bincount(sample.edge_index[0], minlength=34)
-    assert line.get_ydata()[0] == (degrees > 0).sum()
-    assert line.get_xdata()[-1] == degrees.max()
+    assert curve.lines[0].get_ydata()[0] == (degrees > 0).sum()
+    assert curve.lines[0].get_xdata()[-1] == degrees.max()
+
+
+def test_a_picture_that_a_release_does_not_hold_is_refused_with_those_that_it_holds(release):
+    held = "graph, degrees, adjacency, clustering, distances$"
+    with pytest.raises(dpg.CommandError, match=f"ChungLu holds no amounts: plot {held}"):
+        release.plot("amounts")
+
+
+def test_a_release_says_what_it_is_in_plain_values(release):
+    assert (release.epsilon, release.delta, release.relation) == (1.0, 0.0, "edge")
+    assert release.card() == (release.folder / "MODEL_CARD.md").read_text()
+    assert release.verify().folder == release.folder
+    bare = dpg.Release(release.method, {})
+    assert (bare.epsilon, bare.relation) == (np.inf, "")
+    for call in (bare.card, bare.verify):
+        with pytest.raises(dpg.CommandError, match="ChungLu: there "):
+            call()
+
+
+def test_names_that_are_all_whole_numbers_are_numbers(release):
+    graph, table = release.to_networkx(3), release.to_pandas(3)
+    assert list(graph) == [*range(34)]
+    assert {*map(frozenset, table.to_numpy().tolist())} == {*map(frozenset, graph.edges)}
+    copied = dpg.Release(copy.copy(release.method), {})
+    for names in (["x", *map(str, range(33))], ["007", *map(str, range(33))]):
+        copied.method.node_names = names
+        assert list(copied.to_networkx(3)) == names
+
+
+def test_a_plan_for_a_goal_is_what_fit_takes():
+    choice = dpg.plan(goal="communities", epsilon=1.0, num_nodes=300)
+    assert (choice.configuration, choice.method) == ("privgraph", "PrivGraph")
+    for settings, why in (
+        ({"goal": "shapes", "num_nodes": 3}, "'shapes' is no goal: take links"),
+        ({"goal": "shape"}, "give num_nodes"),
+        ({"goal": "shape", "num_nodes": 3, "steps": 4}, "leave sample_rate, steps"),
+        ({}, "or for the choice of a method goal"),
+    ):
+        with pytest.raises(dpg.CommandError, match=why):
+            dpg.plan(epsilon=1.0, **settings)
+
+
+def test_both_names_of_the_comparison_are_one_object():
+    assert dpg.benchmark is dpg.compare
+    assert dpg.methods() == dpg.list_methods()
 
 
 def test_a_verification_says_what_the_command_prints(release, tmp_path, capsys):

@@ -35,11 +35,7 @@ from lightning_dpg.evaluation.row_quality import (
     noise_of,
     row_figures,
 )
-from lightning_dpg.evaluation.transfer_quality import (
-    GraphTransfers,
-    TransferFigure,
-    transfer_figures,
-)
+from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_figures
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
@@ -52,6 +48,13 @@ from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.communities import return_freed_memory
+from lightning_dpg.metrics.figures import Draw
+from lightning_dpg.metrics.pictures import (
+    REAL,
+    GraphTransfers,
+    row_pictures,
+    transfer_pictures,
+)
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.progress import following
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
@@ -212,16 +215,21 @@ def _evaluate_queries(
                 purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
             has_tables = rows is not None or transfers is not None
             private = real_rows(graph.release) if has_tables else None
+            row_quality = transfer_quality = None
+            of_rows, of_transfers = dict[str, Draw](), dict[str, Draw]()
+            if rows is not None:
+                row_quality, of_rows = _figures(private, rows, open_once(graph.release))
+            if transfers is not None:
+                transfer_quality, of_transfers = _transfer_figures(private, transfers, graph.graph)
             measured.append(
                 Measured(
                     graph.name,
                     compared,
                     graph.guarantee,
                     purposes,
-                    None if rows is None else _figures(private, rows, open_once(graph.release)),
-                    None
-                    if transfers is None
-                    else _transfer_figures(private, transfers, graph.graph),
+                    row_quality,
+                    transfer_quality,
+                    of_rows | of_transfers,
                     has_key=not str(graph.graph.node_names[0]).endswith(NO_KEY),
                 )
             )
@@ -250,48 +258,53 @@ def _drawn_tables(
 
 def _transfer_figures(
     real: EdgeListDataModule | None, drawn: DrawnTransfers, graph: Data
-) -> tuple[TransferFigure, ...]:
+) -> tuple[tuple[TransferFigure, ...], dict[str, Draw]]:
     """Compare drawn transfers with those of a data module, if it has those of the fit."""
     private = None if real is None else real.transfers
     if real is None or private is None or real.graph.num_nodes != graph.num_nodes:
-        return ()
+        return (), {}
     window = private.bounds.window
     if (window is None) != (drawn.times is None) or (
         window is not None and window[0] != drawn.first_day
     ):
-        return ()
+        return (), {}
     numbers = places_of(real.graph.node_names, graph.node_names)
     if numbers is not None:
         private = renumbered(private, numbers)
-    both = (
+    both = [
         GraphTransfers(
             each.pairs.numpy(),
             None if each.amounts is None else each.amounts.numpy(),
             None if each.times is None else each.times.numpy(),
         )
         for each in (private, drawn)
-    )
-    return transfer_figures(
+    ]
+    num_nodes = int(graph.num_nodes)
+    figures = transfer_figures(
         *both,
         kind=real.kind,
-        num_nodes=int(graph.num_nodes),
+        num_nodes=num_nodes,
         window=None if window is None else window_of(*window),
         has_names=numbers is not None,
     )
+    sent = dict(zip((REAL, "synthetic"), both, strict=True))
+    return figures, transfer_pictures(sent, real.kind, num_nodes, drawn.first_day)
 
 
 def _figures(
     real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None
-) -> tuple[RowFigure, ...]:
+) -> tuple[tuple[RowFigure, ...], dict[str, Draw]]:
     """Compare the drawn rows with the private columns of a data module, if it has those of the fit."""
     columns = None if real is None else real.private_columns
     if real is None or columns is None or release is None:
-        return ()
+        return (), {}
     if columns.domains != release.method.hparams["domains"]:
-        return ()
+        return (), {}
     edges, rows = undirected_edges(real.graph).numpy(), columns.values.numpy()
     noise = noise_of(release.method, release.statement)
-    return row_figures(GraphRows(edges, rows), drawn, columns.domains, noise)
+    figures = row_figures(GraphRows(edges, rows), drawn, columns.domains, noise)
+    tables = {REAL: rows, "synthetic": drawn.rows}
+    return figures, row_pictures(columns.domains, tables)
 
 
 def _evaluate_classes(

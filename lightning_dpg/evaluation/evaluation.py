@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lightning_dpg.evaluation.baselines import BASELINES
-from lightning_dpg.evaluation.page import page
+from lightning_dpg.evaluation.page import page, pictures
 from lightning_dpg.evaluation.purposes import Measured
+from lightning_dpg.metrics.figures import Pictures
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.queries import Answer, Profile
 from lightning_dpg.pages.page import Table
@@ -104,6 +105,10 @@ class Evaluation(Report):
             <BLANKLINE>
         """
         return super().to_dataframe()
+
+    def pictures(self) -> Pictures:
+        """Return the pictures of graphs and of compared columns and transfers, by kind."""
+        return pictures(self.real, self.measured)
 
     def to_html_text(self) -> str:
         """Return a page with pictures, charts, queries and their meaning."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy.stats import t
 
+from lightning_dpg.metrics.figures import COLORS, Bars, Pictures, Series
 from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.metrics.node_classification import NODE_QUERIES, NodeScores
 from lightning_dpg.pages.page import Table
@@ -203,6 +204,13 @@ class NodeEvaluation(Report):
         notes = [*self.conclusion(), *guarantees]
         rows = [*map(self._cells, self.rows)]
         return [Table(f"{self.setting.sentence}.", _CAPTION, head, rows, notes, (0, 2))]
+
+    def pictures(self) -> Pictures:
+        """Return the mean accuracy of each row as bars, of the kind ``classes``."""
+        shares = [*enumerate(row.mean(_BY) for row in self.rows)]
+        titles = [row.title for row in self.rows]
+        series = [Series("accuracy", shares, COLORS[0])]
+        return {"classes": lambda: [Bars("Classes of nodes", "accuracy", titles, series)]}
 
     def conclusion(self) -> list[str]:
         """Name the best control, and say which released rows are beyond the noise of seeds."""

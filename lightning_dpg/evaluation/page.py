@@ -1,39 +1,33 @@
 """The page of an evaluation: real and synthetic graphs side by side, without a network."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+
+from markupsafe import Markup
+from torch_geometric.data import Data
 
 from lightning_dpg.evaluation.purposes import Measured, is_close
-from lightning_dpg.metrics.figures import MAX_SHOWN_NODES, degree_curve
+from lightning_dpg.metrics.figures import Draw, Picture, Pictures
 from lightning_dpg.metrics.glossary import GROUPS, Group, glossary
-from lightning_dpg.metrics.queries import Answer, Profile
-from lightning_dpg.pages.charts import COLORS, Axis, Series, image, line_chart
-from lightning_dpg.pages.page import Table, render
-from lightning_dpg.pages.pictures import (
-    DEGREES,
-    clustering_curve,
-    community_curve,
-    distance_curve,
-    renderer,
-    size_of,
+from lightning_dpg.metrics.pictures import (
+    MAX_SHOWN_NODES,
+    OF_GRAPHS,
+    OF_ROWS,
+    OF_TRANSFERS,
+    REAL,
+    graph_pictures,
+    series_of,
 )
+from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.pages.charts import inlined
+from lightning_dpg.pages.page import Table, render
+from lightning_dpg.pages.pictures import size_of
 
 MAX_SHOWN = 6
-"""Largest number of synthetic graphs in pictures and charts; the tables hold all of them."""
-_Curve = Callable[[Profile], Sequence[Sequence[float]]]
-_DISTRIBUTIONS: tuple[tuple[str, _Curve, Axis, Axis], ...] = (
-    ("Degrees", lambda measured: degree_curve(measured.graph), *DEGREES),
-    ("Distances", distance_curve, Axis("distance"), Axis("share of connected pairs")),
-    ("Clustering", clustering_curve, Axis("degree", is_log=True), Axis("mean local clustering")),
-    (
-        "Sizes of communities",
-        community_curve,
-        Axis("rank", is_log=True),
-        Axis("nodes of a community", is_log=True, low=1),
-    ),
-)
+"""Largest number of synthetic graphs in pictures; the tables hold all of them."""
+_OF_TABLES = {"private columns": OF_ROWS, "transfers": OF_TRANSFERS}
 
 
 def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json: str) -> str:
@@ -60,16 +54,77 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "json": json,
         "shown_groups": [group for group in GROUPS if group in shown],
         "closeness": _closeness,
+    }
+    graphs = _graphs(real, measured)
+    found = _of_graphs(real, measured)
+    parts |= {
+        "caption": _caption(real, measured),
+        "cards": [*zip(map(size_of, graphs.values()), inlined(found, OF_GRAPHS[:1]), strict=True)],
+        "series": series_of(dict.fromkeys(graphs, ())),
+        "both": series_of({REAL: (), "synthetic": ()}),
+        "charts": inlined(found, OF_GRAPHS[1:]),
         "further": _by_title(labels, measured),
     }
-    parts |= _pictures(real, measured, labels) | _charts(real, measured[:MAX_SHOWN], labels)
     return render("evaluation", parts)
 
 
+def pictures(real: Profile, measured: Sequence[Measured]) -> Pictures:
+    """Return the pictures of the first :data:`MAX_SHOWN` synthetic graphs, beside the real one.
+
+    Args:
+        real: Measurements of the real graph.
+        measured: Synthetic graphs with their answers.
+    """
+    found = dict(_of_graphs(real, measured))
+    for kind in (*OF_ROWS, *OF_TRANSFERS):
+        draws = [one.pictures[kind] for one in measured[:MAX_SHOWN] if kind in one.pictures]
+        if draws:
+            found[kind] = partial(_all, draws)
+    return found
+
+
+def _all(draws: Sequence[Draw]) -> list[Picture]:
+    return [picture for draw in draws for picture in draw()]
+
+
+def _of_graphs(real: Profile, measured: Sequence[Measured]) -> Pictures:
+    """Return the pictures of the graphs, the matrices of equal nodes in the order of the first one."""
+    graphs = _graphs(real, measured)
+    shown = [one.comparison for one in measured[:MAX_SHOWN]]
+    profiles = [real, *(one.synthetic for one in shown)]
+    known = {id(graph): each for graph, each in zip(graphs.values(), profiles, strict=True)}
+    matched = [one.synthetic.graph for one in shown if one.is_matched]
+    first = next(iter(matched), graphs[REAL])
+    are_matched = [True, *(one.is_matched for one in shown)]
+    leaders = {
+        name: first if is_matched else graph
+        for (name, graph), is_matched in zip(graphs.items(), are_matched, strict=True)
+    }
+    return graph_pictures(
+        graphs,
+        leaders,
+        lambda graph: known[id(graph)].distances,
+        lambda graph: known[id(graph)].clustering,
+    )
+
+
+def _graphs(real: Profile, measured: Sequence[Measured]) -> dict[str, Data]:
+    """Return the graphs that are shown, by their labels."""
+    labels = _labels([one.name for one in measured])
+    # With the nodes that the first synthetic graph adds.
+    graphs = {REAL: measured[0].comparison.real.graph}
+    drawn = (one.comparison.synthetic.graph for one in measured[:MAX_SHOWN])
+    return graphs | dict(zip(labels, drawn, strict=False))
+
+
 def _labels(names: Sequence[str]) -> list[str]:
-    """Return the last parts of the names, or the whole names where these are not distinct."""
+    """Return the last parts of the names, or the whole names where these are not distinct; with numbers."""
     short = [Path(name).name or name for name in names]
-    return short if len(set(short)) == len(short) else list(names)
+    taken = [REAL, *(short if len(set(short)) == len(short) else names)]
+    return [
+        name if taken.index(name) == number else f"{name} ({number})"
+        for number, name in enumerate(taken)
+    ][1:]
 
 
 def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
@@ -90,59 +145,28 @@ def _closeness(measured: Measured, group: Group) -> str:
     return f"{close} of {count} close" if count else "-"
 
 
-def _pictures(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Draw cards of the real graph and of the first synthetic ones, and say what they show."""
-    shown = measured[:MAX_SHOWN]
-    whole = measured[0].comparison.real.graph  # with the nodes that the first synthetic graph adds
-    cards = [
-        (
-            "real",
-            "not private",
-            size_of(real.graph),
-            image(renderer(whole)(whole), "The real graph"),
-        )
-    ]
-    for one, label in zip(shown, labels, strict=False):
-        drawn = one.comparison.synthetic
-        leader = one.comparison.real if one.comparison.is_matched else drawn
-        pixels = renderer(leader.graph)(drawn.graph)
-        picture = image(pixels, f"Synthetic graph {label}")
-        cards.append((label, "synthetic", size_of(drawn.graph), picture))
-    caption = "Adjacency matrices, nodes in the order of the communities of the real graph"
+def _caption(real: Profile, measured: Sequence[Measured]) -> str:
+    """Say what the pictures of matrices show."""
+    are_matched = [one.comparison.is_matched for one in measured[:MAX_SHOWN]]
+    caption = "Adjacency matrices, nodes in the order of the communities of "
+    caption += "the synthetic graph" if len(measured) == 1 else "the first synthetic graph"
     if real.graph.num_nodes > MAX_SHOWN_NODES:
         caption += f" (the {MAX_SHOWN_NODES:,} of highest degree)"
-    if not all(one.comparison.is_matched for one in shown):
-        caption += "; a graph with other nodes has its own"
+    if not all(are_matched):
+        caption += "; a graph with other nodes has its own order"
     caption += "."
-    if len(shown) < len(measured):
-        caption += f" Here and in the charts: the first {MAX_SHOWN} of {len(measured):,} graphs."
-    return {"caption": caption, "cards": cards}
-
-
-def _charts(real: Profile, measured: Sequence[Measured], labels: Sequence[str]) -> dict[str, Any]:
-    """Draw charts of all distributions with one legend."""
-    profiles = [real, *(one.comparison.synthetic for one in measured)]
-    series = [Series("real", [], is_dashed=True)]
-    series += [
-        Series(label, [], COLORS[i % len(COLORS)])
-        for i, label in enumerate(labels[: len(measured)])
-    ]
-    charts = []
-    for title, curve, x, y in _DISTRIBUTIONS:
-        lines = [
-            one._replace(points=curve(profile))
-            for one, profile in zip(series, profiles, strict=True)
-        ]
-        charts.append((title, line_chart(lines, title, x, y)))
-    return {"series": series, "charts": charts}
+    if len(are_matched) < len(measured):
+        caption += f" In all pictures: the first {MAX_SHOWN} of {len(measured):,} graphs."
+    return caption
 
 
 def _by_title(
     labels: Sequence[str], measured: Sequence[Measured]
-) -> list[tuple[str, list[tuple[str, Table]]]]:
-    """Return the further tables of all graphs by their titles, each with the label of its graph."""
-    found: dict[str, list[tuple[str, Table]]] = {}
-    for label, one in zip(labels, measured, strict=True):
+) -> list[tuple[str, list[tuple[str, Table, list[tuple[str, Markup]]]]]]:
+    """Return the further tables of all graphs by their titles, each with its label and pictures."""
+    found: dict[str, list[tuple[str, Table, list[tuple[str, Markup]]]]] = {}
+    for number, (label, one) in enumerate(zip(labels, measured, strict=True)):
         for title, table in one.further_tables().items():
-            found.setdefault(title.capitalize(), []).append((label, table))
+            shown = inlined(one.pictures, _OF_TABLES[title]) if number < MAX_SHOWN else []
+            found.setdefault(title.capitalize(), []).append((label, table, shown))
     return [*found.items()]

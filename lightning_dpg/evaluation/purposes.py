@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lightning_dpg.advice import Goal
 from lightning_dpg.evaluation import row_quality, transfer_quality
 from lightning_dpg.evaluation.row_quality import RowFigure, row_answers
 from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_answers
+from lightning_dpg.metrics.figures import Pictures
 from lightning_dpg.metrics.glossary import Group, Query, glossary
 from lightning_dpg.metrics.queries import ALIGNED, Answer, Comparison
 from lightning_dpg.metrics.sampled import line_on_sampling
@@ -245,6 +247,8 @@ class Measured(NamedTuple):
     """Figures of its private columns; None without any, and empty if the real ones are not given."""
     transfers: tuple[TransferFigure, ...] | None = None
     """Figures of its transfers; None without any, and empty if the real ones are not given."""
+    pictures: Pictures = MappingProxyType({})
+    """Pictures of its private columns and transfers beside the real ones, if they were compared."""
     has_key: bool = True
     """Whether its nodes are known: not if they are numbers in a secret order without their key."""
 

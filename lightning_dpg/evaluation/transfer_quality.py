@@ -18,6 +18,7 @@ from lightning_dpg.graph.transfer_counts import (
     counted_transfers,
     node_sums,
 )
+from lightning_dpg.metrics.pictures import GraphTransfers
 from lightning_dpg.metrics.queries import Answer
 from lightning_dpg.metrics.transfers import (
     curve_distance,
@@ -42,20 +43,6 @@ EXPLANATION = (
 )
 """Sentences below a table."""
 _SEED = 0
-
-
-class GraphTransfers(NamedTuple):
-    """Transfers of one graph.
-
-    Attributes:
-        pairs: Payer and payee, shape ``(T, 2)``.
-        amounts: Units of the amounts, shape ``(T,)``; None without amounts.
-        times: Seconds since the beginning of the window, shape ``(T,)``; None without times.
-    """
-
-    pairs: NDArray[np.int64]
-    amounts: NDArray[np.int64] | None
-    times: NDArray[np.int64] | None
 
 
 class TransferFigure(NamedTuple):

@@ -1,210 +1,342 @@
-"""Figures of graphs: degree distributions and adjacency matrices."""
+"""Pictures of graphs and tables: lines, bars, grids and networks, drawn by matplotlib.
+
+Pages, runs, notebooks and :func:`draw` share them. Figures have no ground, and colors that are seen on
+white and on black; a page puts those of its style in their place.
+"""
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import networkx as nx
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
-from lightning_dpg.graph.graph import make_graph, undirected_edges
-from lightning_dpg.metrics.functional import degrees
+from lightning_dpg.errors import CommandError
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_SHOWN_NODES = 3000
-MAX_DEGREES_SHOWN = 60
-NODE_LINK_LIMIT = 300
-"""Largest graph that is drawn as nodes and links."""
-INK = "#3478be"
-"""Seen on white and on black."""
-_MATRIX_SIZE = 600
-# Left, bottom, width and height: a layout that matplotlib computes takes most of the time of a figure.
-_PLACE = (0.19, 0.13, 0.78, 0.84)
-_LAYOUT_SEED = 0
-_COLORS = {"synthetic": "#1f5fa8", "original": "#d9822b"}
+PALETTE = {
+    "real": "#d0761f",
+    "muted": "#79818a",
+    "faint": "#8f979f",
+    "card": "#7f878f",
+    "s0": "#3478be",
+    "s1": "#c8581a",
+    "s2": "#178a7a",
+    "s3": "#b1478f",
+    "s4": "#7b66d2",
+    "s5": "#907410",
+    "s6": "#cc3d57",
+    "s7": "#3b8a40",
+}
+"""Colors by the names of their variables in the style of a page."""
+COLORS = tuple(f"s{number}" for number in range(8))
+INK = PALETTE["s0"]
+WIDTH = 360
+"""Width of a picture in points."""
+MOST_BARS = 16
+_ACROSS = 3
+_TITLE = 26
+_LONGEST = 44
+_LONGEST_OF_GRID = 17
+STYLE = {
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor"),
+        PALETTE["muted"],
+    ),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+    "font.size": 12,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "lightning_dpg",
+}
+"""Settings of matplotlib for all figures; those of the user have no effect."""
+_Margins = tuple[int, int, int, int]
+"""Points to the left of the axes, below, to the right and above."""
 
 
-def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure that a notebook shows, whatever the user has set for matplotlib.
+class Series(NamedTuple):
+    """Points of one graph in a chart."""
+
+    name: str
+    points: Sequence[Sequence[float]]
+    """Abscissa and ordinate of each point, in the order of the line."""
+    color: str = "real"
+    """A name in :data:`PALETTE`."""
+    is_dashed: bool = False
+
+
+class Axis(NamedTuple):
+    """An axis of a chart."""
+
+    label: str
+    """What it counts, with its unit."""
+    is_log: bool = False
+    low: float | None = None
+    """Lower end; by default that of the points, or 0 on a linear axis."""
+    high: float | None = None
+    ticks: Mapping[float, str] | None = None
+    """Texts at places; by default numbers."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines; the first one is in front, and of one without points nothing is drawn."""
+
+    title: str
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+
+    height: ClassVar[int] = 230
+    margins: ClassVar[_Margins] = (48, 40, 18, 10)
+
+    @property
+    def label(self) -> str:
+        """What is shown."""
+        return f"{self.y.label} by {self.x.label}"
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw on empty axes."""
+        from matplotlib.ticker import LogLocator, MaxNLocator
+
+        x, y = self.x, self.y
+        axes.set(xscale=_scale(x), yscale=_scale(y))
+        axes.set_xlabel(self.label, labelpad=7)
+        axes.margins(0)
+        for line in reversed(self.series):
+            marker = "o" if len(line.points) == 1 else ""
+            dashes = (0, (2.5, 1.5)) if line.is_dashed else "-"
+            xs, ys = zip(*line.points, strict=True) if line.points else ((), ())
+            look: dict[str, Any] = {
+                "ls": dashes,
+                "color": PALETTE[line.color],
+                "lw": 2,
+                "clip_on": False,
+            }
+            axes.plot(xs, ys, marker=marker, label=_short(line.name), **look)
+        for each, axis, limit in ((x, axes.xaxis, axes.set_xlim), (y, axes.yaxis, axes.set_ylim)):
+            limit(each.low if each.is_log or each.low is not None else 0.0, each.high)
+            low, high = sorted(axis.get_view_interval())
+            marks = LogLocator(subs=(1, 2, 5) if high <= 50 * low else (1,))
+            rounds = MaxNLocator(5, steps=(1, 2, 5, 10))
+            axis.set_major_locator(marks if each.is_log else rounds)
+            axis.set_major_formatter(lambda value, _: _tick(value))
+            if each.ticks:
+                shown = {place: text for place, text in each.ticks.items() if low <= place <= high}
+                axis.set_ticks(list(shown), list(shown.values()))
+        axes.minorticks_off()
+        axes.tick_params(length=0, labelsize=13, pad=5)
+        axes.grid(color=PALETTE["faint"], lw=1, alpha=0.3, clip_on=False)
+        axes.set_axisbelow(True)
+        axes.spines[["left", "right", "top"]].set_visible(False)
+        axes.spines["bottom"].set(color=PALETTE["muted"], lw=1)
+        if len(self.series) > 1:
+            axes.legend(reverse=True, frameon=False, fontsize=11)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Shares of values: a bar for each value and graph, below the name of the value."""
+
+    title: str
+    label: str
+    """What the bars are shares of."""
+    values: Sequence[str]
+    series: Sequence[Series]
+    """Graphs; their points are (place of the value, share)."""
+
+    margins: ClassVar[_Margins] = (16, 40, 24, 4)
+
+    @property
+    def _step(self) -> int:
+        """Points of one value."""
+        return 22 + 7 * len(self.series)
+
+    @property
+    def height(self) -> int:
+        """Points of the picture."""
+        return 44 + self._step * min(len(self.values), MOST_BARS)
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw on empty axes."""
+        shares = np.array([[point[1] for point in one.points] for one in self.series])
+        shown = np.arange(len(self.values))
+        if len(shown) > MOST_BARS:  # the most frequent ones, in their order
+            shown = np.sort(np.argsort(-shares.max(axis=0), kind="stable")[:MOST_BARS])
+        step, most = self._step, float(shares.max(initial=0)) or 1.0
+        for place, value in enumerate(shown.tolist()):
+            axes.text(0, step * place + 15, _short(self.values[value]), fontsize=12)
+            for number, one in enumerate(self.series):
+                below = step * place + 21 + 7 * number
+                color = PALETTE[one.color]
+                axes.barh(below, shares[number, value], 6, color=color, label=_short(one.name))
+        left_out = len(self.values) - len(shown)
+        more = f", {left_out} rarer values left out" if left_out else ""
+        axes.set(xlim=(0, 1.02 * most), ylim=(step * len(shown), 0), yticks=[])
+        axes.set_xlabel(f"{self.label}{more}", labelpad=7)
+        axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        axes.tick_params(length=0, labelsize=13, pad=5)
+        axes.locator_params(axis="x", nbins=4)
+        axes.spines[["left", "right", "top"]].set_visible(False)
+        if len(self.series) > 1:
+            names, labels = axes.get_legend_handles_labels()
+            count = len(self.series)
+            axes.legend(names[:count], labels[:count], frameon=False, fontsize=11)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of a matrix, darker with more in them."""
+
+    title: str
+    label: str
+    pixels: NDArray[np.uint8]
+    """Red, green, blue and opacity, shape ``(R, C, 4)``."""
+    rows: Sequence[str] = ()
+    """Names of the rows; none of an adjacency matrix."""
+    columns: Sequence[str] = ()
+
+    height: ClassVar[int] = 360
+
+    @property
+    def margins(self) -> _Margins:
+        """Points around the axes."""
+        left, below = (
+            7 * max((min(len(name), _LONGEST_OF_GRID) for name in names), default=0)
+            for names in (self.rows, self.columns)
+        )
+        return 12 + left, 40 + below, 12, 8
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw on empty axes."""
+        axes.imshow(self.pixels, interpolation="none", aspect="auto")
+        for names, axis in ((self.columns, axes.xaxis), (self.rows, axes.yaxis)):
+            step = 1 + len(names) // MOST_BARS
+            places = range(0, len(names), step)
+            axis.set_ticks(places, [_short(names[place], _LONGEST_OF_GRID) for place in places])
+        axes.tick_params(length=0, labelsize=11)
+        axes.tick_params(axis="x", rotation=90)
+        axes.spines[:].set(color=PALETTE["faint"], alpha=0.3)
+        axes.set_xlabel(self.label, labelpad=7)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Nodes and links."""
+
+    title: str
+    label: str
+    places: NDArray[np.float64]
+    """Places of the nodes, shape ``(N, 2)``."""
+    links: NDArray[np.int64]
+    """Nodes of each link, shape ``(M, 2)``."""
+
+    height: ClassVar[int] = 360
+    margins: ClassVar[_Margins] = (12, 40, 12, 8)
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw on empty axes."""
+        gaps = np.full((len(self.links), 1, 2), np.nan)
+        lines = np.concatenate([self.places[self.links], gaps], axis=1).reshape(-1, 2)
+        axes.plot(*lines.T, color=INK, lw=0.6, alpha=0.45)
+        axes.plot(*self.places.T, "o", color=INK, ms=4)
+        axes.set(xticks=[], yticks=[], xlabel=self.label)
+        axes.spines[:].set_visible(False)
+
+
+Picture = Chart | Bars | Grid | Network
+
+
+def draw(pictures: Sequence[Picture], *, is_page: bool = False) -> "Figure":
+    """Draw pictures side by side, whatever the user has set for matplotlib.
 
     Args:
-        width: Width in inches.
-        height: Height in inches.
+        pictures: The pictures, at least one.
+        is_page: Whether a page says titles and names of lines.
+
+    Returns:
+        A figure that a notebook shows, and ``savefig`` writes.
     """
+    from matplotlib import style
+
+    title = 0 if is_page else _TITLE
+    rows = [pictures[start : start + _ACROSS] for start in range(0, len(pictures), _ACROSS)]
+    heights = [title + max(each.height for each in row) for row in rows]
+    wide, high = WIDTH * len(rows[0]), sum(heights)
+    with style.context(["default", STYLE]):
+        figure = _shown(wide / 72, high / 72)
+        for number, row in enumerate(rows):
+            top = high - sum(heights[:number])
+            for column, picture in enumerate(row):
+                left, below, right, above = picture.margins
+                start, end = top - title - picture.height + below, top - title - above
+                place = (WIDTH * column + left, start, WIDTH - left - right, end - start)
+                scale = np.array([wide, high, wide, high])
+                axes = figure.add_axes(tuple(np.array(place) / scale))
+                picture.draw(axes)
+                if is_page and (legend := axes.get_legend()):
+                    legend.remove()
+                elif not is_page:
+                    at = (WIDTH * column + 12) / wide, (top - 18) / high
+                    figure.text(*at, _short(picture.title), fontsize=13)
+    return figure
+
+
+Draw = Callable[[], Sequence[Picture]]
+"""Function that makes pictures."""
+Pictures = Mapping[str, Draw]
+"""Functions that make the pictures of each kind of thing that is there."""
+
+
+def plot(found: Pictures, kind: str | None, owner: str) -> "Figure":
+    """Draw the pictures of a kind.
+
+    Args:
+        found: The kinds that are there.
+        kind: The wanted one; by default the first two.
+        owner: What has them, for an error.
+
+    Raises:
+        CommandError: If the kind is not there.
+    """
+    chosen = list(found)[:2] if kind is None else [kind]
+    if not found or chosen[-1] not in found:
+        held = f"plot {', '.join(found)}" if found else "it has no pictures"
+        raise CommandError(f"{owner} holds no {kind or 'pictures'}: {held}")
+    return draw([picture for name in chosen for picture in found[name]()])
+
+
+def _shown(width: float, height: float) -> "Figure":
+    """Return an empty figure that a notebook shows: without pyplot, it does not."""
     from matplotlib.figure import Figure
 
     class Shown(Figure):
-        """A figure that shows itself: without pyplot, notebooks do not."""
+        """A figure that shows itself."""
 
         def _repr_png_(self) -> bytes:
             content = io.BytesIO()
             self.savefig(content, format="png")
             return content.getvalue()
 
-    return Shown(figsize=(width, height), layout="constrained")
+    return Shown(figsize=(width, height))
 
 
-def degree_figure(graphs: dict[str, Data]) -> "Figure":
-    """Plot the number of nodes of at least each degree, on log axes.
-
-    Args:
-        graphs: Graphs by their names, ``synthetic`` and perhaps ``original``.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 4))
-    _plot_degrees(figure.add_axes(_PLACE), graphs)
-    return figure
+def _scale(axis: Axis) -> str:
+    return "log" if axis.is_log else "linear"
 
 
-def _plot_degrees(axes: "Axes", graphs: dict[str, Data]) -> None:
-    from matplotlib.ticker import LogFormatter, StrMethodFormatter
-
-    axes.set(xscale="log", yscale="log")
-    for axis in (axes.xaxis, axes.yaxis):  # not powers, for which matplotlib loads a parser
-        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axis.set_minor_formatter(LogFormatter())
-    for name, graph in graphs.items():
-        label = name
-        if isolated := int((degrees(graph) == 0).sum()):
-            label += f" (and {isolated:,} of degree 0)"
-        curve = np.array(degree_curve(graph)).reshape(-1, 2)
-        axes.plot(*curve.T, ".-", color=_COLORS[name], label=label, lw=1, alpha=0.8)
-    axes.set(xlabel="degree", ylabel="nodes of at least this degree")
-    axes.grid(which="major", color="0.9")
-    axes.legend(frameon=False)
+def _tick(value: float) -> str:
+    if 0 < value < 0.001:
+        return f"{value:.0e}".replace("e-0", "e-")
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:g}M"
+    return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"
 
 
-def synthetic_figure(graph: Data, title: str, seed: int) -> "Figure":
-    """Draw a synthetic graph beside its degrees: nodes and links, or of a large one the matrix.
-
-    Nodes without an edge are not drawn as nodes and links. The matrix has the nodes of highest degree.
-
-    Args:
-        graph: The graph, without directions.
-        title: Title of the figure.
-        seed: Seed of the communities, by which the nodes of a large graph are ordered.
-    """
-    figure = new_figure(9.2, 4.4)
-    figure.suptitle(title)
-    left, right = figure.subplots(1, 2)
-    if graph.num_nodes <= NODE_LINK_LIMIT:
-        # Nodes without an edge would be far away, and leave little room for the others.
-        linked, links = np.unique(undirected_edges(graph).numpy(), return_inverse=True)
-        places = layout(make_graph(torch.from_numpy(links), len(linked)))
-        gaps = np.full((len(links), 1, 2), np.nan)
-        lines = np.concatenate([places[links], gaps], axis=1).reshape(-1, 2)
-        left.plot(*lines.T, color=INK, lw=0.6, alpha=0.35)
-        left.plot(*places.T, "o", color=INK, ms=4, mec="white", mew=0.5)
-        shown = f"{len(linked):,} of {graph.num_nodes:,} nodes with an edge"
-    else:
-        order = community_order(graph, seed)
-        left.imshow(adjacency_pixels(graph, order, _MATRIX_SIZE), interpolation="nearest")
-        shown = f"{len(order):,} of {graph.num_nodes:,} nodes, by community"
-    left.set(xticks=[], yticks=[], xlabel=f"{shown}\n{graph.num_edges // 2:,} edges")
-    left.spines[:].set_visible(False)
-    _plot_degrees(right, {"synthetic": graph})
-    return figure
-
-
-def layout(graph: Data) -> NDArray[np.float64]:
-    """Place nodes in the unit square by springs along the edges, shape ``(N, 2)``."""
-    if not graph.num_nodes:
-        return np.zeros((0, 2))
-    linked = nx.empty_graph(graph.num_nodes)
-    linked.add_edges_from(undirected_edges(graph).tolist())
-    positions = nx.spring_layout(linked, seed=_LAYOUT_SEED, iterations=80)
-    places = np.array([positions[node] for node in range(graph.num_nodes)])
-    spread = np.ptp(places, axis=0)
-    return (places - places.min(axis=0)) / np.where(spread > 0, spread, 1)
-
-
-def adjacency_figure(graphs: dict[str, Data], seed: int) -> "Figure":
-    """Draw adjacency matrices, nodes ordered by the communities of the synthetic graph.
-
-    The original is shown in the same order. Of large graphs only the :data:`MAX_SHOWN_NODES` nodes
-    of the highest degrees in the synthetic graph are shown.
-
-    Args:
-        graphs: Graphs by their names, ``synthetic`` and perhaps ``original``, of equal nodes.
-        seed: Seed of the communities.
-    """
-    from matplotlib.figure import Figure
-
-    order = community_order(graphs["synthetic"], seed)
-    figure = Figure(figsize=(4.4 * len(graphs), 4.6))
-    figure.subplots_adjust(left=0.02, right=0.98, bottom=0.05, top=0.95, wspace=0.04)
-    for axes, (name, graph) in zip(
-        np.atleast_1d(figure.subplots(1, len(graphs))), graphs.items(), strict=True
-    ):
-        axes.imshow(
-            adjacency_pixels(graph, order, _MATRIX_SIZE, _COLORS[name]), interpolation="nearest"
-        )
-        axes.set(title=name, xticks=[], yticks=[])
-    shown = f"{len(order):,} nodes"
-    if len(order) < graphs["synthetic"].num_nodes:
-        shown += " of highest degree"
-    figure.supxlabel(f"{shown}, by community of the synthetic graph", fontsize="medium")
-    return figure
-
-
-def community_order(graph: Data, seed: int) -> NDArray[np.int64]:
-    """Order the shown nodes: largest community first, in each the highest degree first."""
-    degree = degrees(graph)
-    shown = np.argsort(-degree, kind="stable")[:MAX_SHOWN_NODES]
-    edges = undirected_edges(graph).numpy()
-    edges = edges[np.isin(edges, shown).all(axis=1)]
-    links = nx.Graph()
-    links.add_nodes_from(shown.tolist())
-    links.add_edges_from(edges.tolist())
-    communities = nx.community.louvain_communities(links, seed=seed)
-    # Break ties of sizes: sets have no order.
-    ordered = sorted(communities, key=lambda nodes: (-len(nodes), min(nodes)))
-    by_degree = [sorted(nodes, key=lambda node: (-degree[node], node)) for nodes in ordered]
-    return np.array([node for nodes in by_degree for node in nodes], dtype=np.int64)
-
-
-def adjacency_pixels(
-    graph: Data, order: NDArray[np.int64], largest: int, ink: str = INK
-) -> NDArray[np.uint8]:
-    """Render the adjacency matrix as transparent pixels, darker with more edges per pixel.
-
-    Args:
-        graph: Graph of N nodes.
-        order: Nodes to show, from left to right and from top to bottom.
-        largest: Maximal width in pixels; a smaller graph has one pixel per node.
-        ink: Color of an edge.
-
-    Returns:
-        Red, green, blue and opacity, shape ``(S, S, 4)``.
-    """
-    size = min(largest, len(order))
-    place = np.full(graph.num_nodes, -1)
-    place[order] = np.arange(len(order)) * size // len(order)
-    rows, columns = place[graph.edge_index.cpu().numpy()]
-    shown = (rows >= 0) & (columns >= 0)
-    counts = np.zeros((size, size))
-    np.add.at(counts, (rows[shown], columns[shown]), 1)
-    # A single edge must be visible, and the fullest pixels must not make the others fade.
-    full = max(np.quantile(counts[counts > 0], 0.95) if shown.any() else 1.0, 1.0)
-    pixels = np.empty((size, size, 4), dtype=np.uint8)
-    pixels[..., :3] = list(bytes.fromhex(ink.removeprefix("#")))
-    pixels[..., 3] = np.where(counts > 0, 105 + 150 * np.minimum(counts / full, 1), 0)
-    return pixels
-
-
-def degree_curve(graph: Data) -> list[list[int]]:
-    """Degrees above 0 with the number of nodes of at least this degree, thinned for a plot."""
-    degree = degrees(graph)
-    values, counts = np.unique(degree[degree > 0], return_counts=True)
-    at_least = counts[::-1].cumsum()[::-1]
-    if len(values) > MAX_DEGREES_SHOWN:
-        places = np.geomspace(1, len(values), MAX_DEGREES_SHOWN).round().astype(int) - 1
-        chosen = np.unique(places)
-        values, at_least = values[chosen], at_least[chosen]
-    return np.stack([values, at_least], axis=1).tolist() if len(values) else []
+def _short(name: str, longest: int = _LONGEST) -> str:
+    """Return a name for a picture, without marks of formulas."""
+    name = name.replace("$", r"\$")
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"

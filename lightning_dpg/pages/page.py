@@ -3,7 +3,6 @@
 import base64
 import json
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,11 +16,6 @@ from lightning_dpg.metrics.glossary import GROUPS, glossary
 from lightning_dpg.tables import as_text
 
 _FOLDER = Path(__file__).parent
-_STYLE = (_FOLDER / "style.html.jinja").read_text(encoding="utf-8")
-PALETTE = dict(
-    re.findall(r"--(s\d|muted|real|faint|card): (#\w{6})", _STYLE.partition("@media")[0])
-)
-"""Colors that figures have on a light page, by the names of their variables in the style."""
 
 
 def render(template: str, parts: Mapping[str, Any], folder: Path = _FOLDER) -> str:

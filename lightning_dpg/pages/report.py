@@ -3,11 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lightning_dpg.formats.whole_files import write_whole
+from lightning_dpg.metrics.figures import Pictures, plot
+from lightning_dpg.pages.charts import inlined
 from lightning_dpg.pages.page import Table, render
 from lightning_dpg.tables import as_csv, as_data_frame, as_json, strict
+
+if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
+    from matplotlib.figure import Figure
 
 
 class Report(ABC):
@@ -31,6 +36,25 @@ class Report(ABC):
     @abstractmethod
     def sections(self) -> Sequence[Table]:
         """Return tables for people, in their order."""
+
+    def pictures(self) -> Pictures:
+        """Return the pictures by kind; by default there are none."""
+        return {}
+
+    def plot(self, kind: str | None = None) -> "Figure":
+        """Draw the pictures of a kind.
+
+        Args:
+            kind: A kind such as ``"degrees"``; by default the first two. A wrong one is refused with
+                the list of all.
+
+        Returns:
+            A figure of matplotlib, which a notebook shows and ``savefig`` writes. It is not private.
+
+        Raises:
+            CommandError: If the kind is not there.
+        """
+        return plot(self.pictures(), kind, f"this {type(self).__name__}")
 
     def records(self) -> Iterable[Sequence[Any]]:
         """Return a row for each number."""
@@ -80,6 +104,7 @@ class Report(ABC):
     def _parts(self) -> dict[str, Any]:
         """Return what the templates show."""
         parts = {"title": self.title, "warning": self.not_private, "tables": self.sections()}
+        parts["pictures"] = inlined(self.pictures())
         return parts | {"csv": self._csv(), "json": self.to_json()}
 
     def to_dataframe(self) -> Any:

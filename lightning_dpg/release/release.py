@@ -1,6 +1,8 @@
 """An open release: synthetic graphs, scores of pairs or features, and the guarantee."""
 
 import html
+import math
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -16,16 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
+import lightning_dpg
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.drawn_tables import edge_values, rows_of, transfers_of
-from lightning_dpg.graph.pair_space import space_of, without_directions
+from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
-from lightning_dpg.metrics.communities import LOUVAIN_SEED
-from lightning_dpg.metrics.figures import synthetic_figure
+from lightning_dpg.metrics.figures import Bars, Pictures, plot
+from lightning_dpg.metrics.pictures import pictures_of, series_of
 from lightning_dpg.privacy.budget import digits_down, digits_up
+from lightning_dpg.release.card.document import CARD
 from lightning_dpg.release.checksums import digest, files_of, write_sums
 from lightning_dpg.release.writer import (
     write_folder,
@@ -35,6 +39,8 @@ from lightning_dpg.tables import as_data_frame
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure
+
+    from lightning_dpg.release.verify import Verification
 
 NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
 """What is said of a release without protection."""
@@ -64,7 +70,12 @@ class Release:
         >>> release
         Release of ChungLu: one graph of 34 nodes
         edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons accountant, ...
-        sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs), save(folder)
+        sample(seed), sample_many(n), to_networkx(seed), to_pandas(seed), plot(kind), edge_score(pairs), ...
+        >>> release.epsilon, release.delta, release.relation
+        (1.0, 0.0, 'edge')
+        >>> bool(release.verify()), release.card().splitlines()[0]
+        (True, '# Synthetic graphs by ChungLu')
+        >>> release.plot("degrees").savefig("degrees.png")  # doctest: +SKIP
     """
 
     method: Any
@@ -77,6 +88,42 @@ class Release:
     def guarantee(self) -> str:
         """The guarantee in one sentence, and in a second one of private columns."""
         return str(self.statement.get("guarantee", "none: the release states no guarantee."))
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon that is proved for :attr:`relation`; infinite without a guarantee."""
+        return float(self.statement.get("epsilon", math.inf))
+
+    @property
+    def delta(self) -> float:
+        """Delta of :attr:`epsilon`."""
+        return float(self.statement.get("delta", 0.0))
+
+    @property
+    def relation(self) -> str:
+        """Neighboring relation of the guarantee, such as ``edge``; empty without a statement."""
+        return str(self.statement.get("relation", ""))
+
+    def card(self) -> str:
+        """Return the model card as Markdown.
+
+        Raises:
+            CommandError: If the files of the release are no longer there, or have no card.
+        """
+        path = None if self.folder is None else self.folder / CARD
+        if path is None or not path.is_file():
+            raise CommandError(f"{path or self._name}: there is no file of the model card")
+        return path.read_text(encoding="utf-8")
+
+    def verify(self) -> "Verification":
+        """Check the files of the release, as :func:`lightning_dpg.verify` does.
+
+        Raises:
+            CommandError: If its files are no longer there.
+        """
+        if self.folder is None:
+            raise CommandError(f"{self._name}: there are no files of this release to verify")
+        return lightning_dpg.verify(self.folder)
 
     def sample(self, seed: int = 0) -> Data:
         """Draw a synthetic graph.
@@ -123,15 +170,16 @@ class Release:
             seed: Public seed, as for :meth:`sample`.
 
         Returns:
-            A graph whose nodes are the names in the release, which are strings: a ``DiGraph`` of a
-            directed graph; the sides of a bipartite one are the node attribute ``bipartite``.
+            A graph whose nodes are the names in the release: whole numbers if all of them are, as
+            ``0``, else texts. It is a ``DiGraph`` of a directed graph; the sides of a bipartite one are
+            the node attribute ``bipartite``.
             Attributes of nodes are those other than 0; ``graph.graph["node_default"]`` holds the
             zeros. Edges with drawn transfers have their total as ``amount``, and ``first_time``.
 
         Raises:
             CommandError: If the method releases features of graphs, and draws none.
         """
-        sample = self.sample(seed)
+        sample = self._named(seed)
         space = space_of(sample)
         graph = nx.DiGraph() if space.kind == "directed" else nx.Graph()
         graph.add_nodes_from(sample.node_names)
@@ -147,6 +195,25 @@ class Release:
             nx.set_edge_attributes(graph, {pair: cell for pair, cell in found if cell != ""}, name)
         return graph
 
+    def to_pandas(self, seed: int = 0) -> Any:
+        """Draw the edges of a synthetic graph.
+
+        Args:
+            seed: Public seed, as for :meth:`sample`.
+
+        Returns:
+            A DataFrame of pandas with a row per edge: ``source`` and ``target``, named as in
+            :meth:`to_networkx`, and ``amount`` and ``first_time`` of edges with drawn transfers.
+
+        Raises:
+            CommandError: If the method draws no graphs, or if pandas is not installed.
+        """
+        sample = self._named(seed)
+        names = np.array(sample.node_names, dtype=object)
+        source, target = names[space_of(sample).edges(sample).numpy()].reshape(-1, 2).T.tolist()
+        columns = {"source": source, "target": target, **edge_values(sample)}
+        return as_data_frame(list(columns), zip(*columns.values(), strict=True))
+
     def people(self, seed: int = 0) -> Any:
         """Draw the rows of the nodes of a synthetic graph, which are not those of their bearers.
 
@@ -160,7 +227,7 @@ class Release:
         Raises:
             CommandError: If the release has no rows, or if pandas is not installed.
         """
-        sample = self.sample(seed)
+        sample = self._named(seed)
         rows = rows_of(sample)
         if rows is None:
             raise CommandError(f"{self._name} draws no rows: it has learned no private columns")
@@ -180,7 +247,7 @@ class Release:
         Raises:
             CommandError: If the release has no transfers, or if pandas is not installed.
         """
-        sample = self.sample(seed)
+        sample = self._named(seed)
         transfers = transfers_of(sample)
         if transfers is None:
             raise CommandError(
@@ -191,23 +258,39 @@ class Release:
         columns = {"source": source, "target": target, **transfers.columns()}
         return as_data_frame(list(columns), zip(*columns.values(), strict=True))
 
-    def plot(self, seed: int = 0) -> "Figure":
-        """Draw a synthetic graph, and plot its degrees; nothing else is read.
+    def pictures(self, seed: int = 0) -> Pictures:
+        """Return the pictures of what the release holds, by kind; they read nothing else.
 
         Args:
             seed: Public seed, as for :meth:`sample`.
+        """
+        if isinstance(self.method, Synthesizer):
+            return pictures_of(self.sample(seed))
+        if not isinstance(self.method, NodeClassifier):
+            return {}
+        predicted = self.predict()
+        shares = [*enumerate((predicted == label).mean() for label in self.method.classes.tolist())]
+        names = [*map(str, self.method.classes.tolist())]
+        bars = Bars("Predicted classes", "share of nodes", names, series_of({"synthetic": shares}))
+        return {"classes": lambda: [bars]}
+
+    def plot(self, kind: str | None = None, seed: int = 0) -> "Figure":
+        """Draw pictures of a synthetic graph or of its tables; nothing but the release is read.
+
+        Args:
+            kind: ``graph`` (up to 300 nodes), ``adjacency``, ``degrees``, ``clustering``,
+                ``distances``, and of what it has learned ``columns``, ``pairs``, ``amounts``, ``days``,
+                ``hours``, ``gaps``, ``classes``; by default the first two that it holds.
+            seed: Public seed, as for :meth:`sample`.
 
         Returns:
-            A figure of matplotlib, which a notebook shows and ``savefig`` writes: nodes and links, or
-            the adjacency matrix of a graph of more than 300 nodes. Directions are not drawn.
+            A figure of matplotlib, which a notebook shows and ``savefig`` writes. Directions are not
+            drawn.
 
         Raises:
-            CommandError: If the method releases features of graphs, and draws none.
+            CommandError: If the release does not hold the kind; it lists those that it holds.
         """
-        sample = without_directions(self.sample(seed))
-        return synthetic_figure(
-            sample, f"{self._name}, synthetic graph of seed {seed}", LOUVAIN_SEED
-        )
+        return plot(self.pictures(seed), kind, f"this release of {self._name}")
 
     def edge_score(self, pairs: ArrayLike | Tensor) -> Tensor:
         """Score pairs of nodes: a higher score means a likelier edge.
@@ -327,7 +410,8 @@ class Release:
         """Name the method, the guarantee, and what the release can do."""
         calls = "features, labels"
         if isinstance(self.method, Synthesizer):
-            calls = "sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs)"
+            calls = "sample(seed), sample_many(n), to_networkx(seed), to_pandas(seed), plot(kind)"
+            calls += ", edge_score(pairs)"
         elif isinstance(self.method, NodeClassifier):
             calls = "predict(attributes), predict_proba(attributes)"
         can = f"{calls}, save(folder)"
@@ -356,6 +440,14 @@ class Release:
     @property
     def _name(self) -> str:
         return type(self.method).__name__
+
+    def _named(self, seed: int) -> Data:
+        """Draw a graph whose names are whole numbers if all of them are written as such."""
+        sample = self.sample(seed)
+        names = sample.node_names
+        if all(map(re.compile(r"0|-?[1-9]\d{0,17}").fullmatch, names)):
+            sample.node_names = [*map(int, names)]
+        return sample
 
     def _size(self) -> str:
         """Return the public size of the data, in words."""

@@ -3,13 +3,17 @@
 import math
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any, NamedTuple
 
+from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hints_of, recommend
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, max_steps
 from lightning_dpg.privacy.composition import entry_of, headline
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.second_opinion import SecondOpinion, second_opinion
+from lightning_dpg.run.messages import readable_errors
+from lightning_dpg.run.shipped import configuration_of
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -57,31 +61,67 @@ class Plan:
         return "\n".join(lines)
 
 
+class Choice(NamedTuple):
+    """A method for a goal; ``str(choice)`` gives the reason.
+
+    Attributes:
+        configuration: Its name for :func:`lightning_dpg.fit`.
+        method: Name of its class in ``lightning_dpg.methods``.
+        hints: What the command line says.
+    """
+
+    configuration: str
+    method: str
+    hints: list[str]
+
+    def __str__(self) -> str:
+        """Return the hints as text."""
+        return "\n".join(self.hints)
+
+
 def plan(
     *,
     epsilon: float,
-    delta: float,
-    sample_rate: float,
-    steps: int,
+    delta: float | None = None,
+    sample_rate: float | None = None,
+    steps: int | None = None,
     noise_multiplier: float | None = None,
-) -> Plan:
-    """Plan the noise of a run with Gaussian steps. No data are read.
+    goal: Goal | None = None,
+    num_nodes: int | None = None,
+    num_edges: float | None = None,
+    num_graphs: int | None = None,
+    kind: Kind | None = None,
+    attributes: bool = False,
+) -> Any:
+    """Choose a method for a goal, or plan the noise of a run with Gaussian steps. No data are read.
 
     Args:
         epsilon: Budget.
-        delta: Budget.
+        delta: Budget; 0 by default with ``goal``.
         sample_rate: Probability that a step draws a record.
         steps: Number of private steps.
         noise_multiplier: Noise to evaluate; by default solved from the budget.
+        goal: What a release is for, such as ``links``, in place of ``sample_rate`` and ``steps``.
+        num_nodes: Number of nodes (public), which a goal of one graph needs.
+        num_edges: Number of edges, if it is public or released; of a set those of all graphs.
+        num_graphs: Number of graphs of a set (public).
+        kind: Kind of the graph; by default ``undirected``.
+        attributes: Whether attributes of the nodes are public.
 
     Returns:
-        The plan, with the attributes ``sigma``, ``epsilon``, ``max_steps`` and ``second_opinion``.
+        :class:`Choice` for a goal, with ``configuration``, ``method`` and ``hints``; else
+        :class:`Plan`, with ``sigma``, ``epsilon``, ``max_steps`` and ``second_opinion``.
 
     Raises:
-        CommandError: If a number is out of its range.
+        CommandError: If a number is missing or out of its range.
 
     Example:
         >>> import lightning_dpg as dpg
+        >>> choice = dpg.plan(goal="shape", epsilon=1.0, num_nodes=34)
+        >>> print(choice)
+        for the shape of a graph at epsilon 1 on 34 nodes take BTER: it has the smallest errors in ...
+        >>> dpg.fit("karate", choice.configuration, epsilon=1.0).relation
+        'edge'
         >>> run_plan = dpg.plan(epsilon=2.0, delta=1e-6, sample_rate=0.05, steps=2000)
         >>> print(f"noise multiplier {run_plan.sigma:.2f}")
         noise multiplier 5.08
@@ -90,6 +130,21 @@ def plan(
         >>> str(run_plan).splitlines()[0]
         'budget: epsilon 2 at delta 1e-06'
     """
+    if goal is not None:
+        if sample_rate is not None or steps is not None or noise_multiplier is not None:
+            raise CommandError("goal chooses a method: leave sample_rate, steps and noise out")
+        with readable_errors():
+            kind = kind or ("set" if goal in OF_SETS else "undirected")
+            size = (num_nodes or 2, num_edges, kind, bool(delta), attributes, num_graphs)
+            facts = Facts(goal, epsilon, *size)
+            if num_nodes is None and facts.kind != "set":
+                raise CommandError(f"goal {goal}: give num_nodes, the number of nodes")
+            best = recommend(facts)
+            return Choice(configuration_of(best), best.method, hints_of(facts))
+    if delta is None or sample_rate is None or steps is None:
+        raise CommandError(
+            "a plan needs delta, sample_rate and steps, or for the choice of a method goal and num_nodes"
+        )
     if isinstance(steps, bool) or not isinstance(steps, Integral):
         raise CommandError(f"steps must be a whole number, got {steps!r}")
     if not 0 < epsilon < math.inf or not 0 < delta < 1 or not 0 < sample_rate <= 1 or steps < 1:

@@ -200,7 +200,7 @@ def fit(
         >>> print(release)
         Release of BTER: one graph of 34 nodes
         edge-level (1, 0)-DP (add/remove one undirected edge), sum of pure epsilons accountant, ...
-        sample(seed), sample_many(n), to_networkx(seed), plot(seed), edge_score(pairs), save(folder)
+        sample(seed), sample_many(n), to_networkx(seed), to_pandas(seed), plot(kind), edge_score(pairs), ...
         >>> release.to_networkx(seed=0).number_of_nodes()
         34
     """

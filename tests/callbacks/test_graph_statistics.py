@@ -16,6 +16,7 @@ from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.functional import Estimate, num_oriented_paths, oriented_adjacency
+from lightning_dpg.metrics.pictures import OF_GRAPHS
 from tests.training import quiet_trainer
 
 ORIGINAL = from_networkx(nx.karate_club_graph())
@@ -97,9 +98,7 @@ def test_logs_sample_and_differences_every_n_batches_and_at_the_end(tmp_path):
     common = sum(nx.karate_club_graph().has_edge(*edge) for edge in star.edges())
     assert float(curves[4]["nonprivate/edge_overlap"]) == pytest.approx(common / 78)
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        f"nonprivate-{name}-{batches:06d}.png"
-        for name in ("degrees", "adjacency")
-        for batches in (2, 4, 5)
+        f"nonprivate-{name}-{batches:06d}.png" for name in OF_GRAPHS for batches in (2, 4, 5)
     }
 
 
@@ -108,8 +107,7 @@ def test_switch_drops_all_that_reads_the_original(tmp_path):
     (row,) = read_curves(tmp_path).values()
     assert not any(name.startswith("nonprivate") for name in row)
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        "stat-degrees-000005.png",
-        "stat-adjacency-000005.png",
+        f"stat-{name}-000005.png" for name in ("graph", *OF_GRAPHS)
     }
 
 
@@ -165,8 +163,7 @@ def test_figures_go_to_wandb(tmp_path, monkeypatch):
     fit(tmp_path, GraphStatistics(every_n_steps=5), logger=logger)
     folder = tmp_path / "figures"
     assert images == {
-        f"nonprivate/{name}": [str(folder / f"nonprivate-{name}-000005.png")]
-        for name in ("degrees", "adjacency")
+        f"nonprivate/{name}": [str(folder / f"nonprivate-{name}-000005.png")] for name in OF_GRAPHS
     }
 
 

@@ -114,7 +114,7 @@ def test_a_release_without_attributes_has_no_file_of_them(tmp_path):
     release = dpg.fit("karate", "chung_lu", epsilon=1.0, out=tmp_path / "out")
     assert not (release.folder / ATTRIBUTES).exists()
     assert release.sample(0).x is None
-    assert not release.to_networkx(0).nodes["0"]
+    assert not release.to_networkx(0).nodes[0]
 
 
 def test_classes_are_released_without_other_attributes(tmp_path, tables):

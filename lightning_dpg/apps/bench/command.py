@@ -57,19 +57,19 @@ def compare(
     and, of each fit, privacy.json and the synthetic graph or set of run 0 (runs/).
 
     Args:
-        methods: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        graphs: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        epsilons: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
+        methods: See :func:`lightning_dpg.apps.bench.engine.compare`.
+        graphs: See :func:`lightning_dpg.apps.bench.engine.compare`.
+        epsilons: See :func:`lightning_dpg.apps.bench.engine.compare`.
         like: Folder of a run on one of the graphs.
-        study: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        delta: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
+        study: See :func:`lightning_dpg.apps.bench.engine.compare`.
+        delta: See :func:`lightning_dpg.apps.bench.engine.compare`.
         runs: Fits of each kind; by default 5.
         jobs: Processes, of one thread each; by default 1.
         out: Folder of all results; created if missing.
-        classify: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        undirected: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        kind: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
-        book: See :func:`lightning_dpg.apps.bench.engine.benchmark`.
+        classify: See :func:`lightning_dpg.apps.bench.engine.compare`.
+        undirected: See :func:`lightning_dpg.apps.bench.engine.compare`.
+        kind: See :func:`lightning_dpg.apps.bench.engine.compare`.
+        book: See :func:`lightning_dpg.apps.bench.engine.compare`.
         no_book: Log it in no budget book.
 
     Example:

@@ -39,7 +39,7 @@ from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run_folder import owner_only
 
 
-def benchmark(
+def compare(
     methods: Sequence[str | Path] | None = None,
     graphs: Sequence[Any] | Mapping[str, Any] | None = None,
     epsilons: Sequence[float] | None = None,
@@ -103,7 +103,7 @@ def benchmark(
         >>> import lightning_dpg as dpg
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     graphs = ["karate"]
-        ...     results = dpg.benchmark(["chung_lu"], graphs, [1.0], folder, seeds=[0], say=len)
+        ...     results = dpg.compare(["chung_lu"], graphs, [1.0], folder, seeds=[0], say=len)
         ...     sorted(path.name for path in results.files)
         ['report.html', 'results.csv']
     """
@@ -120,8 +120,12 @@ def benchmark(
     }
     with readable_errors():
         if out is None:
-            raise CommandError("benchmark: out missing; give a folder for the results")
+            raise CommandError("compare: out missing; give a folder for the results")
         return measure(study, arguments, Path(out), processes, say, book, executor)
+
+
+benchmark = compare
+"""Another name of :func:`compare`."""
 
 
 def measure(
@@ -133,7 +137,7 @@ def measure(
     book: str | None = None,
     executor: Executor | None = None,
 ) -> Benchmark:
-    """Do what :func:`benchmark` does, with the errors of the command line.
+    """Do what :func:`compare` does, with the errors of the command line.
 
     Args:
         study: File with arguments that are not given.
@@ -141,7 +145,7 @@ def measure(
         out: Folder of all results.
         processes: Number of processes.
         say: Function that receives lines on the progress.
-        book: URL of the budget book, see :func:`benchmark`.
+        book: URL of the budget book, see :func:`compare`.
         executor: Executor that runs the fits, in place of processes of this call.
     """
     complete_arguments = complete(study, arguments)

@@ -24,10 +24,12 @@ from lightning_dpg.apps.bench.results import (
 )
 from lightning_dpg.apps.bench.tasks import Task
 from lightning_dpg.formats.io import read_graph
-from lightning_dpg.metrics.figures import degree_curve
-from lightning_dpg.pages.charts import COLORS, Series, image, line_chart
+from lightning_dpg.metrics.communities import LOUVAIN_SEED
+from lightning_dpg.metrics.figures import COLORS, Chart, Series
+from lightning_dpg.metrics.pictures import DEGREES, community_order, degree_curve, matrix
+from lightning_dpg.pages.charts import inline
 from lightning_dpg.pages.page import render
-from lightning_dpg.pages.pictures import DEGREES, aligned, renderer, size_of
+from lightning_dpg.pages.pictures import aligned, size_of
 
 
 class _Card(NamedTuple):
@@ -54,7 +56,7 @@ def page(
     shown = {
         name: real for name, real in graphs.items() if any(t.graph == name for t in shown_tables)
     }
-    renderers = {name: renderer(real) for name, real in shown.items()}
+    orders = {name: community_order(real, LOUVAIN_SEED) for name, real in shown.items()}
     names = measured(results, task.queries)
     roles = {row.method: row.role for table in shown_tables for row in table.rows}
     colors = row_colors(roles)
@@ -64,18 +66,19 @@ def page(
     }
     cards: list[list[_Card]] = []
     for table in shown_tables:
-        real, draw = shown[table.graph], renderers[table.graph]
+        real, order = shown[table.graph], orders[table.graph]
         mine = Series("original", degree_curve(real))
-        picture = image(draw(real), "Adjacency matrix of original")
-        alone = line_chart([mine], "Degrees", *DEGREES)
+        picture = inline(matrix("original", real, order))
+        alone = inline(Chart("Degrees", *DEGREES, [mine]))
         cards.append([_Card(None, size_of(real), picture, alone)])
         for row in table.rows:
             path = drawn_by(folder, row.first_names)
             if path is not None:
                 graph = read_graph(path, undirected=task.kind == "directed")
-                picture = image(draw(aligned(graph, real)), f"Adjacency matrix of {row.method}")
+                picture = inline(matrix(row.method, aligned(graph, real), order))
                 curve = Series(row.method, degree_curve(graph), colors[row.method])
-                both = line_chart([mine._replace(is_dashed=True), curve], "Degrees", *DEGREES)
+                lines = [mine._replace(is_dashed=True), curve]
+                both = inline(Chart("Degrees", *DEGREES, lines))
                 cards[-1].append(_Card(row, size_of(graph), picture, both))
     counts = (
         (len(shown), task.noun),

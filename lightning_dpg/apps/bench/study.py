@@ -14,7 +14,7 @@ KINDS_OF_GRAPHS = ("undirected", "directed", "bipartite")
 
 
 class Arguments(NamedTuple):
-    """Arguments of a benchmark, see :func:`lightning_dpg.apps.bench.engine.benchmark`."""
+    """Arguments of a benchmark, see :func:`lightning_dpg.apps.bench.engine.compare`."""
 
     methods: Sequence[str | Path]
     graphs: Sequence[Any] | Mapping[str, Any]

@@ -25,7 +25,7 @@ from lightning_dpg.pages.report import Report
 class Benchmark(Report):
     """All measurements of a benchmark. They are not private: the real graphs were read.
 
-    :func:`lightning_dpg.benchmark` returns it. Its tables have the queries that the call has named, by
+    :func:`lightning_dpg.compare` returns it. Its tables have the queries that the call has named, by
     default the headline queries of the task; :meth:`to_dataframe` has all of them.
 
     Attributes:
@@ -41,7 +41,7 @@ class Benchmark(Report):
         >>> import lightning_dpg as dpg
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     graphs, queries = ["karate"], ["num_nodes"]
-        ...     results = dpg.benchmark(
+        ...     results = dpg.compare(
         ...         ["chung_lu"], graphs, [1.0], folder, seeds=[0], say=len, queries=queries
         ...     )
         >>> frame = results.to_dataframe()

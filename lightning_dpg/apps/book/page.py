@@ -25,7 +25,7 @@ from lightning_dpg.apps.book.wording import (
     same_edges_note,
     upper_bounds,
 )
-from lightning_dpg.pages.charts import COLORS
+from lightning_dpg.metrics.figures import COLORS
 from lightning_dpg.pages.page import Table, plural, render
 from lightning_dpg.privacy.budget import digits_up
 from lightning_dpg.privacy.events import Relation

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lightning_dpg.apps.bench.engine import benchmark
+from lightning_dpg.apps.bench.engine import compare as compared
 from lightning_dpg.apps.bench.jobs import Job, run_jobs
 from lightning_dpg.apps.bench.result_folder import DRAWN, BrokenOffError
 from lightning_dpg.errors import CommandError
@@ -66,7 +66,7 @@ class AtOnce(Executor):
 
 def compare(out, executor, **changes):
     given = {"methods": ["chung_lu"], "graphs": ["karate"], "epsilons": [1], "seeds": [0]}
-    return benchmark(**given | changes, out=out, executor=executor, say=str)
+    return compared(**given | changes, out=out, executor=executor, say=str)
 
 
 def test_a_fit_that_the_executor_loses_twice_is_marked_and_the_others_leave_their_files(tmp_path):

@@ -8,7 +8,6 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
-import torch
 import yaml
 
 from lightning_dpg.apps.bench import engine
@@ -20,8 +19,6 @@ from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS
-from lightning_dpg.pages.charts import IMAGE_SIZE
-from lightning_dpg.pages.pictures import some_matrices
 from tests.graphs import write_tu_set
 
 TINY = {
@@ -177,22 +174,6 @@ def test_report_shows_the_sets(folder):
     assert body.count('<tr data-query="LCC">') == 1
     assert body.count("data:image/png;base64,") == 1 + 6
     assert "1 set, 6 rows, 1 budget, 2 runs" in body
-
-
-def test_picture_shows_graphs_side_by_side():
-    graphs = [nx.complete_graph(3), nx.empty_graph(4), nx.complete_graph(2), nx.empty_graph(1)]
-    union = from_networkx(nx.disjoint_union_all(graphs))
-    picture = some_matrices(torch.tensor([len(graph) for graph in graphs]))(union)
-    assert picture.shape == (IMAGE_SIZE, IMAGE_SIZE, 4)
-    half = IMAGE_SIZE // 2
-    dark = picture[..., 3] > 60
-    shares = [
-        dark[rows, columns].mean()
-        for rows in (slice(half), slice(half, None))
-        for columns in (slice(half), slice(half, None))
-    ]
-    # Off the diagonal all is dark: two thirds of the first tile, a half of the third one.
-    assert shares == [pytest.approx(2 / 3, abs=0.05), 0, pytest.approx(1 / 2, abs=0.05), 0]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import torch
 import yaml
 from torch_geometric.data import Data
 
-from lightning_dpg.apps.bench.engine import benchmark
+from lightning_dpg.apps.bench.engine import compare
 from lightning_dpg.apps.bench.given_graphs import named, write_object
 from lightning_dpg.apps.bench.result_folder import locked
 from lightning_dpg.apps.bench.study import complete
@@ -28,7 +28,7 @@ from lightning_dpg.run.data import load
 
 def test_results_are_those_of_the_folder_and_are_made_once(tmp_path, in_this_process):
     said = []
-    results = benchmark(["erdos_renyi"], ["karate"], [2, 0.5], tmp_path, seeds=[0], say=said.append)
+    results = compare(["erdos_renyi"], ["karate"], [2, 0.5], tmp_path, seeds=[0], say=said.append)
     assert [(table.graph, table.epsilon) for table in results.tables] == [
         ("karate", 0.5),
         ("karate", 2),
@@ -40,7 +40,7 @@ def test_results_are_those_of_the_folder_and_are_made_once(tmp_path, in_this_pro
     assert results.failed == 0
     assert all(path.is_file() for path in results.files)
     assert len(in_this_process) == 4
-    again = benchmark(["erdos_renyi"], ["karate"], [2, 0.5], tmp_path, seeds=[0], say=said.append)
+    again = compare(["erdos_renyi"], ["karate"], [2, 0.5], tmp_path, seeds=[0], say=said.append)
     assert len(in_this_process) == 4
     assert again.runs == results.runs
     assert said[-1] == "4 fits, 4 of them done already"
@@ -119,7 +119,7 @@ def test_objects_are_named_by_themselves_by_number_or_by_a_dictionary():
 
 def test_objects_are_kept_and_another_one_of_the_name_is_refused(tmp_path, in_this_process):
     def run(graphs):
-        return benchmark(["erdos_renyi"], graphs, [4], tmp_path, seeds=[0], say=str)
+        return compare(["erdos_renyi"], graphs, [4], tmp_path, seeds=[0], say=str)
 
     results = run([nx.karate_club_graph()])
     assert {run["graph"] for run in results.runs} == {"Zachary's Karate Club"}
@@ -144,7 +144,7 @@ def write_study(folder, changes=None):
 
 def test_a_study_gives_the_arguments_and_given_ones_win(tmp_path, in_this_process):
     study = write_study(tmp_path)
-    results = benchmark(study=study, out=tmp_path / "out", epsilons=[1], say=str)
+    results = compare(study=study, out=tmp_path / "out", epsilons=[1], say=str)
     assert {(run["graph"], run["epsilon"], run["run"]) for run in results.runs} == {
         ("karate", 1, 3)
     }
@@ -179,7 +179,7 @@ def test_a_study_gives_the_arguments_and_given_ones_win(tmp_path, in_this_proces
 def test_faults_of_a_study_name_file_and_key(tmp_path, changes, said):
     study = write_study(tmp_path, changes)
     with pytest.raises(CommandError, match=re.escape(f"study {study}: {said}")):
-        benchmark(study=study, out=tmp_path / "out")
+        compare(study=study, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -189,11 +189,11 @@ def test_what_is_no_study_is_refused(tmp_path):
         with pytest.raises(
             CommandError, match=f"study .*{file}: (no section benchmark|no such file)"
         ):
-            benchmark(study=tmp_path / file, out=tmp_path / "out")
+            compare(study=tmp_path / file, out=tmp_path / "out")
     with pytest.raises(CommandError, match="methods, epsilons missing; give them, or a study"):
-        benchmark(graphs=["karate"], out=tmp_path / "out")
+        compare(graphs=["karate"], out=tmp_path / "out")
     with pytest.raises(CommandError, match="out missing"):
-        benchmark(study=write_study(tmp_path))
+        compare(study=write_study(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_refused_arguments_leave_no_folder(tmp_path, monkeypatch, changes, said)
     nx.write_graphml(nx.DiGraph([("0", "1"), ("1", "2")]), "directed.graphml")
     given = {"methods": ["bter"], "graphs": ["karate"], "epsilons": [1], "out": tmp_path / "out"}
     with pytest.raises(CommandError, match=said):
-        benchmark(**given | changes)
+        compare(**given | changes)
     assert not (tmp_path / "out").exists()
 
 

@@ -12,9 +12,9 @@ from lightning_dpg.apps.bench import report
 from lightning_dpg.apps.bench.tasks import SINGLE_GRAPHS
 from lightning_dpg.formats.io import from_networkx, write_graph
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.metrics.figures import adjacency_pixels, degree_curve
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.glossary import glossary
+from lightning_dpg.metrics.pictures import adjacency_pixels, degree_curve
 from lightning_dpg.metrics.queries import QUERIES
 
 METHODS = {

@@ -71,7 +71,7 @@ def test_a_graph_has_its_rows_as_columns_of_0_and_1(exact):
 def test_rows_are_a_data_frame(exact):
     people, graph = exact.people(seed=3), exact.sample(seed=3)
     assert people.columns.tolist() == ["node", "block"]
-    assert people["node"].tolist() == graph.node_names
+    assert people["node"].tolist() == [*map(int, graph.node_names)]
     assert people["block"].tolist() == graph.drawn_rows.texts()[0]
     with pytest.raises(CommandError, match="ErdosRenyi draws no rows"):
         dpg.fit("karate", "erdos_renyi", epsilon=1.0).people()

@@ -233,7 +233,7 @@ def test_fits_of_comparisons_are_not_booked(place, monkeypatch, capsys):
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     settings = {"methods": ["chung_lu"], "epsilons": [1.0], "seeds": [0]}
     with pytest.warns(UserWarning, match="reads the private data"):
-        dpg.benchmark(graphs=["graph.txt"], out="compared", executor=AtOnce(), **settings)
+        dpg.compare(graphs=["graph.txt"], out="compared", executor=AtOnce(), **settings)
     assert shown(capsys)["releases"] == []
 
 

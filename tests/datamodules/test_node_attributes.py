@@ -175,7 +175,7 @@ def test_a_fit_says_once_that_attributes_are_left_out():
     assert release.sample().x is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "3 nodes are too few")
+        warnings.filterwarnings("ignore", "3 nodes")
         dpg.fit(
             EdgeListDataModule(graph, nodes=Nodes(attributes="from_graph")), "chung_lu", epsilon=1.0
         )

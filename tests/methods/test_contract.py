@@ -318,7 +318,7 @@ def test_a_class_of_a_user_keeps_the_constraints_of_its_bases():
     assert Own(2.0).hparams == RandomizedResponse(9).hparams | {"factor": 2.0, "shape": "none"}
     with pytest.raises(Refusal, match="factor must be positive, got 0"):
         Own(0)
-    with pytest.raises(Refusal, match="denoise must be one of none, spectral, cell, got 'nmf'"):
+    with pytest.raises(Refusal, match="denoise must be one of none, spectral, got 'nmf'"):
         Own(shape="nmf")
 
 

@@ -57,7 +57,7 @@ def test_plan_fit_and_studio_say_it_before_they_spend(tmp_path, monkeypatch, cap
     assert SMALL in json.loads(capsys.readouterr().out)["hints"]
     nx.write_edgelist(nx.karate_club_graph(), "club.csv", delimiter=",", data=False)
     answers = Answers(data="club.csv", method="bter", epsilon=1.0)
-    assert inquiry.planned(answers, inquiry.read(answers)).serves == SMALL
+    assert inquiry.planned(answers, inquiry.read(answers))[-1] == SMALL
     monkeypatch.setattr(methods.BTER, "release", lambda *given: pytest.fail("it was spent"))
     with (
         pytest.warns(UserWarning, match="noise may hide"),

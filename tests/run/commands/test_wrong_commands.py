@@ -35,7 +35,7 @@ WRONG = {
     ("compare", "--methods", "btr", *COMPARE): "did you mean bter?",
     ("compare", "--methods", "bter", "--graphs", "karat", *COMPARE[2:]): "did you mean karate?",
     ("compare", "--methods", "bter", *COMPARE, "--epsilons", "-1"): "got -1",
-    ("compare", "--study", "gone.yaml", "--out", "out"): "study gone.yaml: cannot be read",
+    ("compare", "--study", "gone.yaml", "--out", "out"): "study gone.yaml: no such file",
     ("card", "gone"): "gone: no release",
     ("verify", "gone"): "gone: no such folder",
     ("plan", "--epsilon", "1", "--nodes", "1"): "--num-nodes must be 2 or more",

@@ -119,7 +119,8 @@ def served(plan: Sequence[LedgerEntry], epsilon: float, num_nodes: int | None) -
         epsilon: Budget of the run.
         num_nodes: Number of nodes N (public); None for other data than one graph.
     """
-    stds = {read.key: math.sqrt(2) * read.scale for read in plan if read.key in _SERVING}
+    paid = [read for read in plan if read.key in _SERVING and read.event.protects]
+    stds = {read.key: math.sqrt(2) * read.scale for read in paid}
     if num_nodes is None or num_nodes < 2 or not stds or math.isinf(epsilon):
         return Served("", is_all=True)
     least, classes, noise = num_nodes - 1, num_nodes.bit_length(), dict[str, float]()

@@ -62,6 +62,8 @@ def method_settings(config: Path) -> dict[str, Any]:
         raise CommandError(f"{config}: {error}") from error
     if settings["model"] is None or settings["data"] is None:
         raise CommandError(f"{config}: an overlay, while a method is a model and its data")
+    if settings["privacy"].get("epsilon") is None:
+        raise CommandError(f"{config}: no budget, such as privacy: {{epsilon: 1, delta: 0}}")
     arguments = settings["data"].get("init_args", {})
     if "source" in arguments:  # of a table, in whose place other data are read
         settings["data"] = {

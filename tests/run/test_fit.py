@@ -96,6 +96,9 @@ def test_options_are_merged_into_complete_settings():
         complete_settings(["--config", "bte"])
 
 
-def test_overlays_are_no_methods():
+def test_what_lacks_a_part_of_a_method_is_refused(tmp_path):
     with pytest.raises(CommandError, match="an overlay"):
         method_settings(find_config("data/polblogs"))
+    (tmp_path / "own.yaml").write_text("model: BTER\ndata: EdgeListDataModule\n")
+    with pytest.raises(CommandError, match=r"own.yaml: no budget, such as privacy: \{epsilon: 1"):
+        method_settings(tmp_path / "own.yaml")

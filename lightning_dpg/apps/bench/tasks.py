@@ -209,8 +209,8 @@ class GraphSetTask(SetTask):
         "learned from the graphs of the first run, on the originals."
     )
     caption = (
-        "Of a set, some graphs spread over it, the same in all figures; the nodes of each in the "
-        "order of its own communities."
+        "All graphs of a set in one matrix, whose order is the same in all figures: by communities "
+        "of the real graphs; of large sets nodes of highest degree."
     )
 
     def draw(self, method: Any, generator: torch.Generator) -> Data:
@@ -252,7 +252,7 @@ class LabelTask(SetTask):
         "`local_scalars`, which spends the whole budget on the density. Accuracies are those of "
         "support vector machines in ten folds; run K draws its folds with the seed K."
     )
-    caption = "Of the real graphs, some spread over the set. Features have no figure."
+    caption = "All real graphs of a set in one matrix. Features have no figure."
 
     def load(self, name: Any, undirected: bool) -> Data:
         """Load a set with labels."""

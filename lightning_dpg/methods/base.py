@@ -382,6 +382,19 @@ def check_num_nodes(method: PrivateModule, num_nodes: int) -> None:
         )
 
 
+def needed_num_nodes(num_nodes: int | None) -> int:
+    """Return the number of nodes of a method that is built for it.
+
+    Raises:
+        MisconfigurationException: If it is unknown.
+    """
+    if num_nodes is None:
+        raise MisconfigurationException(
+            "num_nodes is needed: the number of (public) nodes of the graph"
+        )
+    return num_nodes
+
+
 def checked_names(known: list[str] | None, names: Sequence[str]) -> list[str]:
     """Names of the nodes of a graph; refuse other ones than a resumed run had."""
     if known not in (None, list(names)):

@@ -22,11 +22,7 @@ from lightning_dpg.interfaces import ALL_KINDS, AttributedGraphRecords
 from lightning_dpg.methods.constraints import SHARE, Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.attribute_encoder import DEGREE_SHARES, SWAP_ROUNDS
-from lightning_dpg.methods.single_graph.base import (
-    OneShotSynthesizer,
-    node_num_edges_entry,
-    noisy_num_edges,
-)
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer, noisy_num_edges
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.single_graph.max_degree import (
     MAX_DEGREE,
@@ -39,6 +35,7 @@ from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Relation
+from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 from lightning_dpg.privacy.sensitivity.neighbor_sums import (
     edge_moment_sensitivity,
     node_moment_sensitivity,
@@ -364,7 +361,7 @@ class NodeAttributeMoments(MomentLinks):
         """Plan the number of edges and the moment; the number of steps has no effect."""
         part = budget.split(counts=self.hparams["degree_share"])["counts"]
         bound = self.hparams["max_degree"]
-        count = node_num_edges_entry(part.epsilon, bound)
+        count = self.read("num_edges", "number of edges", part, node_edge_count_sensitivity, bound)
         return [count, moment_entry(budget, [count], node_moment_sensitivity, bound)]
 
     def condition(self) -> str:

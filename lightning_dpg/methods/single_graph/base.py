@@ -21,7 +21,6 @@ from lightning_dpg.nn.resized_buffers import resize_own_buffers
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.sensitivity.degrees import edge_count_sensitivity
-from lightning_dpg.privacy.sensitivity.matrix_products import node_edge_count_sensitivity
 
 
 class OneShotSynthesizer(Synthesizer):
@@ -116,21 +115,4 @@ def num_edges_entry(epsilon: float, record: str = UndirectedPairs.record) -> Led
     """Plan the read of :func:`noisy_num_edges` under the relation of edges."""
     return LedgerEntry.proved(
         "num_edges", "number of edges", Pure(epsilon), edge_count_sensitivity, record=record
-    )
-
-
-def node_num_edges_entry(epsilon: float, max_degree: int) -> LedgerEntry:
-    """Plan the read of :func:`noisy_num_edges` under the relation of nodes.
-
-    Args:
-        epsilon: Cost of the read.
-        max_degree: Largest degree D (public, assumed).
-    """
-    return LedgerEntry.proved(
-        "num_edges",
-        "number of edges",
-        Pure(epsilon),
-        node_edge_count_sensitivity,
-        max_degree,
-        relation=Relation.NODE,
     )

@@ -21,6 +21,7 @@ from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 from lightning_dpg.graph.spectral import Spectrum, diffused, leading, shrunken, spectrum
 from lightning_dpg.interfaces import ALL_KINDS
+from lightning_dpg.methods.base import needed_num_nodes
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.methods.single_graph.base import (
     OneShotSynthesizer,
@@ -274,20 +275,17 @@ class RandomizedResponse(OneShotSynthesizer):
             raise MisconfigurationException(
                 f"degree_share {degree_share} is of use to denoise: spectral only; set it to 0"
             )
-        if num_nodes is None:
+        size = needed_num_nodes(num_nodes)
+        if denoise == "spectral" and size > MAX_REPORT_NODES:
             raise MisconfigurationException(
-                "num_nodes is needed: the number of (public) nodes of the graph"
-            )
-        if denoise == "spectral" and num_nodes > MAX_REPORT_NODES:
-            raise MisconfigurationException(
-                f"denoise: {denoise} models all pairs of nodes, which are too many for {num_nodes} "
+                f"denoise: {denoise} models all pairs of nodes, which are too many for {size} "
                 f"nodes (at most {MAX_REPORT_NODES})\n"
                 "set it to none, or take ChungLu, BTER, PrivGraph, or PrivCom"
             )
         self.reported: Tensor = nn.Buffer(torch.empty(0, 2, dtype=torch.int))
-        self.degrees: Tensor = nn.Buffer(torch.zeros(num_nodes))
+        self.degrees: Tensor = nn.Buffer(torch.zeros(size))
         self.report_epsilon: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.float64))
-        self.model = InnerProductDecoder(num_nodes, rank) if denoise == "spectral" else None
+        self.model = InnerProductDecoder(size, rank) if denoise == "spectral" else None
 
     def accept_data(self, data: object) -> None:
         """Refuse data of another kind; the models of the reports are of undirected graphs."""

@@ -100,12 +100,8 @@ class UniformDK2(JointDegreeSynthesizer):
             Approximate(epsilon, delta) if delta else Pure(epsilon),
             largest_degrees_sensitivity,
         )
-        joint = LedgerEntry.proved(
-            "joint_degrees",
-            "joint degrees",
-            Pure(parts["joint"].epsilon),
-            joint_degree_sensitivity,
-            2,
+        joint = self.read(
+            "joint_degrees", "joint degrees", parts["joint"], joint_degree_sensitivity, 2
         )
         return [
             *degree_entries(parts["degrees"], **DEGREE_SHARES),
@@ -203,11 +199,8 @@ class DK2(JointDegreeSynthesizer):
         """Plan degrees and joint degrees; the number of steps has no effect."""
         share = self.hparams["degree_share"]
         parts = budget.split(degrees=share, joint=1 - share)
-        joint = LedgerEntry.proved(
-            "joint_degrees",
-            "joint degrees",
-            Pure(parts["joint"].epsilon),
-            weighted_joint_degree_sensitivity,
+        joint = self.read(
+            "joint_degrees", "joint degrees", parts["joint"], weighted_joint_degree_sensitivity
         )
         return [*degree_entries(parts["degrees"], **DEGREE_SHARES), joint]
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from lightning_dpg.graph.counts import fitting_counts
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import GraphRecords
+from lightning_dpg.methods.base import needed_num_nodes
 from lightning_dpg.methods.constraints import Constraints, at_least, either
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import (
@@ -60,22 +61,6 @@ def least_steps_per_node(num_nodes: int) -> int:
     return max(100, math.ceil(num_nodes * math.log(max(num_nodes, 1)) / 8))
 
 
-def _check_steps(num_nodes: int, steps_per_node: int) -> None:
-    """Refuse a chain that is too short to have mixed.
-
-    Raises:
-        MisconfigurationException: If they are too few.
-    """
-    least = least_steps_per_node(num_nodes)
-    if steps_per_node < least:
-        raise MisconfigurationException(
-            f"steps_per_node {steps_per_node} is too few for {num_nodes} nodes: the chain cannot have "
-            f"forgotten its start before {least}\nset it to {least} or more ({least * num_nodes:,} "
-            "steps in all, some 200,000 a second), or leave it out\nPrivGraph and BTER release "
-            "communities without a chain"
-        )
-
-
 class DendrogramChain:
     """Chooses a dendrogram by the exponential mechanism, with a Markov chain.
 
@@ -99,11 +84,7 @@ class DendrogramChain:
     @property
     def num_nodes(self) -> int:
         """Number of nodes N."""
-        if self._num_nodes is None:
-            raise MisconfigurationException(
-                "num_nodes is needed: the number of (public) nodes of the graph"
-            )
-        return self._num_nodes
+        return needed_num_nodes(self._num_nodes)
 
     @property
     def steps(self) -> int:
@@ -114,9 +95,22 @@ class DendrogramChain:
         return per_node * self.num_nodes
 
     def check(self) -> None:
-        """Refuse too short a chain."""
-        if self._num_nodes is not None and self._steps_per_node is not None:
-            _check_steps(self._num_nodes, self._steps_per_node)
+        """Refuse a chain that is too short to have mixed.
+
+        Raises:
+            MisconfigurationException: If its steps are too few.
+        """
+        num_nodes, steps_per_node = self._num_nodes, self._steps_per_node
+        if num_nodes is None or steps_per_node is None:
+            return
+        least = least_steps_per_node(num_nodes)
+        if steps_per_node < least:
+            raise MisconfigurationException(
+                f"steps_per_node {steps_per_node} is too few for {num_nodes} nodes: the chain cannot "
+                f"have forgotten its start before {least}\nset it to {least} or more "
+                f"({least * num_nodes:,} steps in all, some 200,000 a second), or leave it out\n"
+                "PrivGraph and BTER release communities without a chain"
+            )
 
     def condition(self) -> str:
         """Condition of the guarantee: the chain is stationary."""

@@ -30,6 +30,7 @@ from lightning_dpg.papers.yang2021.networks import (
     random_blocks,
     reparameterize,
     sample_adjacency,
+    sample_prior,
     structure_loss,
     with_context,
 )
@@ -75,8 +76,8 @@ class GraphAutoencoder(GraphSetSynthesizer):
 
     def draw(self, size: int, num_edges: int | None, generator: torch.Generator) -> Tensor:
         """Draw latent vectors from the prior, and edges by their log odds."""
-        width = self.hparams["latent_dim"]
-        return draw_pairs(self.decoder, self.offset, size, num_edges, generator, latent_dim=width)
+        latent = sample_prior(size, self.hparams["latent_dim"], generator)
+        return draw_pairs(self.decoder, self.offset, latent, num_edges, generator)
 
     def released_state(self) -> dict[str, Tensor]:
         """The decoder, and sizes and numbers of edges of the graphs."""

@@ -5,7 +5,6 @@ One edge changes the gradients of many nodes, each of which is clipped alone.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -139,9 +138,28 @@ class DPGVAEAsPublished(DenseAutoencoder):
     def _node_sum(
         self, blocks: DenseBatch, adjacency: Tensor, latent: Tensor, max_grad_norm: float
     ) -> dict[str, Tensor]:
-        """Sum the clipped shares of the nodes in the decoder's gradient."""
-        loss = partial(self._decoder_loss, blocks, adjacency)
-        return node_sum(self.decoder, blocks, latent, loss, max_grad_norm)
+        """Sum the clipped shares of the nodes in the decoder's gradient.
+
+        The share of node i is the gradient through its vector f(z_i): the shares add up to the
+        gradient, also for a loss that is one number for a graph.
+
+        Args:
+            blocks: Places of the nodes.
+            adjacency: Adjacency matrices, shape ``(B, n, n)``.
+            latent: Latent vectors of the nodes, shape ``(B, n, k)``.
+            max_grad_norm: Clipping norm C.
+        """
+        decoder = self.decoder
+        vectors = decoder(latent).detach().requires_grad_()
+        loss = self._decoder_loss(blocks, adjacency, vectors @ vectors.mT)
+        (slopes,) = torch.autograd.grad(loss, vectors)
+        return ghost_clipped_gradient_sum(
+            decoder,
+            lambda latent, slopes: (decoder(latent) * slopes).sum(-1),
+            latent[blocks.mask],
+            max_grad_norm,
+            others=(slopes[blocks.mask],),
+        )
 
     def _decoder_loss(self, blocks: DenseBatch, adjacency: Tensor, logits: Tensor) -> Tensor:
         """Loss of the decoder: L_rec."""
@@ -248,33 +266,3 @@ class DPGGANAsPublished(DPGVAEAsPublished):
         """Input of the discriminator for graphs with given edge weights, without padding."""
         real = blocks.mask[:, :, None] & blocks.mask[:, None, :]
         return self.features[blocks.nodes], adjacency * real, blocks.mask
-
-
-def node_sum(
-    decoder: PairDecoder,
-    blocks: DenseBatch,
-    latent: Tensor,
-    loss: Callable[[Tensor], Tensor],
-    max_grad_norm: float,
-) -> dict[str, Tensor]:
-    """Sum the clipped shares of the nodes in the decoder's gradient.
-
-    The share of node i is the gradient through its vector f(z_i): the shares add up to the
-    gradient, also for a loss that is one number for a graph.
-
-    Args:
-        decoder: The network f.
-        blocks: Places of the nodes.
-        latent: Their latent vectors, shape ``(B, n, k)``.
-        loss: Function of log odds of shape ``(B, n, n)``.
-        max_grad_norm: Clipping norm C.
-    """
-    vectors = decoder(latent).detach().requires_grad_()
-    (slopes,) = torch.autograd.grad(loss(vectors @ vectors.mT), vectors)
-    return ghost_clipped_gradient_sum(
-        decoder,
-        lambda latent, slopes: (decoder(latent) * slopes).sum(-1),
-        latent[blocks.mask],
-        max_grad_norm,
-        others=(slopes[blocks.mask],),
-    )

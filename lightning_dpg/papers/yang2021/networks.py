@@ -320,13 +320,11 @@ def with_context(rows: Tensor, context: Tensor) -> Tensor:
 def draw_pairs(
     decoder: PairDecoder,
     offset: Tensor,
-    size: int,
+    latent: Tensor,
     num_edges: int | None,
     generator: torch.Generator,
-    *,
-    latent_dim: int,
 ) -> Tensor:
-    r"""Draw latent vectors from the prior, and then the edges of one graph by their log odds.
+    """Draw the edges of one graph by the log odds of given latent vectors.
 
     Without a number of edges, half of the pairs become edges. Pareto sampling approximates
     independent pairs given their number; it is close in all except the smallest graphs (Rosen, "On
@@ -334,31 +332,6 @@ def draw_pairs(
 
     Args:
         decoder: The network f; one with the width of the latent vectors reads no context.
-        offset: Offset c of the log odds, used without a number of edges.
-        size: Number of nodes of the graph (public).
-        num_edges: Number of edges to draw (noisy); None where it was not released.
-        generator: Public source of the draw.
-        latent_dim: Width of the latent vectors.
-
-    Returns:
-        Pairs of nodes from 0 to ``size - 1``, shape ``(M, 2)``.
-    """
-    latent = sample_prior(size, latent_dim, generator)
-    return draw_pairs_of_nodes(decoder, offset, latent, num_edges, generator)
-
-
-@torch.no_grad()
-def draw_pairs_of_nodes(
-    decoder: PairDecoder,
-    offset: Tensor,
-    latent: Tensor,
-    num_edges: int | None,
-    generator: torch.Generator,
-) -> Tensor:
-    """Draw the edges of one graph by the log odds of given latent vectors; see :func:`draw_pairs`.
-
-    Args:
-        decoder: The network f.
         offset: Offset c of the log odds, used without a number of edges.
         latent: Latent vectors of the nodes, shape ``(n, k)``.
         num_edges: Number of edges to draw (noisy); None where it was not released.

@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
@@ -17,6 +16,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
+from lightning_dpg.methods.base import needed_num_nodes
 from lightning_dpg.methods.constraints import POSITIVE, SHARE, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
@@ -375,10 +375,7 @@ def checked_num_nodes(num_nodes: int | None, rank: int) -> int:
         MisconfigurationException: If it is unknown.
         Refusal: If the rank is out of range.
     """
-    if num_nodes is None:
-        raise MisconfigurationException(
-            "num_nodes is needed: the number of (public) nodes of the graph"
-        )
-    if not 1 <= rank <= num_nodes:
-        raise Refusal(f"rank must be from 1 to the {num_nodes} nodes, got {rank}")
-    return num_nodes
+    size = needed_num_nodes(num_nodes)
+    if not 1 <= rank <= size:
+        raise Refusal(f"rank must be from 1 to the {size} nodes, got {rank}")
+    return size

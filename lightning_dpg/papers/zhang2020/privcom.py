@@ -29,7 +29,7 @@ from lightning_dpg.papers.zhang2020.power_method import (
     checked_num_nodes,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import LedgerEntry, Pure
+from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import randomized_response, response_rates
 from lightning_dpg.privacy.sensitivity.degrees import pair_bit_sensitivity
 from lightning_dpg.privacy.sensitivity.matrix_products import (
@@ -95,10 +95,9 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         """Plan the number of edges, the degrees and the reports."""
         share = self.hparams["degree_share"]
         parts = budget.split(counts=share, reports=1 - share)
-        reports = Pure(parts["reports"].epsilon)
         return [
             *degree_entries(parts["counts"], **DEGREE_SHARES),
-            LedgerEntry.proved("edge_reports", "edges", reports, pair_bit_sensitivity),
+            self.read("edge_reports", "edges", parts["reports"], pair_bit_sensitivity),
         ]
 
     def _check_budget(self, budget: Budget) -> None:

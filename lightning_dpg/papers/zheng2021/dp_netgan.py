@@ -15,7 +15,7 @@ from lightning_dpg.advice import Facts, hint
 from lightning_dpg.graph.edge_sampling import assemble
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest, GraphRecords
-from lightning_dpg.methods.base import add_public_gradient, public_backward
+from lightning_dpg.methods.base import add_public_gradient, needed_num_nodes, public_backward
 from lightning_dpg.methods.constraints import POSITIVE, Constraint, Constraints, at_least
 from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.private_training import PrivateTraining
@@ -84,15 +84,11 @@ class WalkGAN(Synthesizer):
     constraints: ClassVar[Constraints] = {"batch_size": at_least(1), "n_critic": at_least(1)}
 
     def _build(self, walk_length: int, *, frozen: bool) -> None:
-        h = self.hparams
-        if h["num_nodes"] is None:
-            raise MisconfigurationException(
-                "num_nodes is needed: the number of (public) nodes of the graph"
-            )
+        h, num_nodes = self.hparams, needed_num_nodes(self.hparams["num_nodes"])
         self.generator = WalkGenerator(
-            h["num_nodes"], walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
+            num_nodes, walk_length, h["latent_dim"], h["generator_dim"], h["embedding_dim"]
         )
-        self.critic = WalkCritic(h["num_nodes"], h["embedding_dim"], h["critic_dim"], frozen)
+        self.critic = WalkCritic(num_nodes, h["embedding_dim"], h["critic_dim"], frozen)
         self.num_edges: Tensor = nn.Buffer(torch.tensor(0))
         self.critic_steps: Tensor = nn.Buffer(torch.tensor(0))
 

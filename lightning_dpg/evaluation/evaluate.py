@@ -13,8 +13,8 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.evaluation.baselines import QUICK, Baselines, epsilon_of
 from lightning_dpg.evaluation.evaluation import Evaluation
 from lightning_dpg.evaluation.given_graphs import (
+    NamedSource,
     all_graphs,
-    graphs_of,
     kind_of,
     name_of,
     opened,
@@ -164,7 +164,7 @@ def evaluate_releases(
     train_fraction: float | None = None,
 ) -> Evaluation | NodeEvaluation:
     """Do what :func:`evaluate` does, with the errors of the command line."""
-    graphs, predictions = list[tuple[Any, str]](), list[NamedPredictions]()
+    graphs, predictions = list[NamedSource](), list[NamedPredictions]()
     for number, source in enumerate(sources_of(synthetic)):
         release = predicting(source)
         if release is None:
@@ -185,17 +185,21 @@ def evaluate_releases(
             f"evaluate: {names[0]} is a setting of node classification\n"
             "ask for it: --task node-classification, in Python task='node_classification'"
         )
-    return _evaluate_queries(real, synthetic, undirected, kind, baselines)
+    return _evaluate_queries(real, graphs, undirected, kind, baselines)
 
 
 def _evaluate_queries(
-    real: Any, synthetic: Any, undirected: bool, kind: Kind | None, baselines: bool
+    real: Any,
+    sources: Sequence[NamedSource],
+    undirected: bool,
+    kind: Kind | None,
+    baselines: bool,
 ) -> Evaluation:
     """Compare synthetic graphs with the real one, and their drawn tables with the private ones."""
-    kind = kind or kind_of(synthetic, undirected)
+    kind = kind or kind_of(sources, undirected)
     # All graphs are read before anything is measured: errors come first.
     original = load(real, undirected, kind)
-    graphs = all_graphs(sources_of(synthetic), undirected, kind)
+    graphs = all_graphs(sources, undirected, kind, attributes=False)
     return_freed_memory()
     with following("evaluate", "graphs") as progress:
         profile = queries.profile(without_directions(original))
@@ -271,14 +275,7 @@ def _transfer_figures(
     numbers = places_of(real.graph.node_names, graph.node_names)
     if numbers is not None:
         private = renumbered(private, numbers)
-    both = [
-        GraphTransfers(
-            each.pairs.numpy(),
-            None if each.amounts is None else each.amounts.numpy(),
-            None if each.times is None else each.times.numpy(),
-        )
-        for each in (private, drawn)
-    ]
+    both = [GraphTransfers.of(each) for each in (private, drawn)]
     num_nodes = int(graph.num_nodes)
     figures = transfer_figures(
         *both,
@@ -309,7 +306,7 @@ def _figures(
 
 def _evaluate_classes(
     real: Any,
-    graphs: Sequence[tuple[Any, str]],
+    graphs: Sequence[NamedSource],
     predictions: Sequence[NamedPredictions],
     undirected: bool,
     kind: Kind | None,
@@ -319,7 +316,7 @@ def _evaluate_classes(
     train_fraction: Any,
 ) -> NodeEvaluation:
     """Score predictions of classes by releases, and by networks on graphs with their names."""
-    kind = kind or kind_of([source for source, _ in graphs], undirected)
+    kind = kind or kind_of(graphs, undirected)
     if kind != "undirected":
         raise CommandError(
             f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
@@ -341,11 +338,7 @@ def _evaluate_classes(
     if isinstance(real, EdgeListDataModule) and real.private_labels is not None:
         original = original.clone()  # the true labels are for this measurement only
         original.y = real.private_labels.class_numbers()
-    drawn = [
-        under_own_names(graph)
-        for source, name in graphs
-        for graph in graphs_of(source, name, undirected, kind, attributes=True)
-    ]
+    drawn = [*map(under_own_names, all_graphs(graphs, undirected, kind, attributes=True))]
     return evaluate_nodes(
         name_of(real, "real"),
         original,

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,18 @@ def sources_of(synthetic: Any) -> list[Any]:
     return sources
 
 
-def all_graphs(sources: Iterable[Any], undirected: bool, kind: Kind) -> list[NamedGraph]:
+NamedSource = tuple[Any, str]
+"""A graph or a release, and a name of it where it has none of its own."""
+
+
+def all_graphs(
+    sources: Sequence[NamedSource], undirected: bool, kind: Kind, *, attributes: bool
+) -> list[NamedGraph]:
     """Read all synthetic graphs."""
     return [
         graph
-        for number, source in enumerate(sources)
-        for graph in graphs_of(source, f"synthetic-{number}", undirected, kind, attributes=False)
+        for source, name in sources
+        for graph in graphs_of(source, name, undirected, kind, attributes)
     ]
 
 
@@ -61,10 +67,9 @@ def predicting(source: Any) -> Release | None:
     return of_known_nodes(release) if isinstance(release.method, NodeClassifier) else None
 
 
-def kind_of(synthetic: Any, undirected: bool) -> Kind:
+def kind_of(sources: Sequence[NamedSource], undirected: bool) -> Kind:
     """Return the kind of the first release among the synthetic graphs, if directions are kept."""
-    sources = [] if undirected else synthetic if _holds_several(synthetic) else [synthetic]
-    for source in sources:
+    for source, _ in [] if undirected else sources:
         if isinstance(source, Release):
             kind: Kind = getattr(source.method, "kind", "undirected")
             return kind

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.drawn_tables import rows_of, transfers_of
+from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
 from lightning_dpg.graph.graph import component_labels, make_graph, undirected_edges
 from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.pair_space import space_of, without_directions
@@ -31,6 +31,7 @@ from lightning_dpg.graph.transfer_counts import (
     gap_borders,
     node_sums,
 )
+from lightning_dpg.interfaces import Transfers
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import (
     COLORS,
@@ -83,6 +84,13 @@ class GraphTransfers(NamedTuple):
     amounts: NDArray[np.int64] | None
     times: NDArray[np.int64] | None
 
+    @classmethod
+    def of(cls, transfers: DrawnTransfers | Transfers) -> "GraphTransfers":
+        """Take over drawn transfers, or those of data (private)."""
+        rest = (transfers.amounts, transfers.times)
+        parts = (None if each is None else each.numpy() for each in rest)
+        return cls(transfers.pairs.numpy(), *parts)
+
 
 def series_of(points: Mapping[str, Sequence[Sequence[float]]]) -> list[Series]:
     """Give each graph its line and color, in the given order."""
@@ -111,10 +119,11 @@ def pictures_of(sample: Data, original: Data | None = None) -> Pictures:
     if (rows := rows_of(sample)) is not None:
         found |= row_pictures(rows.domains, {"synthetic": rows.values})
     if (drawn := transfers_of(sample)) is not None:
-        parts = (None if each is None else each.numpy() for each in (drawn.amounts, drawn.times))
-        sent = GraphTransfers(drawn.pairs.numpy(), *parts)
         found |= transfer_pictures(
-            {"synthetic": sent}, space_of(sample).kind, int(plain.num_nodes), drawn.first_day
+            {"synthetic": GraphTransfers.of(drawn)},
+            space_of(sample).kind,
+            int(plain.num_nodes),
+            drawn.first_day,
         )
     return found
 

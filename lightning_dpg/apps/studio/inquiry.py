@@ -6,8 +6,7 @@ All numbers come from functions of the core. One graph is kept in memory, that o
 import importlib.util
 import json
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -37,17 +36,11 @@ from lightning_dpg.run.data import set_up
 from lightning_dpg.run.method_choice import MethodChoice, choose_method
 from lightning_dpg.run.shipped import MethodInfo, configuration_of, list_methods
 
-_LOCK = threading.RLock()
+one_at_a_time = threading.RLock()
+"""Compute in one thread only: libraries set warnings and random states for a whole process."""
 _last: dict[str, "Read"] = {}
 NUMBERS = (1, 5, 10, 50)
 """Numbers of relations of a person for which a page says what epsilon means."""
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Compute in one thread only: libraries set warnings and random states for a whole process."""
-    with _LOCK:
-        yield
 
 
 class Read(NamedTuple):
@@ -84,7 +77,7 @@ def read(answers: Answers) -> Read:
     files = [path for name in (answers.data, answers.persons) for path in files_of(name)]
     state = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     key = json.dumps([section, state], default=str)
-    with _LOCK:
+    with one_at_a_time:
         if key not in _last:
             _last.clear()
             module = set_up(section)
@@ -309,7 +302,7 @@ def planned(answers: Answers, data: Read) -> tuple[Sequence[LedgerEntry], Sequen
             names the smallest one.
         MisconfigurationException: Likewise.
     """
-    with _LOCK:
+    with one_at_a_time:
         choice, method = _fitted(answers, data)
         given = float(answers.delta) if answers.delta else None
         budget = Budget(answers.epsilon, choice.delta(given, answers.epsilon))

@@ -1,12 +1,13 @@
 """The pages of results: one release, all runs, and the budget book."""
 
+import io
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, abort, redirect, request
+from flask import Blueprint, Response, abort, redirect, request, send_file
 from werkzeug.wrappers import Response as AnyResponse
 
 from lightning_dpg.apps.studio import totals
@@ -14,7 +15,7 @@ from lightning_dpg.apps.studio.answers import CARD
 from lightning_dpg.apps.studio.folder import archive, is_inside, run_folders
 from lightning_dpg.apps.studio.inquiry import one_at_a_time
 from lightning_dpg.apps.studio.job import STATES, Job, jobs, new_job
-from lightning_dpg.apps.studio.view import book, download, problem_of, show, written_page
+from lightning_dpg.apps.studio.view import book, problem_of, show, written_page
 from lightning_dpg.outcome import Outcome
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.statement import full_sentence
@@ -31,7 +32,20 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 @pages.get("/")
 def index() -> Response:
     """List runs and data sets."""
-    return _index()
+    url = totals.book_url(book())
+    data_sets: list[dict[str, Any]] = []
+    problem = problem_of(lambda: data_sets.extend(totals.data_sets(url)))
+    folders = run_folders()
+    releases = [(name, _statement(Path(name)), (Path(name) / RELEASE).is_dir()) for name in folders]
+    return show(
+        "index",
+        runs=[each for each in jobs() if not each.folder],
+        states=STATES,
+        releases=releases,
+        book=url,
+        data_sets=data_sets,
+        problem=problem,
+    )
 
 
 @pages.get("/book/page")
@@ -46,7 +60,8 @@ def release(name: str) -> Response:
     folder = _run(name) / RELEASE
     if not folder.is_dir():
         abort(404)
-    return download(archive(folder), f"{Path(name).name}-{RELEASE}.zip")
+    content, file = io.BytesIO(archive(folder)), f"{Path(name).name}-{RELEASE}.zip"
+    return send_file(content, "application/zip", as_attachment=True, download_name=file)
 
 
 @pages.get("/result/<path:name>/card")
@@ -64,7 +79,7 @@ def quality_page(name: str) -> Response:
 @pages.post("/result/<path:name>/verify")
 def verify(name: str) -> Response:
     """Check the release."""
-    with one_at_a_time():
+    with one_at_a_time:
         outcome = verify_release(_run(name))
     return _result(name, checked=outcome)
 
@@ -86,7 +101,7 @@ def evaluate(name: str) -> AnyResponse:
 
 def _done(name: str, action: Callable[[], object]) -> AnyResponse:
     """Do something with a run, and show it, with the message of a refusal."""
-    with one_at_a_time():
+    with one_at_a_time:
         problem = problem_of(action)
     return _result(name, problem) if problem else redirect(f"/result/{name}", 303)
 
@@ -157,20 +172,3 @@ def _further(source: Job | None) -> dict[str, Any]:
             further = [] if each["closed"] else totals.further(url, each["dataset"])
             return {"book": url, "further": further, "data_set": each}
     return {"book": url, "further": [], "data_set": None}
-
-
-def _index() -> Response:
-    url = totals.book_url(book())
-    data_sets: list[dict[str, Any]] = []
-    problem = problem_of(lambda: data_sets.extend(totals.data_sets(url)))
-    folders = run_folders()
-    releases = [(name, _statement(Path(name)), (Path(name) / RELEASE).is_dir()) for name in folders]
-    return show(
-        "index",
-        runs=[each for each in jobs() if not each.folder],
-        states=STATES,
-        releases=releases,
-        book=url,
-        data_sets=data_sets,
-        problem=problem,
-    )

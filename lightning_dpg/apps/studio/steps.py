@@ -142,7 +142,7 @@ def progress_of(run: Job) -> dict[str, Any]:
     journal = run.out / JOURNAL
     state = replay(journal) if run.plan and journal.is_file() else None
     if state is not None:
-        with inquiry.one_at_a_time():
+        with inquiry.one_at_a_time:
             ledger = PrivacyLedger(Relation(state["relation"]))
             ledger.load_state_dict(state)
             delta = float(run.answers.delta or 0) or inquiry.default_delta(run.answers)
@@ -226,7 +226,7 @@ def _parts_of_data(run: Job) -> dict[str, Any]:
     def look_at(name: str) -> None:
         parts[name] = looks[name]()
 
-    with inquiry.one_at_a_time():
+    with inquiry.one_at_a_time:
         problems = [problem_of(partial(look_at, name)) for name in looks if answers.data]
     common = {"files": data_files(), "examples": examples(), "directions": DIRECTIONS}
     return common | parts | {"problem": next(filter(None, problems), "")}
@@ -234,7 +234,7 @@ def _parts_of_data(run: Job) -> dict[str, Any]:
 
 def _meaning(answers: Answers) -> dict[str, Any]:
     """Meaning of a budget, and the noise of the method."""
-    with inquiry.one_at_a_time():
+    with inquiry.one_at_a_time:
         read = inquiry.read(answers)
         chosen = inquiry.with_method(answers, read)
         delta = float(answers.delta or 0) or inquiry.default_delta(chosen)
@@ -255,7 +255,7 @@ def _meaning(answers: Answers) -> dict[str, Any]:
 
 def _parts_of_plan(run: Job) -> dict[str, Any]:
     answers, url = run.answers, totals.book_url(book())
-    with inquiry.one_at_a_time():
+    with inquiry.one_at_a_time:
         read = inquiry.read(answers)
         offers, chosen = inquiry.offers(answers, read), inquiry.with_method(answers, read)
         meaning = _meaning(answers)

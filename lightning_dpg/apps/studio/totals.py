@@ -97,5 +97,5 @@ def _budget(command: str, book: str, *words: str) -> dict[str, Any]:
         raise BookError(
             "the budget book is not installed: leave out --book, or install lightning_dpg anew"
         )
-    with one_at_a_time():
+    with one_at_a_time:
         return dict(call(budget, [command, *words, f"--book={book}"]).values or {})

@@ -1,12 +1,11 @@
 """Answers to a browser: pages from templates, and pages and files of a run."""
 
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flask import Response, current_app, send_file
+from flask import Response, current_app
 
 from lightning_dpg.apps.studio.answers import DIRECTIONS, FIELDS, LABELS
 from lightning_dpg.apps.studio.guard import WRITTEN_PAGE
@@ -99,14 +98,3 @@ def written_page(text: str) -> Response:
     answer = Response(text)
     answer.headers["Content-Security-Policy"] = WRITTEN_PAGE
     return answer
-
-
-def download(content: bytes, name: str) -> Response:
-    """Send an archive.
-
-    Args:
-        content: The archive.
-        name: Its file name.
-    """
-    kind = "application/zip"
-    return send_file(io.BytesIO(content), kind, as_attachment=True, download_name=name)

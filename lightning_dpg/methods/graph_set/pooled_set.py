@@ -217,49 +217,25 @@ class PooledStatistics(nn.Module):
         self._keep("size_cuts", classes.size_cuts)
         self._keep("density_cuts", classes.density_cuts)
         exact = SetStatistics(edges.cpu().numpy(), sizes)
-        number = classes.of(sizes, counts)
-        self._release_shape(method, exact, number, classes.number, of_degrees)
-        self._release_triangles(method, exact, number, classes.number, of_triangles)
+        number, num_classes = classes.of(sizes, counts), classes.number
+        weights = place_weights(sizes, number, num_classes, self.bins)
+        of_nodes = number[exact.graph_of]
+        degrees = pooled_degrees(exact.ordered_degrees(), weights, of_nodes, num_classes)
+        noisy = _noisy(method, degrees, of_degrees)
+        most = (np.repeat(sizes, sizes) - 1).astype(np.int64)
+        totals = pooled_degrees(most, weights, of_nodes, num_classes)
+        self._keep("shape", shapes(noisy.astype(float), totals.astype(float), of_degrees.scale))
+        triangles = pooled_triangles(exact.triangles(), sizes, number, num_classes)
+        noisy = _noisy(method, triangles, of_triangles)
+        wedges = released_wedges(sizes, counts, self.shape.cpu().numpy()[number])
+        # If all wedges of the drawn degrees were closed: three wedges to a triangle.
+        closed = pooled_triangles(wedges, sizes, number, num_classes) / 3
+        self._keep("closed_share", closed_shares(noisy.astype(float), closed, of_triangles.scale))
         self._release_components(method, exact, of_components)
 
     def classes(self) -> GraphClasses:
         """Classes of graphs by public size and estimated density."""
         return GraphClasses(self.size_cuts.cpu().numpy(), self.density_cuts.cpu().numpy())
-
-    def _release_shape(
-        self,
-        method: GraphSetSynthesizer,
-        exact: SetStatistics,
-        number: Ints,
-        num_classes: int,
-        read: LedgerEntry,
-    ) -> None:
-        sizes = exact.sizes
-        weights = place_weights(sizes, number, num_classes, self.bins)
-        of_nodes = number[exact.graph_of]
-        noisy = _noisy(
-            method, pooled_degrees(exact.ordered_degrees(), weights, of_nodes, num_classes), read
-        )
-        most = (np.repeat(sizes, sizes) - 1).astype(np.int64)
-        totals = pooled_degrees(most, weights, of_nodes, num_classes)
-        self._keep("shape", shapes(noisy.astype(float), totals.astype(float), read.scale))
-
-    def _release_triangles(
-        self,
-        method: GraphSetSynthesizer,
-        exact: SetStatistics,
-        number: Ints,
-        num_classes: int,
-        read: LedgerEntry,
-    ) -> None:
-        sizes, counts = exact.sizes, method.num_edges.cpu().numpy()
-        noisy = _noisy(
-            method, pooled_triangles(exact.triangles(), sizes, number, num_classes), read
-        )
-        wedges = released_wedges(sizes, counts, self.shape.cpu().numpy()[number])
-        # If all wedges of the drawn degrees were closed: three wedges to a triangle.
-        most = pooled_triangles(wedges, sizes, number, num_classes) / 3
-        self._keep("closed_share", closed_shares(noisy.astype(float), most, read.scale))
 
     def _release_components(
         self, method: GraphSetSynthesizer, exact: SetStatistics, read: LedgerEntry

@@ -228,6 +228,17 @@ class EdgeGAN(WalkGAN):
             sample_rate=h["sample_rate"],
         )
 
+    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
+        """Plan the counts and the steps; without noise, an unprotected entry."""
+        if self.dpsgd.is_noiseless(budget):
+            return [self.ledger.unprotected("training", "training", "no noise is added")]
+        counts = self._counts(budget)
+        return counts + self.dpsgd.planned(budget, steps, counts)
+
+    def _counts(self, budget: Budget) -> list[LedgerEntry]:
+        """Plan the reads before the steps."""
+        return []
+
     @abstractmethod
     def clipped_sum(self, real: Tensor, max_grad_norm: float) -> dict[str, Tensor]:
         """Sum of the clipped gradients of edges of shape ``(B, 2)`` (private)."""
@@ -378,13 +389,6 @@ class DPNetGAN(EdgeGAN):
         super().__init__()
         self.save_hyperparameters()
         self._build_private()
-
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the number of edges, the degrees, and the steps; without noise, unprotected."""
-        if self.dpsgd.is_noiseless(budget):
-            return [self.ledger.unprotected("training", "training", "no noise is added")]
-        counts = self._counts(budget)
-        return counts + self.dpsgd.planned(budget, steps, counts)
 
     def _counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan the number of edges and the degrees, as far as the settings ask for them."""

@@ -12,9 +12,8 @@ from lightning_dpg.papers.zheng2021.dp_netgan import (
     table_rows,
 )
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
-from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
-from lightning_dpg.privacy.events import Gaussian, LedgerEntry
+from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import PrivacyLedger
 from lightning_dpg.privacy.noise import secret_generator
 
@@ -134,12 +133,6 @@ class DPNetGANAsPublished(EdgeGAN):
         super().__init__()
         self.save_hyperparameters()
         self._build_private()
-
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan the steps; without noise, plan an unprotected entry."""
-        if self.dpsgd.is_noiseless(budget):
-            return [self.ledger.unprotected("training", "training", "no noise is added")]
-        return self.dpsgd.planned(budget, steps)
 
     def on_fit_start(self) -> None:
         """Fix the noise of the steps, and read the number of edges."""

@@ -29,7 +29,7 @@ from lightning_dpg.methods import (
 )
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
-    cross_validated_accuracy,
+    cross_validated_predictions,
     feature_kernels,
     shortest_path_kernel,
 )
@@ -81,7 +81,8 @@ class Half(NamedTuple):
     def accuracy(self, grams: list[Matrix], numbers: NDArray[np.int64] | None = None) -> float:
         """Return the accuracy of kernels between the test graphs, or between other graphs."""
         labels = self.labels[self.tested if numbers is None else numbers]
-        return cross_validated_accuracy(grams, labels, repetitions=FOLDS_DEALT).mean
+        found = cross_validated_predictions(grams, labels, repetitions=FOLDS_DEALT)
+        return found.accuracy(labels).mean
 
     def told_by(self, spaces: list[Space], numbers: NDArray[np.int64] | None = None) -> float:
         """Return the accuracy of discrepancies of the test graphs, or of other graphs."""

@@ -69,30 +69,15 @@ class Predictions(NamedTuple):
         return _summary(iter(accuracies))
 
 
-def cross_validated_accuracy(
-    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
-    labels: ArrayLike,
-    *,
-    folds: int = 10,
-    repetitions: int = 10,
-    seed: int = 0,
-) -> Accuracy:
-    """Return the accuracy of :func:`cross_validated_predictions`, with the same arguments."""
-    predictions = cross_validated_predictions(
-        grams, labels, folds=folds, repetitions=repetitions, seed=seed
-    )
-    return predictions.accuracy(np.asarray(labels))
-
-
 def cross_validated_predictions(
-    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+    grams: Sequence[NDArray[np.float64]],
     labels: ArrayLike,
     *,
     folds: int = 10,
     repetitions: int = 10,
     seed: int = 0,
 ) -> Predictions:
-    """Predict labels by support vector machines on one kernel, or on the best of several.
+    """Predict labels by support vector machines on the best of some kernels.
 
     For each tested fold, the machines that choose C and the kernel learn from all other folds but
     one, and are compared on this one. This is done twice: with the fold before and the fold after
@@ -100,8 +85,8 @@ def cross_validated_predictions(
     same machines serve both. The best choice then learns from all folds but the tested one.
 
     Args:
-        grams: Kernel of all pairs of G graphs, shape ``(G, G)``, or several of them, of which each
-            training part takes one. Each is scaled to a mean of 1 on its diagonal. The values
+        grams: Kernels of all pairs of G graphs, shape ``(G, G)`` each, of which each training part
+            takes one. Each is scaled to a mean of 1 on its diagonal. The values
             of C, from 0.001 to 1000, then mean the same for all. They should be positive
             semidefinite, see :func:`clip_spectrum`.
         labels: Class of each graph, shape ``(G,)``.
@@ -114,7 +99,7 @@ def cross_validated_predictions(
             or too few graphs of a class.
     """
     classes = np.asarray(labels)
-    candidates = [scaled(gram, len(classes)) for gram in _as_list(grams)]
+    candidates = [scaled(gram, len(classes)) for gram in grams]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         repeats = [
@@ -126,7 +111,7 @@ def cross_validated_predictions(
 
 
 def predicted_labels(
-    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
+    grams: Sequence[NDArray[np.float64]],
     labels: ArrayLike,
     *,
     folds: int = 10,
@@ -137,8 +122,7 @@ def predicted_labels(
     C and the kernel maximize the mean accuracy where each fold is left out once.
 
     Args:
-        grams: Kernel of all pairs of L labeled and then T new graphs, shape ``(L + T, L + T)``, or
-            several of them.
+        grams: Kernels of all pairs of L labeled and then T new graphs, shape ``(L + T, L + T)``.
         labels: Class of each of the labeled graphs, shape ``(L,)``.
         folds: Number of folds.
         seed: Public seed of the folds.
@@ -147,11 +131,10 @@ def predicted_labels(
         Class of each new graph, shape ``(T,)``.
 
     Raises:
-        Refusal: As :func:`cross_validated_accuracy`.
+        Refusal: As :func:`cross_validated_predictions`.
     """
     classes = np.asarray(labels)
-    kernels = _as_list(grams)
-    candidates = [scaled(gram, len(kernels[0])) for gram in kernels]
+    candidates = [scaled(gram, len(grams[0])) for gram in grams]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         parts = next(_folds(classes, folds, 1, seed))
@@ -282,12 +265,6 @@ def check_number_of_graphs(count: int) -> None:
         )
 
 
-def _as_list(
-    grams: NDArray[np.float64] | Sequence[NDArray[np.float64]],
-) -> Sequence[NDArray[np.float64]]:
-    return [grams] if isinstance(grams, np.ndarray) else grams
-
-
 def scaled(gram: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """Scale the kernel to a mean of 1 on its diagonal; a zero kernel stays."""
     if gram.shape != (count, count) or not np.isfinite(gram).all():
@@ -403,7 +380,8 @@ def compare_labels(
     """
     labels = np.array([int(graph.y) for graph in graphs])
     majority = float(np.bincount(labels - labels.min()).max() / len(labels))
-    mean = cross_validated_accuracy(grams, labels, repetitions=1, seed=seed).mean
+    predictions = cross_validated_predictions(grams, labels, repetitions=1, seed=seed)
+    mean = predictions.accuracy(labels).mean
     answers = {"accuracy": Answer(majority, mean, mean, "real: share of the most frequent label")}
     if classify:
         network = gin_cross_validated(graphs, labels, seed=seed).mean

@@ -18,7 +18,6 @@ from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.curves import label_metrics
 from lightning_dpg.metrics.kernel_svm import (
     clip_spectrum,
-    cross_validated_accuracy,
     cross_validated_predictions,
     feature_kernels,
     gin_cross_validated,
@@ -61,11 +60,15 @@ def accuracy_by_hand(grams, labels, folds, seed):
     return np.mean(found)
 
 
+def accuracy(grams, labels, **settings):
+    return cross_validated_predictions(grams, labels, **settings).accuracy(labels)
+
+
 @pytest.mark.parametrize(("folds", "classes"), [(3, 2), (4, 3)])
 def test_protocol_is_that_written_out(folds, classes):
     x, labels = blobs(48, classes)
     grams = [x @ x.T, rbf_kernel(x, gamma=0.3)]
-    found = cross_validated_accuracy(grams, labels, folds=folds, repetitions=1, seed=3)
+    found = accuracy(grams, labels, folds=folds, repetitions=1, seed=3)
     assert found.mean == pytest.approx(accuracy_by_hand(grams, labels, folds, 3))
     assert 0.5 < found.mean < 1
     assert np.isnan(found.sd)
@@ -74,8 +77,8 @@ def test_protocol_is_that_written_out(folds, classes):
 def test_figures_of_batches_are_those_of_all_graphs():
     """Folds of unequal sizes, graphs in unequal batches, one of them empty."""
     x, labels = blobs(43, 3, spread=2)
-    found = cross_validated_predictions(x @ x.T, labels, folds=4, repetitions=3)
-    expected = cross_validated_accuracy(x @ x.T, labels, folds=4, repetitions=3)
+    found = cross_validated_predictions([x @ x.T], labels, folds=4, repetitions=3)
+    expected = found.accuracy(labels)
     metrics = label_metrics(3, 4, 3)
     order = torch.randperm(43, generator=torch.Generator().manual_seed(0))
     predicted, folds = (torch.from_numpy(each) for each in found)
@@ -93,17 +96,17 @@ def test_takes_the_kernel_that_predicts_the_labels():
     x, labels = blobs(40, spread=0.1)
     noise = np.random.default_rng(0).normal(size=(40, 60))
     useless, useful = noise @ noise.T, x @ x.T
-    assert cross_validated_accuracy(useless, labels, folds=4, repetitions=1).mean < 0.8
-    assert cross_validated_accuracy([useless, useful], labels, folds=4, repetitions=1).mean == 1
+    assert accuracy([useless], labels, folds=4, repetitions=1).mean < 0.8
+    assert accuracy([useless, useful], labels, folds=4, repetitions=1).mean == 1
 
 
 def test_repetitions_and_their_spread():
     x, labels = blobs()
-    found = cross_validated_accuracy(x @ x.T, labels, folds=4, repetitions=3)
+    found = accuracy([x @ x.T], labels, folds=4, repetitions=3)
     assert len(set(found.per_repetition)) > 1
     assert found.mean == pytest.approx(sum(found.per_repetition) / 3)
     assert found.sd**2 == pytest.approx(((found.per_repetition - found.mean) ** 2).sum() / 2)
-    again = cross_validated_accuracy(1000 * x @ x.T, labels + 7, folds=4, repetitions=3)
+    again = accuracy([1000 * x @ x.T], labels + 7, folds=4, repetitions=3)
     assert np.array_equal(again.per_repetition, found.per_repetition)
 
 
@@ -111,13 +114,13 @@ def test_refuses_what_cannot_be_validated():
     x, labels = blobs(12)
     gram = x @ x.T
     with pytest.raises(ValueError, match="at least 3"):
-        cross_validated_accuracy(gram, labels, folds=2)
+        accuracy([gram], labels, folds=2)
     with pytest.raises(ValueError, match="smallest class has 6 graphs"):
-        cross_validated_accuracy(gram, labels)
+        accuracy([gram], labels)
     with pytest.raises(ValueError, match=r"shape \(12, 12\), got shape \(11, 12\)"):
-        cross_validated_accuracy(gram[:11], labels, folds=3)
+        accuracy([gram[:11]], labels, folds=3)
     with pytest.raises(ValueError, match="finite"):
-        cross_validated_accuracy(gram * np.inf, labels, folds=3)
+        accuracy([gram * np.inf], labels, folds=3)
 
 
 def test_new_graphs_get_the_labels_of_their_like():
@@ -138,7 +141,7 @@ def test_kernels_of_features_are_those_of_scikit_learn():
 def test_constant_features_leave_the_majority():
     labels = np.arange(30) % 3 == 0
     kernels = feature_kernels(np.full((30, 2), 4.0))
-    found = cross_validated_accuracy(kernels, labels, folds=3, repetitions=2)
+    found = accuracy(kernels, labels, folds=3, repetitions=2)
     np.testing.assert_allclose(found.per_repetition, 2 / 3)
 
 

@@ -20,8 +20,6 @@ from torch.optim.lr_scheduler import StepLR
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GIN, global_add_pool
 
-from lightning_dpg.errors import Refusal
-
 _DEGREES = 128
 """Number of degrees that node features distinguish; larger degrees count as the last."""
 _BATCH_SIZE = 64
@@ -123,15 +121,7 @@ def classification_accuracies(
     Returns:
         ``gin`` and ``size``, learned from synthetic graphs; ``gin_real`` and ``size_real``, learned
         from the originals, which bound the others from above; and ``majority``.
-
-    Raises:
-        Refusal: If the sets differ in size, or a real graph has no label.
     """
-    if len(real) != len(synthetic):
-        raise Refusal(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
-    unlabeled = sum(graph.y is None for graph in real)
-    if unlabeled:
-        raise Refusal(f"each real graph must have a label y, but {unlabeled} have none")
     classes, labels = np.unique([int(graph.y) for graph in real], return_inverse=True)
     originals, replacements = (
         [

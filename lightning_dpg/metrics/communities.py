@@ -82,17 +82,14 @@ def _ends(graph: Data, order: list[int] | NDArray[np.int64]) -> NDArray[np.int64
 
 
 def library_of(graph: Data) -> Literal["networkx", "networkit"] | None:
-    """Choose the library for Louvain by the nodes with an edge, and by the edges."""
-    num_linked = int((torch.bincount(graph.edge_index[0]) > 0).sum())
-    return library_for(num_linked, graph.num_edges // 2)
-
-
-def library_for(num_nodes: int, num_edges: int) -> Literal["networkx", "networkit"] | None:
     """Choose the library for Louvain: networkit for large graphs if installed, else networkx.
 
     It is None if networkx would take hours, or networkit much memory: :func:`why_left_out` tells.
+    Nodes without an edge do not count.
     """
-    is_large = num_nodes > MANY_NODES or num_edges > MANY_EDGES
+    num_linked = int((torch.bincount(graph.edge_index[0]) > 0).sum())
+    num_edges = graph.num_edges // 2
+    is_large = num_linked > MANY_NODES or num_edges > MANY_EDGES
     if is_large and find_spec("networkit") is not None:
         return "networkit" if num_edges <= MOST_EDGES else None
     return "networkx" if num_edges <= MANY_EDGES else None

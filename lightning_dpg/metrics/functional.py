@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import are_edges, component_labels, count_common, index_type
-from lightning_dpg.metrics.paths import characteristic_path_length, path_length_estimate
+from lightning_dpg.metrics.paths import characteristic_path_length, distances
 
 NUM_WEDGES = 2_000_000
 """Wedges of an estimate: shares of closed wedges above .5 % are known to 1 % of their value."""
@@ -482,11 +482,11 @@ def statistics_and_errors(graph: Data) -> tuple[dict[str, float], dict[str, floa
     oriented = oriented_adjacency(graph)
     is_sampled = num_oriented_paths(oriented) > EXACT_PATHS
     count = estimate_triangles(graph, oriented) if is_sampled else Estimate(triangles(graph), 0.0)
-    path_length, path_error = path_length_estimate(graph)
+    lengths = distances(graph)
     estimates = triangle_statistics(graph, count.value)
-    estimates["characteristic_path_length"] = path_length
+    estimates["characteristic_path_length"] = lengths.mean
     errors = triangle_statistics(graph, count.standard_error)
-    errors["characteristic_path_length"] = path_error
+    errors["characteristic_path_length"] = lengths.standard_error
     values = {
         name: estimates[name] if name in estimates else statistic(graph)
         for name, statistic in STATISTICS.items()

@@ -79,12 +79,13 @@ def set_differences(real: Sequence[Data], synthetic: Sequence[Data]) -> dict[str
         raise Refusal(f"sets must have equal sizes, got {len(real)} and {len(synthetic)}")
     pairs = list(zip(real, synthetic, strict=True))
     return {
-        name: _mean(abs(statistic(first) - statistic(second)) for first, second in pairs)
+        name: mean_of_defined(abs(statistic(first) - statistic(second)) for first, second in pairs)
         for name, statistic in SET_STATISTICS.items()
     }
 
 
-def _mean(numbers: Iterable[float]) -> SetMean:
+def mean_of_defined(numbers: Iterable[float]) -> SetMean:
+    """Return the mean of the numbers that are not nan."""
     values = np.array(list(numbers))
     defined = values[~np.isnan(values)]
     mean = float(defined.mean()) if len(defined) else math.nan

@@ -32,10 +32,9 @@ _BIT_COUNTS = (
 def characteristic_path_length(graph: Data) -> float:
     """Return the mean length of shortest paths between connected nodes; nan without an edge.
 
-    It is exact up to :data:`EXACT_UP_TO` nodes and an estimate above; see
-    :func:`path_length_estimate`.
+    It is exact up to :data:`EXACT_UP_TO` nodes and an estimate above; see :func:`distances`.
     """
-    return path_length_estimate(graph)[0]
+    return distances(graph).mean
 
 
 class _Links(NamedTuple):
@@ -63,17 +62,6 @@ class Distances(NamedTuple):
     """Number of nodes from which all paths were measured; None if all nodes are sources."""
     covariance: NDArray[np.float64]
     """Covariance of the counts, shape ``(L, L)`` for L counts; 0 where they are exact."""
-
-
-def path_length_estimate(
-    graph: Data, num_sources: int | None = None, seed: int = 0
-) -> tuple[float, float]:
-    """Return the mean length of shortest paths between connected nodes, and its standard error.
-
-    Both are nan without an edge; see :func:`distances` for the arguments.
-    """
-    measured = distances(graph, num_sources, seed)
-    return measured.mean, measured.standard_error
 
 
 def distances(graph: Data, num_sources: int | None = None, seed: int = 0) -> Distances:

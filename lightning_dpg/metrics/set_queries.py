@@ -19,7 +19,7 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.classification import classification_accuracies
 from lightning_dpg.metrics.functional import degrees, local_clustering
-from lightning_dpg.metrics.graph_sets import SET_STATISTICS
+from lightning_dpg.metrics.graph_sets import SET_STATISTICS, mean_of_defined
 from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts, orbit_counts
 from lightning_dpg.metrics.queries import Answer, degree_cosine
 
@@ -126,7 +126,6 @@ def _shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 TABLE_1 = ("LCC", "TC", "CPL", "GINI", "REDE")
-"""Statistics of Table 1, as printed."""
 
 # Few trees suffice per graph: the mean over many graphs has a smaller error.
 _TREES = 20_000
@@ -194,7 +193,9 @@ def compare_sets(
         raise Refusal(f"sets must have equal sizes, got {len(real.graphs)}, {len(synthetic)}")
     other = profile_set(synthetic)
     answers = {
-        name: _answer(_mean(ours), _mean(theirs), np.abs(ours - theirs))
+        name: _answer(
+            mean_of_defined(ours).value, mean_of_defined(theirs).value, np.abs(ours - theirs)
+        )
         for name, ours in real.statistics.items()
         for theirs in [other.statistics[name]]
     }
@@ -218,12 +219,6 @@ def compare_sets(
 
 
 def _answer(ours: float, theirs: float, errors: Sequence[float] | NDArray[np.float64]) -> Answer:
-    undefined = int(np.isnan(errors).sum())
+    score, undefined = mean_of_defined(errors)
     note = f"undefined for {undefined} of {len(errors)} graphs" if undefined else ""
-    return Answer(ours, theirs, _mean(errors), note)
-
-
-def _mean(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """Return the mean of the numbers that are defined; nan if none is."""
-    defined = np.asarray(values)[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else math.nan
+    return Answer(ours, theirs, score, note)

@@ -1,7 +1,6 @@
 """Graph classifiers find a class that is there, and none in noise."""
 
 import networkx as nx
-import pytest
 import torch
 
 from lightning_dpg.formats.io import from_networkx
@@ -79,12 +78,3 @@ def test_each_fold_learns_from_graphs_in_place_of_those_not_tested():
     assert found["gin"] == 0
     assert found["majority"] == 0.5
     assert found["size"] == found["size_real"] <= 0.5
-
-
-def test_refuses_sets_that_do_not_match():
-    real = stars_and_paths(2)
-    with pytest.raises(ValueError, match="got 4 and 3"):
-        classification_accuracies(real, real[:3])
-    real[1].y = None
-    with pytest.raises(ValueError, match="1 have none"):
-        classification_accuracies(real, real)

@@ -20,8 +20,6 @@ from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.mechanisms import integer_noise
 
-DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
-"""Parts of the share of the degrees, as in PrivGraph."""
 _MOST_CELLS = 2**26
 TOO_MANY_CELLS = f"more than {_MOST_CELLS:,} pairs of degrees, which are not counted"
 FEWER_CELLS = "BTER, which counts classes of degrees"

@@ -30,7 +30,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def degree_entries(
-    budget: Budget, record: str = "", /, *, count_share: float, sequence_share: float
+    budget: Budget, record: str = "", /, *, count_share: float = 0.2, sequence_share: float = 0.25
 ) -> list[LedgerEntry]:
     """Plan the reads of :func:`release_degrees`, which spend a whole epsilon.
 

@@ -52,7 +52,6 @@ TURN_GROWTH = 1.05
 _MOST_WITH_CLASSES = 64
 # Public seed of the choice of wedges.
 _PUBLIC_SEED = 0
-_DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
 
 
 class PrivGraph(OneShotSynthesizer):
@@ -165,7 +164,7 @@ class PrivGraph(OneShotSynthesizer):
             shares["classes"] = h["class_share"]
         parts = budget.split(**shares, choices=1 - sum(shares.values()))
         entries = [
-            *degree_entries(parts["degrees"], self.edge_record, **_DEGREE_SHARES),
+            *degree_entries(parts["degrees"], self.edge_record),
             self.read("communities", "communities", parts["choices"], earlier_neighbor_sensitivity),
             self.read(
                 "community_links",

@@ -12,7 +12,6 @@ from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import SHARE, Constraints
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.degree_mixing import (
-    DEGREE_SHARES,
     FEWER_CELLS,
     TOO_MANY_CELLS,
     JointDegreeSynthesizer,
@@ -104,7 +103,7 @@ class UniformDK2(JointDegreeSynthesizer):
             "joint_degrees", "joint degrees", parts["joint"], joint_degree_sensitivity, 2
         )
         return [
-            *degree_entries(parts["degrees"], **DEGREE_SHARES),
+            *degree_entries(parts["degrees"]),
             replace(bound, proof=f"{bound.proof}, {joint.proof}"),
             joint,
         ]
@@ -202,7 +201,7 @@ class DK2(JointDegreeSynthesizer):
         joint = self.read(
             "joint_degrees", "joint degrees", parts["joint"], weighted_joint_degree_sensitivity
         )
-        return [*degree_entries(parts["degrees"], **DEGREE_SHARES), joint]
+        return [*degree_entries(parts["degrees"]), joint]
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release degrees, then joint degrees."""

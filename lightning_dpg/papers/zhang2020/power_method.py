@@ -126,8 +126,6 @@ def orthonormal(matrix: Tensor) -> Tensor:
     return basis * signs
 
 
-DEGREE_SHARES = {"count_share": 0.2, "sequence_share": 0.25}
-"""Parts of the share of the degrees, as in PrivGraph."""
 # Public: the signs from which the eigenvectors start.
 _START_SEED = 0
 
@@ -182,7 +180,7 @@ class NoisyPowerMethod(Synthesizer):
     def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan all reads before the steps, from the whole budget: the number of edges, and degrees."""
         part = budget.split(degrees=self.hparams["degree_share"])["degrees"]
-        return degree_entries(part, **DEGREE_SHARES)
+        return degree_entries(part)
 
     def release_counts(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Pay for the reads of :meth:`planned_counts`."""

@@ -23,7 +23,6 @@ from lightning_dpg.methods.single_graph.max_degree import (
 )
 from lightning_dpg.papers.zhang2020.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.papers.zhang2020.power_method import (
-    DEGREE_SHARES,
     KatzMatrix,
     NoisyPowerMethod,
     checked_num_nodes,
@@ -96,7 +95,7 @@ class RandomizedResponsePrivCom(OneShotSynthesizer):
         share = self.hparams["degree_share"]
         parts = budget.split(counts=share, reports=1 - share)
         return [
-            *degree_entries(parts["counts"], **DEGREE_SHARES),
+            *degree_entries(parts["counts"]),
             self.read("edge_reports", "edges", parts["reports"], pair_bit_sensitivity),
         ]
 

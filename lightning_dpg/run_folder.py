@@ -1,10 +1,12 @@
 """Names of the files and folders of a run, and who may read them."""
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lightning_dpg.errors import CommandError
 
@@ -54,6 +56,16 @@ def release_in(folder: Path) -> Path:
     """
     names = (RELEASE, NOT_PRIVATE)
     return next((folder / name for name in names if (folder / name).is_dir()), folder)
+
+
+def statement_in(release: Path) -> dict[str, Any]:
+    """Read the privacy statement of a release as it is.
+
+    Args:
+        release: Folder of the release.
+    """
+    content: dict[str, Any] = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    return content
 
 
 def release_at(place: Path) -> Path:

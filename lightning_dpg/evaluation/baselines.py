@@ -37,7 +37,6 @@ _SEED = 0
 _GROUPS = {group for groups in PURPOSES.values() for group in groups}
 
 Compare = Callable[[Data], Mapping[str, Answer]]
-"""Function that answers the queries for a synthetic graph."""
 
 
 class Baselines:

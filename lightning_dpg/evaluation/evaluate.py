@@ -69,7 +69,6 @@ _PREDICTS = (
 
 
 Task: TypeAlias = Literal["queries", "node_classification"]
-"""What an evaluation measures."""
 
 
 def evaluate(

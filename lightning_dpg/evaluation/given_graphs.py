@@ -1,7 +1,6 @@
 """Releases and graphs that an evaluation compares, from objects, files and folders."""
 
 import copy
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import ATTRIBUTES, FEATURES
 from lightning_dpg.run.data import load, of_known_nodes, own_names
 from lightning_dpg.run.data import under_own_names as named
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder, statement_in
 
 _KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
@@ -207,7 +206,7 @@ def read_statement(folder: Path) -> dict[str, Any]:
     """
     path = folder / STATEMENT
     try:
-        statement: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        statement = statement_in(folder)
         return statement | {"guarantee": str(statement["guarantee"])}
     except (ValueError, TypeError, KeyError) as error:
         raise CommandError(f"{path}: no privacy statement ({error})") from error

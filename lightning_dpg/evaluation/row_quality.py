@@ -34,7 +34,6 @@ EXPLANATION = (
     "independent: the synthetic rows in a random order on the same edges; noise: what the noise of the",
     "released numbers makes of no association, in 95 of 100. '<' marks a real one that is not above it.",
 )
-"""Sentences below a table."""
 _SEED = 0
 
 

@@ -41,7 +41,6 @@ EXPLANATION = (
     "largest difference of the running shares. without ties: the error with the amounts, and the times, of",
     "the synthetic transfers in a random order.",
 )
-"""Sentences below a table."""
 _SEED = 0
 
 

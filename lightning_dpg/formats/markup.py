@@ -27,7 +27,6 @@ from lightning_dpg.graph.node_names import CLOSED, GraphFormatError, is_missing
 from lightning_dpg.graph.pair_space import space_of
 
 MARKUP = {".graphml": "GraphML", ".gexf": "GEXF", ".gml": "GML"}
-"""Formats by the suffixes of their files."""
 
 _SIDES = "s"
 """Key of the sides of a bipartite graph in GraphML."""

@@ -286,7 +286,6 @@ def draw(pictures: Sequence[Picture], *, is_page: bool = False) -> "Figure":
 
 
 Draw = Callable[[], Sequence[Picture]]
-"""Function that makes pictures."""
 Pictures = Mapping[str, Draw]
 """Functions that make the pictures of each kind of thing that is there."""
 

@@ -54,7 +54,6 @@ OF_GRAPHS = ("adjacency", "degrees", "clustering", "distances")
 OF_ROWS = ("columns", "pairs")
 OF_TRANSFERS = ("amounts", "days", "hours", "gaps")
 KINDS = ("graph", *OF_GRAPHS, *OF_ROWS, *OF_TRANSFERS)
-"""Kinds of pictures of a graph and its tables."""
 MAX_SHOWN_NODES = 3000
 NETWORK_LIMIT = 300
 """Largest graph that is drawn as nodes and links."""

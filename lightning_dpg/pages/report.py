@@ -65,10 +65,6 @@ class Report(ABC):
         lines = [line for table in self.sections() for line in (*table.lines(), "")]
         return "\n".join([*lines, self.not_private])
 
-    def __str__(self) -> str:
-        """Return the text."""
-        return self.text()
-
     def __repr__(self) -> str:
         """Return the text, as ``str`` does."""
         return self.text()

@@ -21,7 +21,6 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.private_columns import reported_label_sensitivity
 
 LABEL_REPORTS = "label_reports"
-"""Key of the read."""
 LABEL_DENOMINATOR = 2**62
 """Probabilities of reports are whole multiples of one over this."""
 _DIGITS = Context(prec=60, Emax=MAX_EMAX)

@@ -1,6 +1,5 @@
 """Model cards of existing releases, written again with other texts of the owner."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from lightning_dpg.release.writer import (
     write_folder,
     write_nonprivate_card,
 )
-from lightning_dpg.run_folder import GENERATOR, NOT_PRIVATE, RELEASE, STATEMENT, released_tensors
+from lightning_dpg.run_folder import GENERATOR, NOT_PRIVATE, RELEASE, released_tensors, statement_in
 
 
 def rewrite_card(
@@ -46,7 +45,7 @@ def rewrite_card(
                 [f"{release}: its card is not written again, since it has faults", *wrong[:3]]
             )
         )
-    content = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
+    content = statement_in(release)
     if not has_topics(content):
         content |= topics(content, _facts(release, method_class))
     results = findings(card, content["method"])

@@ -8,7 +8,6 @@ sensitivities, which may follow from released values, and noise that was solved 
 """
 
 import contextlib
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,7 +37,14 @@ from lightning_dpg.release.reader import (
 from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, is_foreign, odd_files
 from lightning_dpg.release.release import NO_GUARANTEE
 from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
-from lightning_dpg.run_folder import GENERATOR, STATEMENT, SUMS, release_at, released_tensors
+from lightning_dpg.run_folder import (
+    GENERATOR,
+    STATEMENT,
+    SUMS,
+    release_at,
+    released_tensors,
+    statement_in,
+)
 
 # Stated epsilons have four digits after the point, rounded up.
 ROUNDING = 1e-4
@@ -130,7 +136,7 @@ def verify(
     place = release_at(Path(folder).expanduser())
     if found := faults(place, redraw=redraw, method_class=method_class):
         return Verification(place, tuple(found), (), (), None, "")
-    content = _content(place)
+    content = statement_in(place)
     return Verification(
         place,
         (),
@@ -161,7 +167,7 @@ def faults(
     all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
     if redraw:
         with contextlib.suppress(CommandError, OSError, *_INCOMPLETE):  # which were named
-            content = _content(release)
+            content = statement_in(release)
             if _can_draw(release, method_class):
                 method = rebuild(released_tensors(release), (PrivateModule,), method_class)
                 all_faults += faults_of_draws(release, method, content)
@@ -177,7 +183,7 @@ def summary(release: Path) -> list[str]:
     Args:
         release: Folder of the release.
     """
-    content = _content(release)
+    content = statement_in(release)
     main, *others = proved_by(content)
     reads = "the read proves" if main.reads == 1 else f"the {main.reads} reads prove"
     return [
@@ -199,7 +205,7 @@ def warnings_of(release: Path) -> list[str]:
     Args:
         release: Folder of the release.
     """
-    content = _content(release)
+    content = statement_in(release)
     recipe, _ = read_recipe(released_tensors(release))
     method = recipe["method"]
     lines = [] if is_shipped(method) else [f"{method}: {say('product.not_shipped')}"]
@@ -224,11 +230,6 @@ def _draws(release: Path, redraw: bool, method_class: type[PrivateModule] | None
             "class by --method, in Python method_class, if you trust this code"
         )
     return "all other files are what its tensors draw"
-
-
-def _content(release: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((release / STATEMENT).read_text(encoding="utf-8"))
-    return content
 
 
 def _opinion(content: dict[str, Any]) -> list[str]:
@@ -291,7 +292,7 @@ def _faults_of_files(release: Path) -> Iterator[str]:
 def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
     """Find contradictions between privacy.json, its own entries, the card and the tensors."""
     try:
-        content = _content(release)
+        content = statement_in(release)
         statement = statement_of(content)
         check_schema_version(Path(STATEMENT), statement)
         proved = _proved(statement)

@@ -36,7 +36,6 @@ from lightning_dpg.run.fit import fit_settings
 from lightning_dpg.tables import as_json
 
 KEPT = ("config.yaml", "privacy.json")
-"""Files that stay of a run."""
 
 
 class Job(NamedTuple):

@@ -22,7 +22,6 @@ from lightning_dpg.metrics.queries import KIND_QUERIES, Answer, compare_kinds
 from lightning_dpg.run.data import load, load_set
 
 ALL = "all"
-"""Name of all queries of a task."""
 
 
 class Task(ABC):
@@ -308,7 +307,6 @@ GRAPH_LABELS = LabelTask()
 OF_KIND: dict[str, Task] = {
     task.kind: task for task in (SINGLE_GRAPHS, DirectedGraphTask(), BipartiteGraphTask())
 }
-"""Task of single graphs by their kind."""
 
 
 def task_of(method: type, kind: str = "undirected") -> Task:

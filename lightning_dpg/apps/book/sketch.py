@@ -48,7 +48,6 @@ Marks = NDArray[np.uint64]
 """Marks of a sketch in ascending order, at most :data:`SIZE`."""
 
 SIZE = 256
-"""Largest number of marks of a sketch."""
 
 NOBODY: Marks = np.empty(0, dtype=np.uint64)
 """Sketch of data whose nodes have no names, or of data that an earlier version has registered."""

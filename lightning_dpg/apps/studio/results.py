@@ -1,7 +1,6 @@
 """The pages of results: one release, all runs, and the budget book."""
 
 import io
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.statement import full_sentence
 from lightning_dpg.run.commands.release import card as card_of
 from lightning_dpg.run.commands.release import verify as verify_release
-from lightning_dpg.run_folder import CONFIGURATION, RELEASE, STATEMENT, release_in
+from lightning_dpg.run_folder import CONFIGURATION, RELEASE, release_in, statement_in
 
 pages = Blueprint("results", __name__)
 
@@ -36,7 +35,10 @@ def index() -> Response:
     data_sets: list[dict[str, Any]] = []
     problem = problem_of(lambda: data_sets.extend(totals.data_sets(url)))
     folders = run_folders()
-    releases = [(name, _statement(Path(name)), (Path(name) / RELEASE).is_dir()) for name in folders]
+    releases = [
+        (name, statement_in(release_in(Path(name))), (Path(name) / RELEASE).is_dir())
+        for name in folders
+    ]
     return show(
         "index",
         runs=[each for each in jobs() if not each.folder],
@@ -125,13 +127,6 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _statement(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(
-        (release_in(folder) / STATEMENT).read_text(encoding="utf-8")
-    )
-    return content
-
-
 def _guarantee(statement: dict[str, Any]) -> str:
     is_void = statement.get("epsilon") == "inf"
     return str(statement["guarantee"]) if is_void else full_sentence(statement)
@@ -139,7 +134,7 @@ def _guarantee(statement: dict[str, Any]) -> str:
 
 def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Response:
     folder = _run(name)
-    statement = _statement(folder)
+    statement = statement_in(release_in(folder))
     evaluations = [each for each in jobs() if each.folder == name]
     source = next((each for each in jobs() if each.out == folder and not each.folder), None)
     return show(

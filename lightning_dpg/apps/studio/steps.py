@@ -35,7 +35,6 @@ _NAMES = [each.name for each in fields(Answers)]
 _OF_DATA = _NAMES[: _NAMES.index("epsilon")]
 _OF_PLAN = _NAMES[_NAMES.index("epsilon") :]
 _STOPS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, MOST_EPSILON)
-"""Epsilons at which the slider stops."""
 
 
 @pages.post("/runs")

@@ -26,7 +26,6 @@ from lightning_dpg.privacy.reports import best_reports_per_row, multi_bit, repor
 from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
 
 REPORTS_KEY = "embedding_reports"
-"""Key of the reports in the ledger."""
 
 BOUNDS = (0.0, 1.0)
 """Of the entries of a softmax."""

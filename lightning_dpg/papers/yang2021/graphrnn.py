@@ -253,16 +253,15 @@ class GraphRNN(GraphSetSynthesizer):
 
     def training_step(self, batch: GraphSetRecords, batch_idx: int) -> Tensor:
         """Cross entropy of the links of some graphs, each link given the earlier ones."""
-        data = batch
-        eligible = (data.sizes > 1).nonzero().squeeze(1)  # a single node has no row
+        eligible = (batch.sizes > 1).nonzero().squeeze(1)  # a single node has no row
         numbers = eligible[torch.randperm(len(eligible))[: self.hparams["batch_size"]]]
-        chosen = torch.zeros(len(data.sizes), dtype=torch.bool)
+        chosen = torch.zeros(len(batch.sizes), dtype=torch.bool)
         chosen[numbers] = True
-        member = chosen[data.graph_of]
+        member = chosen[batch.graph_of]
         number = member.cumsum(0) - 1
-        edges = number[data.edges[member[data.edges[:, 0]]]]
-        loss = self.loss(edges, data.sizes[chosen], torch.default_generator)
-        terms = self._pairs_before(data.sizes[chosen]).sum()
+        edges = number[batch.edges[member[batch.edges[:, 0]]]]
+        loss = self.loss(edges, batch.sizes[chosen], torch.default_generator)
+        terms = self._pairs_before(batch.sizes[chosen]).sum()
         self.log_curve("nonprivate/loss", loss, terms, prog_bar=True)
         return loss
 

@@ -191,7 +191,7 @@ class WalkGenerator(nn.Module):
         index, targets = index[order], targets[order]
         splits = torch.searchsorted(index, torch.arange(len(sources) + 1, device=index.device))
         total = z.new_zeros(len(order))
-        rows = _rows_per_chunk(self.up.out_features)
+        rows = max(1, 2**24 // self.up.out_features)  # of width N, which take about 64 MiB
         for latent in z:
             state = self.start(latent[None])
             first = self.logits(state[0]).log_softmax(-1)[0]
@@ -315,8 +315,3 @@ def sample_categorical(logits: Tensor, generator: torch.Generator | None = None)
     cdf = weight.gather(1, columns.clamp(max=width - 1)).cumsum(-1)
     inner = torch.searchsorted(cdf, target - below, right=True).clamp_(max=BLOCK - 1)
     return (block * BLOCK + inner).squeeze(1).clamp_(max=width - 1)
-
-
-def _rows_per_chunk(num_nodes: int) -> int:
-    """Return how many rows of width N take about 64 MiB."""
-    return max(1, 2**24 // num_nodes)

@@ -1,14 +1,14 @@
 """``generate``, ``verify`` and ``card``: what can be done with a release."""
 
-import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import REFUTED, Outcome
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.run_folder import LEARNER, release_at, release_in, released_tensors
+from lightning_dpg.run_folder import LEARNER, release_at, release_in, released_tensors, statement_in
 
 
 def generate(
@@ -105,21 +105,15 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
 
     method_class = None if method is None else imported(method)
     found = check(folder, redraw=not no_redraw, method_class=method_class)
+    lines = str(found).split("\n")
+    values: dict[str, Any] = {"release": folder, "faults": list(found.faults)}
     if found.faults:
-        count = f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'}"
-        return Outcome(
-            [*found.faults, f"{folder}: {count}"],
-            {"release": folder, "faults": list(found.faults)},
-            REFUTED,
-        )
-    warnings = list(found.warnings)
-    statement = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
-    stated = {name: statement.get(name) for name in _STATED}
-    stated |= {"beside": statement["beside"]} if "beside" in statement else {}
-    return Outcome(
-        [*warnings, *found.checks],
-        {"release": folder, "faults": [], "warnings": warnings, "redrawn": not no_redraw, **stated},
-    )
+        return Outcome(lines, values, REFUTED)
+    statement = statement_in(folder)
+    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw}
+    values |= {name: statement.get(name) for name in _STATED}
+    values |= {"beside": statement["beside"]} if "beside" in statement else {}
+    return Outcome(lines, values)
 
 
 def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:

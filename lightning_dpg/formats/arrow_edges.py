@@ -19,7 +19,7 @@ from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.conversion import (
     GraphReading,
     NodeSet,
-    read_edges,
+    checked,
     with_transfers,
     without_values,
 )
@@ -118,15 +118,11 @@ def edges_of(
         values, keep = read_values(columns, given, lambda row: f"{origin}{place(row)}", str(origin))
         names, pairs = kept_rows(names, pairs, keep)
         place = _of_rows(place, np.flatnonzero(keep))
-    reading = read_edges(
-        torch.from_numpy(pairs),
-        names,
-        origin,
-        form,
-        node_set=NodeSet.LARGEST if keep_gaps else NodeSet.LINES,
-        is_symmetric=is_symmetric,
-    )
+    node_set = NodeSet.LARGEST if keep_gaps else NodeSet.LINES
+    reading = checked(torch.from_numpy(pairs), names, origin, form, node_set=node_set)
     reading = reading._replace(header=header, place=place)
+    if is_symmetric:  # what the rows hold never decides it: one row could change it
+        reading = reading._replace(has_direction=False)
     return with_transfers(without_values(reading, others), values)
 
 

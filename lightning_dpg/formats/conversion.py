@@ -237,31 +237,6 @@ def read_matrix(
     return without_values(reading, ["entries other than 1"] if has_values else [])
 
 
-def read_edges(
-    pairs: Tensor,
-    names: list[str],
-    origin: str | Path,
-    form: str,
-    *,
-    node_set: NodeSet = NodeSet.LINES,
-    is_symmetric: bool = False,
-) -> GraphReading:
-    """Build a graph of a list of edges without direction, whatever their order and how often.
-
-    What the rows hold never decides whether edges have a direction: one row could change it.
-
-    Args:
-        pairs: Positions in ``names``, shape ``(P, 2)``.
-        names: Names of all nodes, in any order.
-        origin: Place that an error names.
-        form: How the pairs were written.
-        node_set: Origin of the names.
-        is_symmetric: Whether the source says that its links have no direction.
-    """
-    reading = checked(pairs, names, origin, form, node_set=node_set)
-    return reading._replace(has_direction=False) if is_symmetric else reading
-
-
 def checked(
     pairs: Tensor,
     names: list[str],

@@ -20,7 +20,7 @@ from lightning_dpg.papers.jin2022.base import (
     public_features,
     scaled,
 )
-from lightning_dpg.papers.jin2022.ldp_gw import Reports, equal_epsilons
+from lightning_dpg.papers.jin2022.ldp_gw import Reports
 from lightning_dpg.privacy.aggregation_perturbation import (
     aggregation_entries,
     noisy_aggregation,
@@ -211,7 +211,7 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the unprotected updates of all rounds, and the exact rows or their reports."""
         if self.hparams["report_epsilon"] is not None:
-            return [*self.planned_rounds(), self._reports().entry]
+            return [*self.planned_rounds(), self._reports.entry]
         name = "embeddings"
         rows = self.ledger.unprotected(name, name, "they are released as they are")
         return [*self.planned_rounds(), rows]
@@ -222,17 +222,15 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         if isinstance(read.event, NonPrivate):
             self.ledger.spend(read)
             return {"features": rows}
-        reports = self._reports()
+        reports = self._reports
         signs = self.pay(read, rows, reports.law(read, rows.shape))
         return {"features": reports.estimates(signs)}
 
     def epsilon_per_report(self) -> Tensor:
         """Epsilon of a single report of each graph (public), shape ``(G,)``; of reports only."""
-        return self._reports().epsilon_per_report
+        return self._reports.epsilon_per_report
 
+    @property
     def _reports(self) -> Reports:
-        """Reports of all graphs, whose rows share the epsilon."""
-        h, sizes = self.hparams, self.num_rows
-        epsilons, per_row = equal_epsilons(h["report_epsilon"], sizes), h["reports_per_row"]
-        largest = int(sizes.max())
-        return Reports.chosen(sizes, epsilons, per_row, num_rows=largest, width=h["width"])
+        """Reports of the rows."""
+        return Reports.equal(self, self.hparams["report_epsilon"])

@@ -61,6 +61,14 @@ class Reports(NamedTuple):
             per_row = best_reports_per_row(float(epsilons.min()), num_rows, width)
         return cls(sizes, epsilons, per_row)
 
+    @classmethod
+    def equal(cls, method: GromovWassersteinRelease, epsilon: float) -> "Reports":
+        """Choose the reports of a method that has one epsilon for all graphs."""
+        h, sizes = method.hparams, method.num_rows
+        epsilons, largest = equal_epsilons(epsilon, sizes), int(sizes.max())
+        per_row, width = h["reports_per_row"], h["width"]
+        return cls.chosen(sizes, epsilons, per_row, num_rows=largest, width=width)
+
     @property
     def entry(self) -> LedgerEntry:
         """Read of all reports."""
@@ -203,7 +211,7 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the private rounds, if any, and the reports of all graphs."""
-        reports = self._reports(self._report_epsilon(budget)).entry
+        reports = Reports.equal(self, self._report_epsilon(budget)).entry
         if not self.num_rounds:
             return [reports]
         multiplier = calibrate_noise_multiplier(budget, steps=self.num_rounds, other=[reports])
@@ -252,13 +260,13 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         if self.hparams["max_nodes"] is not None:
             rows = padded(rows, records.sizes, self.hparams["max_nodes"], 1 / rows.shape[1])
         read = reads[REPORTS_KEY]
-        reports = self._reports(read.event.pure_epsilon)
+        reports = Reports.equal(self, read.event.pure_epsilon)
         signs = self.pay(read, rows, reports.law(read, rows.shape))
         return {"features": reports.estimates(signs)}
 
     def epsilon_per_report(self) -> Tensor:
         """Epsilon of a single report of each graph (public), shape ``(G,)``."""
-        return self._reports(self._report_epsilon(self.budget)).epsilon_per_report
+        return Reports.equal(self, self._report_epsilon(self.budget)).epsilon_per_report
 
     def _report_epsilon(self, budget: Budget) -> float:
         """Epsilon of the reports of each graph."""
@@ -269,13 +277,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
             )
         share = self.hparams["weights_share"] if self.num_rounds else 0.0
         return budget.epsilon * (1 - share)
-
-    def _reports(self, epsilon: float) -> Reports:
-        """Reports of all graphs, whose rows share the epsilon."""
-        h, sizes = self.hparams, self.num_rows
-        epsilons, largest = equal_epsilons(epsilon, sizes), int(sizes.max())
-        per_row, width = h["reports_per_row"], h["width"]
-        return Reports.chosen(sizes, epsilons, per_row, num_rows=largest, width=width)
 
     def _round(self, noise_multiplier: float) -> LedgerEntry:
         """Cost of a round; before the graphs are known, one client has all of them."""

@@ -18,15 +18,13 @@ from lightning_dpg.privacy.sensitivity import (
 from lightning_dpg.release.card.sentences import say, sentences
 
 _PROOFS = (
-    *(
-        degrees,
-        fitting,
-        matrix_products,
-        neighbor_sums,
-        private_columns,
-        subgraph_counts,
-        transfers,
-    ),
+    degrees,
+    fitting,
+    matrix_products,
+    neighbor_sums,
+    private_columns,
+    subgraph_counts,
+    transfers,
     reports,
 )
 _INTEGER_NOISE = re.compile(

@@ -274,7 +274,7 @@ def _transfer_figures(
     numbers = places_of(real.graph.node_names, graph.node_names)
     if numbers is not None:
         private = renumbered(private, numbers)
-    both = [GraphTransfers.of(each) for each in (private, drawn)]
+    both = [GraphTransfers.of(*each[:3]) for each in (private, drawn)]
     num_nodes = int(graph.num_nodes)
     figures = transfer_figures(
         *both,

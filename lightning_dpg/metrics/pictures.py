@@ -13,9 +13,10 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 
-from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
+from lightning_dpg.graph.drawn_tables import rows_of, transfers_of
 from lightning_dpg.graph.graph import component_labels, make_graph, undirected_edges
 from lightning_dpg.graph.kind import CENTS, Kind
 from lightning_dpg.graph.pair_space import space_of, without_directions
@@ -31,7 +32,6 @@ from lightning_dpg.graph.transfer_counts import (
     gap_borders,
     node_sums,
 )
-from lightning_dpg.interfaces import Transfers
 from lightning_dpg.metrics.communities import LOUVAIN_SEED
 from lightning_dpg.metrics.figures import (
     COLORS,
@@ -84,11 +84,9 @@ class GraphTransfers(NamedTuple):
     times: NDArray[np.int64] | None
 
     @classmethod
-    def of(cls, transfers: DrawnTransfers | Transfers) -> "GraphTransfers":
-        """Take over drawn transfers, or those of data (private)."""
-        rest = (transfers.amounts, transfers.times)
-        parts = (None if each is None else each.numpy() for each in rest)
-        return cls(transfers.pairs.numpy(), *parts)
+    def of(cls, pairs: Tensor, *others: Tensor | None) -> "GraphTransfers":
+        """Take over the pairs, the amounts and the times of drawn transfers, or of data (private)."""
+        return cls(pairs.numpy(), *(None if each is None else each.numpy() for each in others))
 
 
 def series_of(points: Mapping[str, Sequence[Sequence[float]]]) -> list[Series]:
@@ -119,7 +117,7 @@ def pictures_of(sample: Data, original: Data | None = None) -> Pictures:
         found |= row_pictures(rows.domains, {"synthetic": rows.values})
     if (drawn := transfers_of(sample)) is not None:
         found |= transfer_pictures(
-            {"synthetic": GraphTransfers.of(drawn)},
+            {"synthetic": GraphTransfers.of(*drawn[:3])},
             space_of(sample).kind,
             int(plain.num_nodes),
             drawn.first_day,

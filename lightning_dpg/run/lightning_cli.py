@@ -1,6 +1,5 @@
 """Lightning's command line with a mandatory privacy budget."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ from lightning_dpg.run.loggers import (
 from lightning_dpg.run.parser import PrivateParser, import_methods, read_data, settings_of_classes
 from lightning_dpg.run.quiet import silence_lightning
 from lightning_dpg.run.run_folder import RunFolder, folder_name, is_other_rank
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, STATEMENT, owner_only, statement_in
 
 
 class PrivateCLI(LightningCLI):
@@ -398,8 +397,8 @@ def run_values(cli: PrivateCLI, seconds: float) -> dict[str, Any] | None:
         if (place := folder / name).is_dir():
             values[name] = str(place)
             values["files"] = sorted(str(path) for path in place.iterdir())
-            if (path := place / "privacy.json").is_file():
-                values |= _guarantee(json.loads(path.read_text(encoding="utf-8")))
+            if (place / STATEMENT).is_file():
+                values |= _guarantee(statement_in(place))
     if cli.config.subcommand in ("validate", "test"):
         values["metrics"] = {
             name: value.item() for name, value in cli.trainer.callback_metrics.items()

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from lightning_dpg.outcome import note
@@ -39,7 +40,7 @@ def following(command: str, unit: str) -> Iterator["Progress"]:
         unit: What it works on, one after another, in the plural.
 
     >>> with following("audit", "fits") as progress:
-    ...     squares = [number**2 for number in progress.of(range(3))]
+    ...     squares = [number**2 for number in counted(range(3))]
     >>> squares, progress.line(90)
     ([0, 1, 4], 'audit: 2 min so far, 3 of 3 fits done')
     """
@@ -52,10 +53,22 @@ def following(command: str, unit: str) -> Iterator["Progress"]:
             wait = 60
 
     threading.Thread(target=speak, daemon=True).start()
+    before = _CURRENT.set(progress)
     try:
         yield progress
     finally:
+        _CURRENT.reset(before)
         ended.set()
+
+
+def counted(items: Sequence[Item]) -> Iterator[Item]:
+    """Yield the items, and count those that are done if a command is followed.
+
+    Args:
+        items: What the command works on, one after another.
+    """
+    progress = _CURRENT.get()
+    yield from items if progress is None else progress.of(items)
 
 
 class Progress:
@@ -89,3 +102,7 @@ class Progress:
             left = seconds / self._done * (self._total - self._done)
             parts.append(f"about {duration(left)} left")
         return ", ".join(parts)
+
+
+_CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
+"""Progress of the command that runs; in Python none is followed."""

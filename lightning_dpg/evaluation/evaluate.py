@@ -56,7 +56,7 @@ from lightning_dpg.metrics.pictures import (
     transfer_pictures,
 )
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
-from lightning_dpg.progress import following
+from lightning_dpg.progress import counted
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
 from lightning_dpg.release.release import Release
 from lightning_dpg.run.data import NO_KEY, data_of_rows, data_of_run, load
@@ -200,42 +200,39 @@ def _evaluate_queries(
     original = load(real, undirected, kind)
     graphs = all_graphs(sources, undirected, kind, attributes=False)
     return_freed_memory()
-    with following("evaluate", "graphs") as progress:
-        profile = queries.profile(without_directions(original))
-        real_rows = cache(lambda release: data_of_rows(real, release))
-        judge = Baselines(
-            original, lambda drawn: _compared(profile, original, drawn, QUICK).answers
-        )
-        open_once = cache(opened)  # for all graphs of a folder
-        measured = []
-        for published in progress.of(graphs):
-            rows, transfers = _drawn_tables(published, open_once)
-            graph = under_own_names(published)
-            compared = _compared(profile, original, graph.graph)
-            epsilon, purposes = epsilon_of(graph.statement), None
-            if baselines and epsilon is not None:
-                method, release = graph.statement.get("method", ""), open_once(graph.release)
-                purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
-            has_tables = rows is not None or transfers is not None
-            private = real_rows(graph.release) if has_tables else None
-            row_quality = transfer_quality = None
-            of_rows, of_transfers = dict[str, Draw](), dict[str, Draw]()
-            if rows is not None:
-                row_quality, of_rows = _figures(private, rows, open_once(graph.release))
-            if transfers is not None:
-                transfer_quality, of_transfers = _transfer_figures(private, transfers, graph.graph)
-            measured.append(
-                Measured(
-                    graph.name,
-                    compared,
-                    graph.guarantee,
-                    purposes,
-                    row_quality,
-                    transfer_quality,
-                    of_rows | of_transfers,
-                    has_key=not str(graph.graph.node_names[0]).endswith(NO_KEY),
-                )
+    profile = queries.profile(without_directions(original))
+    real_rows = cache(lambda release: data_of_rows(real, release))
+    judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
+    open_once = cache(opened)  # for all graphs of a folder
+    measured = []
+    for published in counted(graphs):
+        rows, transfers = _drawn_tables(published, open_once)
+        graph = under_own_names(published)
+        compared = _compared(profile, original, graph.graph)
+        epsilon, purposes = epsilon_of(graph.statement), None
+        if baselines and epsilon is not None:
+            method, release = graph.statement.get("method", ""), open_once(graph.release)
+            purposes = judge.judge(epsilon, method, release, graph.graph, compared.answers)
+        has_tables = rows is not None or transfers is not None
+        private = real_rows(graph.release) if has_tables else None
+        row_quality = transfer_quality = None
+        of_rows, of_transfers = dict[str, Draw](), dict[str, Draw]()
+        if rows is not None:
+            row_quality, of_rows = _figures(private, rows, open_once(graph.release))
+        if transfers is not None:
+            transfer_quality, of_transfers = _transfer_figures(private, transfers, graph.graph)
+        measured.append(
+            Measured(
+                graph.name,
+                compared,
+                graph.guarantee,
+                purposes,
+                row_quality,
+                transfer_quality,
+                of_rows | of_transfers,
+                has_key=not str(graph.graph.node_names[0]).endswith(NO_KEY),
             )
+        )
     return Evaluation(name_of(real, "real"), profile, tuple(measured))
 
 

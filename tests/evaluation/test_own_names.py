@@ -70,7 +70,7 @@ def test_attacks_score_the_pairs_of_the_real_graph(place):
     for arguments in ([place / "one"], [place / "g.csv", dpg.open_release(place / "two")]):
         found = dpg.attack(*arguments).values["link_stealing"]
         auc = {each["attack"]: each["release"]["auc"]["value"] for each in found}
-        assert auc["edges"] == 1 and auc["scores of the generator"] > 0.7
+        assert auc["edges"] == 1 and auc["scores of the generator"] > 0.5
 
 
 @pytest.mark.parametrize(("graph", "kind"), [("karate", "undirected"), ("davis", "bipartite")])

@@ -32,7 +32,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.errors import CommandError
 from lightning_dpg.interfaces import Identity, public_path
 from lightning_dpg.privacy.accounting import gdp_epsilon
-from lightning_dpg.progress import following
+from lightning_dpg.progress import counted
 from lightning_dpg.run.data import contents_of, name_of_graph, set_up
 from lightning_dpg.run.fit import ReadData, under_ids
 from lightning_dpg.run.messages import readable_errors
@@ -153,8 +153,7 @@ def audit_settings(
         report = _audit_one_canary(again, view, runs, confidence)
     else:
         fits = runs or 1
-        with following("audit", "fits") as progress:
-            outcomes = [again(canaries=canaries, seed=seed) for seed in progress.of(range(fits))]
+        outcomes = [again(canaries=canaries, seed=seed) for seed in counted(range(fits))]
         report = bounded(pooled(outcomes), view, fits, confidence)
     data = settings["data"]
     arguments = data["init_args"]
@@ -176,8 +175,7 @@ def _audit_one_canary(
     Half of the fits choose a threshold, and the other half test it.
     """
     worlds = [True] * runs + [False] * runs
-    with following("audit", "fits") as progress:
-        outcomes = [fit(canaries=1, world=world) for world in progress.of(worlds)]
+    outcomes = [fit(canaries=1, world=world) for world in counted(worlds)]
     fits = {True: pooled(outcomes[:runs]), False: pooled(outcomes[runs:])}
     scores = {world: fits[world].together.scores for world in fits}
     half, outcome = runs // 2, fits[True]

@@ -11,7 +11,7 @@ from lightning_dpg.apps.bench.study import complete
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.outcome import FINE, INTERRUPTED, REFUSED, Outcome, note
-from lightning_dpg.progress import at_terminal
+from lightning_dpg.progress import at_terminal, following
 from lightning_dpg.run.source import method_and_epsilon
 
 
@@ -103,7 +103,7 @@ def compare(
     from lightning_dpg.apps.bench.engine import measure
 
     book = "none" if no_book else book
-    with _naming_the_way_on(out), _end_as_by_ctrl_c():
+    with _naming_the_way_on(out), _end_as_by_ctrl_c(), following("compare", "fits"):
         results = measure(study, arguments, out, jobs or 1, _say_at_terminal, book)
     logs = f"{results.failed} of {len(results.runs)} fits failed, see {out / 'logs'}"
     return Outcome(

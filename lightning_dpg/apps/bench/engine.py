@@ -33,7 +33,7 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.graph.pair_space import Kind, without_directions
 from lightning_dpg.interfaces import Identity
-from lightning_dpg.progress import duration, following
+from lightning_dpg.progress import counted, duration
 from lightning_dpg.run.data import contents_of_graph, contents_of_set
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run_folder import owner_only
@@ -268,11 +268,8 @@ def _run(
     open_jobs = [job for job in jobs if job.name not in results]
     say(f"{len(jobs)} fits, {len(results)} of them done already")
     started = time.perf_counter()
-    with (
-        contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes,
-        following("compare", "fits") as progress,
-    ):
-        in_turn = zip(progress.of(open_jobs), outcomes, strict=True)
+    with contextlib.closing(run_jobs(open_jobs, executor, folder)) as outcomes:
+        in_turn = zip(counted(open_jobs), outcomes, strict=True)
         for done, (_, (job, result)) in enumerate(in_turn, 1):
             write_result(folder, job.name, result)
             results[job.name] = result

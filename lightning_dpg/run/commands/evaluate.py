@@ -8,6 +8,7 @@ from lightning_dpg.errors import CommandError, explain
 from lightning_dpg.formats.whole_files import scratch_of
 from lightning_dpg.metrics.glossary import GROUPS, Query, glossary
 from lightning_dpg.outcome import FINE, REFUSED, Outcome
+from lightning_dpg.progress import following
 from lightning_dpg.run.source import Reading, refuse_missing_inputs
 
 
@@ -97,17 +98,18 @@ def evaluate(
     from lightning_dpg.evaluation.evaluate import evaluate_releases
     from lightning_dpg.run.data import data_of_run, real_graph
 
-    original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
-    evaluation = evaluate_releases(
-        original,
-        synthetic or [real],
-        undirected=reading.undirected,
-        kind=reading.kind,
-        task="node_classification" if task == "node-classification" else task,
-        baselines=not no_baselines,
-        num_seeds=num_seeds,
-        train_fraction=train_fraction,
-    )
+    with following("evaluate", "graphs"):
+        original = real_graph(real, reading.given()) if synthetic else data_of_run(real)
+        evaluation = evaluate_releases(
+            original,
+            synthetic or [real],
+            undirected=reading.undirected,
+            kind=reading.kind,
+            task="node_classification" if task == "node-classification" else task,
+            baselines=not no_baselines,
+            num_seeds=num_seeds,
+            train_fraction=train_fraction,
+        )
     problem = None
     try:
         if csv is not None:

@@ -308,8 +308,11 @@ def test_a_run_outlives_its_studio_and_a_stop_keeps_what_is_booked(studio, page,
     wait_for(lambda: made_steps() > made)  # it goes on
     page.get_by_role("button", name="Stop").click()
     page.get_by_text("spent for good", exact=False).first.wait_for()
+    wait_for(
+        lambda: in_book()["reserved"] == 0
+    )  # the stopped process gives the rest back as it ends
     stopped, found = made_steps(), in_book()
-    assert stopped < STEPS and found["reserved"] == 0
+    assert stopped < STEPS
     (run,) = found["releases"]
     assert run["outcome"] == "stopped"
     assert sum(entry["steps"] for entry in run["entries"]) >= stopped - 3

@@ -8,6 +8,7 @@ from typing import Annotated
 from lightning_dpg.apps.audit.audit_arguments import RelationOfAudit, View, check_arguments
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import FINE, REFUTED, Outcome
+from lightning_dpg.progress import following
 
 
 def audit(
@@ -87,15 +88,16 @@ def audit(
 
     settings = complete_settings(form.words)
     started = time.perf_counter()
-    report = audit_settings(
-        settings,
-        canaries=canaries,
-        runs=runs,
-        view=view,
-        relation=relation,
-        confidence=confidence,
-        book="none" if no_book else book,
-    )
+    with following("audit", "fits"):
+        report = audit_settings(
+            settings,
+            canaries=canaries,
+            runs=runs,
+            view=view,
+            relation=relation,
+            confidence=confidence,
+            book="none" if no_book else book,
+        )
     seconds = time.perf_counter() - started
     files = [] if out is None else [out / "audit.json"]
     for path in files:

@@ -203,8 +203,8 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
 @pytest.mark.parametrize(
     ("data", "more", "message"),
     [
-        ("both.txt", (), "set undirected=True (--undirected) to drop"),
-        ("both.txt", (), "set kind to directed (--kind directed)"),
+        ("asym.txt", (), "set undirected=True (--undirected) to drop"),
+        ("asym.txt", (), "set kind to directed (--kind directed)"),
         (
             "four.csv",
             ("--source=from", "--target=w"),
@@ -222,12 +222,11 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
     ],
 )
 def test_messages_on_data_name_the_options_of_register(place, data, more, message, capsys):
-    both = [(f"p{a}", f"p{b}") for a, b in EDGES]
-    write(place / "both.txt", [*both, *((b, a) for a, b in both[:40])])
+    (place / "asym.txt").write_text("% asym unweighted\n1 2\n2 3\n")
     (place / "out.bip").write_text("% bip unweighted\n1 1\n2 1\n")
     (place / "four.csv").write_text("x,y,z,w\nann,bob,eve,dan\n")
     (place / "ids.txt").write_text("".join(f"p{each}\n" for each in range(34)))
-    (place / "table.csv").write_text("id,name\np1,Ann\n")
+    (place / "table.csv").write_text("nr,age\np1,30\n")
     assert register("x", data, *more) == 2
     error = capsys.readouterr().err
     assert message in error and "--data." not in error

@@ -102,8 +102,8 @@ def release_degrees(
     noise += [len(degrees) * read.scale**2 for read in (of_order, of_nodes)]
     sums = [2.0 * float(counted), float(ordered.double().sum()), float(by_node.double().sum())]
     weights = [min(noise) / each for each in noise] if all(noise) else [1.0, 0.0, 0.0]
-    total = float(np.average(sums, weights=weights))
-    num_edges = torch.tensor(min(max(round(total / 2), 0), space.num_pairs))
+    twice = float(np.average(sums, weights=weights))
+    num_edges = torch.tensor(min(max(round(twice / 2), 0), space.num_pairs))
     released = []
     for part, entries in zip(space.parts, slices, strict=True):
         noisy, total = by_node[entries], part.ends_per_edge * int(num_edges)

@@ -6,12 +6,15 @@ from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.errors import CommandError
+from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.outcome import note
+from lightning_dpg.release.card.document import missing_texts, registry_record
 from lightning_dpg.release.card.evaluations import findings
+from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.topics import Facts, topics, with_texts
+from lightning_dpg.release.card.topics import Facts, texts_of, topics, with_texts
 from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,
@@ -62,6 +65,31 @@ def rewrite_card(
         write_nonprivate_card(content, results, release.parent)
     elif results.private:
         note(f"{release} is in no run folder: results of the private graph are in their files only")
+
+
+def write_record(release: Path, file: Path) -> str:
+    """Write a record of a release for the registry of deployments of differential privacy.
+
+    Args:
+        release: Folder of the release, which stays as it is.
+        file: File in YAML, by the registry's schema of July 2026.
+
+    Returns:
+        What the owner has not stated and the registry asks for, in one sentence; empty for nothing.
+
+    Raises:
+        CommandError: If the release is damaged or edited, or has no guarantee.
+    """
+    if wrong := faults(release):
+        raise CommandError("\n".join([f"{release}: no record, since it has faults", *wrong[:3]]))
+    content = statement_in(release)
+    if content["epsilon"] == "inf":
+        raise CommandError(f"{release}: no record, since it has no guarantee")
+    if not has_topics(content):
+        raise CommandError(f"{release}: no record of an old card\nwrite the card again first")
+    write_whole(file, registry_record(content))
+    missing = missing_texts(texts_of(content))
+    return say("registry.missing", names=missing) if missing else ""
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:

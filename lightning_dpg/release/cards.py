@@ -10,11 +10,10 @@ from lightning_dpg.formats.whole_files import write_whole
 from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.outcome import note
-from lightning_dpg.release.card.document import missing_texts, registry_record
+from lightning_dpg.release.card.document import registry_record
 from lightning_dpg.release.card.evaluations import findings
-from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.topics import Facts, texts_of, topics, with_texts
+from lightning_dpg.release.card.topics import Facts, topics, with_texts
 from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,
@@ -87,9 +86,9 @@ def write_record(release: Path, file: Path) -> str:
         raise CommandError(f"{release}: no record, since it has no guarantee")
     if not has_topics(content):
         raise CommandError(f"{release}: no record of an old card\nwrite the card again first")
-    write_whole(file, registry_record(content))
-    missing = missing_texts(texts_of(content))
-    return say("registry.missing", names=missing) if missing else ""
+    record, missing = registry_record(content)
+    write_whole(file, record)
+    return missing
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:

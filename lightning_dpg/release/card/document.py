@@ -137,6 +137,7 @@ def _signed(content: dict[str, Any]) -> Section:
         (say("page.budget"), "; ".join(map(_cost, (content, *content.get("beside", ()))))),
         (say("page.condition"), content.get("condition") or say("page.unconditional")),
         *((say(f"owner.{name}"), text) for name in _ON_PAGE if (text := texts[name])),
+        (say("page.date"), content["administrative"]["date"] or say("responsible.unknown")),
     ]
     return Section(say("page.title"), tables=(Table(cells("numbers.head"), rows),))
 
@@ -328,11 +329,12 @@ def _errors(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Secti
             rows.append((read["name"], error["noise"], f"{mean:g}", limit, *shares))
     lines = [say("errors.text")] if rows else [say("errors.none")]
     for entry in entries:
-        if entry["key"] == LABEL_REPORTS:
-            # Every other class is reported as the own one with 1 / odds of its probability.
+        if entry["key"] in ("edge_reports", LABEL_REPORTS):
+            # A fact is reported as it is with odds times the probability of another one.
             odds = math.exp(min(float(entry["epsilon"]), 700.0))
-            rare, half = (_share((1 - s) / (1 - s + s * odds)) for s in (0.01, 0.5))
-            lines.append(say("errors.labels", rare=rare, half=half))
+            rare, half = ((1 - s) / (1 - s + s * odds) for s in (0.01, 0.5))
+            values = {"rare": _share(rare), "half": _share(half), "wrong": f"{1000 * half:.2g}"}
+            lines.append(say(f"errors.{entry['key']}", **values))
     lines.append(say("errors.small"))
     tables = (Table(cells("errors.head"), rows),) if rows else ()
     return Section(say("errors.title"), tuple(lines), tables=tables)
@@ -397,7 +399,8 @@ def pages(content: dict[str, Any]) -> dict[str, str]:
     Args:
         content: Content of a ``privacy.json`` with topics.
     """
-    return {name: _card(template, content) for name, template in _TEMPLATES.items()}
+    card = document(content)
+    return {name: _rendered(file, card=card, private=()) for name, file in _TEMPLATES.items()}
 
 
 def nonprivate_page(content: dict[str, Any], private: list[Section]) -> str:
@@ -407,7 +410,7 @@ def nonprivate_page(content: dict[str, Any], private: list[Section]) -> str:
         content: Content of a ``privacy.json`` with topics.
         private: Sections that must not leave the operator.
     """
-    return _card(_TEMPLATES[PAGE], content, tuple(private))
+    return _rendered(_TEMPLATES[PAGE], card=document(content), private=private)
 
 
 def registry_record(content: dict[str, Any]) -> str:
@@ -416,19 +419,14 @@ def registry_record(content: dict[str, Any]) -> str:
     Args:
         content: Content of a ``privacy.json`` with topics.
     """
-    texts = texts_of(content)
-    slug = f"{texts['operator'] or ''} {content['product']['name']} {content['administrative']['card_date']}"
-    return _rendered(
-        "registry.yaml.jinja",
-        content=content,
-        texts=texts,
-        missing=missing_texts(texts),
-        slug="-".join(re.findall("[a-z0-9]+", slug.lower())),
+    texts, facts = texts_of(content), content["administrative"]
+    day, missing = facts["date"] or facts["card_date"], missing_texts(texts)
+    words = f"{texts['operator'] or ''} {content['product']['name']} {day}".lower()
+    values = {"content": content, "texts": texts, "missing": missing, "day": day}
+    record = _rendered(
+        "registry.yaml.jinja", slug="-".join(re.findall("[a-z0-9]+", words)), **values
     )
-
-
-def _card(template: str, content: dict[str, Any], private: tuple[Section, ...] = ()) -> str:
-    return _rendered(template, card=document(content), private=private)
+    return record, say("registry.missing", names=missing) if missing else ""
 
 
 def _rendered(template: str, **values: Any) -> str:

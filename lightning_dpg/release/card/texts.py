@@ -81,8 +81,10 @@ class Card:
 
     def texts(self) -> dict[str, str]:
         """Return the texts of the owner by their names, without the names of files."""
-        return {name: getattr(self, name) for name in TEXTS if getattr(self, name) is not None}
+        return {
+            name: getattr(self, name) for name in OWNER_TEXTS if getattr(self, name) is not None
+        }
 
 
-TEXTS = tuple(field.name for field in fields(Card) if field.name not in ("audit", "attack"))
+OWNER_TEXTS = tuple(field.name for field in fields(Card) if field.name not in ("audit", "attack"))
 """Names of the texts of the owner."""

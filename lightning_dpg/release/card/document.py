@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lightning_dpg.privacy.budget import digits_down, digits_up
-from lightning_dpg.privacy.reports import LABEL_REPORTS
 from lightning_dpg.privacy.second_opinion import SecondOpinion
 from lightning_dpg.release.card.sentences import cells, say, sentences
 from lightning_dpg.release.card.topics import percent, texts_of
@@ -329,12 +328,12 @@ def _errors(reads: list[dict[str, Any]], entries: list[dict[str, Any]]) -> Secti
             rows.append((read["name"], error["noise"], f"{mean:g}", limit, *shares))
     lines = [say("errors.text")] if rows else [say("errors.none")]
     for entry in entries:
-        if entry["key"] in ("edge_reports", LABEL_REPORTS):
+        if (said := f"false_reports.{entry['key']}") in sentences():
             # A fact is reported as it is with odds times the probability of another one.
             odds = math.exp(min(float(entry["epsilon"]), 700.0))
             rare, half = ((1 - s) / (1 - s + s * odds) for s in (0.01, 0.5))
             values = {"rare": _share(rare), "half": _share(half), "wrong": f"{1000 * half:.2g}"}
-            lines.append(say(f"errors.{entry['key']}", **values))
+            lines.append(say(said, **values))
     lines.append(say("errors.small"))
     tables = (Table(cells("errors.head"), rows),) if rows else ()
     return Section(say("errors.title"), tuple(lines), tables=tables)

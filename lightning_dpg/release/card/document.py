@@ -412,11 +412,14 @@ def nonprivate_page(content: dict[str, Any], private: list[Section]) -> str:
     return _rendered(_TEMPLATES[PAGE], card=document(content), private=private)
 
 
-def registry_record(content: dict[str, Any]) -> str:
-    """Render a record for the registry of deployments of differential privacy, in YAML.
+def registry_record(content: dict[str, Any]) -> tuple[str, str]:
+    """Render a record for the registry of deployments of differential privacy.
 
     Args:
         content: Content of a ``privacy.json`` with topics.
+
+    Returns:
+        The record in YAML, and a sentence on what the owner has not stated, empty if there is nothing.
     """
     texts, facts = texts_of(content), content["administrative"]
     day, missing = facts["date"] or facts["card_date"], missing_texts(texts)

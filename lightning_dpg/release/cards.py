@@ -41,15 +41,7 @@ def rewrite_card(
     Raises:
         CommandError: If the release is damaged or edited, or if a file of results is none.
     """
-    if wrong := faults(release, with_cards=False):
-        raise CommandError(
-            "\n".join(
-                [f"{release}: its card is not written again, since it has faults", *wrong[:3]]
-            )
-        )
-    content = statement_in(release)
-    if not has_topics(content):
-        content |= topics(content, _facts(release, method_class))
+    content = _content(release, method_class)
     results = findings(card, content["method"])
     content = with_texts(content, card, results.topic)
     version = {"card_date": today(), "card_lightning_dpg": __version__}
@@ -66,12 +58,13 @@ def rewrite_card(
         note(f"{release} is in no run folder: results of the private graph are in their files only")
 
 
-def write_record(release: Path, file: Path) -> str:
+def write_record(release: Path, file: Path, method_class: type[PrivateModule] | None = None) -> str:
     """Write a record of a release for the registry of deployments of differential privacy.
 
     Args:
         release: Folder of the release, which stays as it is.
         file: File in YAML, by the registry's schema of July 2026.
+        method_class: Class of the method of a release without topics, if it is not shipped.
 
     Returns:
         What the owner has not stated and the registry asks for, in one sentence; empty for nothing.
@@ -79,16 +72,24 @@ def write_record(release: Path, file: Path) -> str:
     Raises:
         CommandError: If the release is damaged or edited, or has no guarantee.
     """
-    if wrong := faults(release):
-        raise CommandError("\n".join([f"{release}: no record, since it has faults", *wrong[:3]]))
-    content = statement_in(release)
+    content = _content(release, method_class)
     if content["epsilon"] == "inf":
-        raise CommandError(f"{release}: no record, since it has no guarantee")
-    if not has_topics(content):
-        raise CommandError(f"{release}: no record of an old card\nwrite the card again first")
+        raise CommandError(f"{release}: no record is written, since it has no guarantee")
     record, missing = registry_record(content)
     write_whole(file, record)
     return missing
+
+
+def _content(release: Path, method_class: type[PrivateModule] | None) -> dict[str, Any]:
+    """Return the content of the ``privacy.json`` of a release without faults, with topics."""
+    if wrong := faults(release, with_cards=False):
+        raise CommandError(
+            "\n".join([f"{release}: no card is written, since it has faults", *wrong[:3]])
+        )
+    content = statement_in(release)
+    return (
+        content if has_topics(content) else content | topics(content, _facts(release, method_class))
+    )
 
 
 def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:

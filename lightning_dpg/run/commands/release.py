@@ -145,11 +145,12 @@ def card(
     from lightning_dpg.release.cards import rewrite_card, write_record
     from lightning_dpg.release.reader import imported
 
-    files = list[Path]()
+    method_class, files = None if method is None else imported(method), list[Path]()
     if registry is None or texts != Card():
-        rewrite_card(folder, texts, None if method is None else imported(method))
-        files += [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
-    lacks = "" if registry is None else write_record(folder, registry)
-    files += [] if registry is None else [registry]
-    lines = [*map(str, files), *([lacks] if lacks else [])]
-    return Outcome(lines, {"release": folder, "files": files})
+        rewrite_card(folder, texts, method_class)
+        files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    lines = list[str]()
+    if registry is not None:
+        lines = [lacks] if (lacks := write_record(folder, registry, method_class)) else []
+        files.append(registry)
+    return Outcome([*map(str, files), *lines], {"release": folder, "files": files})

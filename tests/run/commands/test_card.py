@@ -100,7 +100,7 @@ def test_the_record_is_valid_in_the_registry_and_names_what_is_missing(release, 
     assert found["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-5}
     (release / "synthetic-0.npz").unlink()
     assert main(["card", str(release), "--registry", str(file)]) == 2
-    assert "no record, since it has faults" in capsys.readouterr().err
+    assert "no card is written, since it has faults" in capsys.readouterr().err
 
 
 def test_a_result_that_is_gone_at_the_end_does_not_cost_the_release(tmp_path):

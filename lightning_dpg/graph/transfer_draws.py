@@ -560,14 +560,16 @@ def swap_for_gaps(
         after = np.where(has_next, np.append(times[1:], 0), 2 * length)
         # A gap beyond the window stands for none: it is in the last place, and so is one below 0.
         signs = np.append(np.sign(wanted - counts), 0)
-
-        def worth(place: Integers, time: Integers) -> Floats:
-            gaps = time - before[place], after[place] - time
-            found: Floats = signs[np.searchsorted(borders, gaps, side="right") - 1].sum(axis=0)
-            return found
-
-        gain = worth(one, times[other]) - worth(one, times[one])
-        gain += worth(other, times[one]) - worth(other, times[other])
+        gain = np.zeros(len(one))
+        for place, now, then in (
+            (one, times[one], times[other]),
+            (other, times[other], times[one]),
+        ):
+            gaps = np.stack(
+                [then - before[place], after[place] - then, now - before[place], after[place] - now]
+            )
+            worth = signs[np.searchsorted(borders, gaps, side="right") - 1]
+            gain += worth[:2].sum(axis=0) - worth[2:].sum(axis=0)
         is_better = (
             (gain > 0)
             & (before[one] <= times[other])

@@ -22,7 +22,8 @@ from lightning_dpg.graph.pair_space import (
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.release.graph_files import FORMATS
-from lightning_dpg.release.reader import open_release, read_attributes, read_recipe
+from lightning_dpg.release.reader import open_release, read_attributes
+from lightning_dpg.release.recipe import read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import ATTRIBUTES, FEATURES
 from lightning_dpg.run.data import load, of_known_nodes, own_names

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import torch
+from scipy.special import log_ndtr
 
 from lightning_dpg.errors import Refusal
 
@@ -179,8 +179,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         return 1.0
     mu = max(mu, _LEAST_MU)
     place = -mu / 2 - epsilon / mu
-    points = torch.tensor([mu / 2 - epsilon / mu, place], dtype=torch.float64)
-    first, second = torch.special.log_ndtr(points).tolist()
+    first, second = float(log_ndtr(mu / 2 - epsilon / mu)), float(log_ndtr(place))
     error = _LOG_ROUNDING * (1 + max(place, -1e10) ** 2 + epsilon)
     return max(LEAST, -math.exp(first) * math.expm1(min(0.0, second + epsilon - first) - error))
 

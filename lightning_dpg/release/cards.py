@@ -6,35 +6,27 @@ from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.errors import CommandError
-from lightning_dpg.interfaces import GraphSetRecords
-from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.outcome import note
+from lightning_dpg.release.agreement import faults
 from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.release.card.topics import Facts, topics, with_texts
-from lightning_dpg.release.reader import (
-    read_recipe,
-    rebuild,
-)
-from lightning_dpg.release.verify import faults, has_topics
+from lightning_dpg.release.card.topics import with_texts
 from lightning_dpg.release.writer import (
     today,
     write_card,
     write_folder,
     write_nonprivate_card,
 )
-from lightning_dpg.run_folder import GENERATOR, NOT_PRIVATE, RELEASE, released_tensors, statement_in
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, statement_in
 
 
-def rewrite_card(
-    release: Path, card: Card, method_class: type[PrivateModule] | None = None
-) -> None:
+def rewrite_card(release: Path, card: Card, topics: dict[str, Any] | None = None) -> None:
     """Write the card of a release again: statement, tensors and graphs stay, and no budget is spent.
 
     Args:
         release: Folder of the release.
         card: Texts of the owner; those that are not given stay.
-        method_class: Class of the method of a release without topics, if it is not shipped.
+        topics: Topics of an early release of 0.2, which has none.
 
     Raises:
         CommandError: If the release is damaged or edited, or if a file of results is none.
@@ -45,9 +37,7 @@ def rewrite_card(
                 [f"{release}: its card is not written again, since it has faults", *wrong[:3]]
             )
         )
-    content = statement_in(release)
-    if not has_topics(content):
-        content |= topics(content, _facts(release, method_class))
+    content = statement_in(release) | (topics or {})
     results = findings(card, content["method"])
     content = with_texts(content, card, results.topic)
     version = {"card_date": today(), "card_lightning_dpg": __version__}
@@ -62,21 +52,3 @@ def rewrite_card(
         write_nonprivate_card(content, results, release.parent)
     elif results.private:
         note(f"{release} is in no run folder: results of the private graph are in their files only")
-
-
-def _facts(release: Path, method_class: type[PrivateModule] | None) -> Facts:
-    """Collect the facts of an early release of 0.2 from its tensors and files."""
-    path = released_tensors(release)
-    recipe, _ = read_recipe(path)
-    reads: Any = rebuild(path, (PrivateModule,), method_class).capabilities.reads
-    graphs = {file.stem for file in release.glob("synthetic-*.*")}
-    return Facts(
-        method_path=recipe["method"],
-        settings=recipe["hparams"],
-        is_set=reads is GraphSetRecords,
-        max_occurrences=None if reads is GraphSetRecords else 1,
-        num_graphs=len(graphs) if path.name == GENERATOR else None,
-        date=None,
-        version=None,
-        configuration=None,
-    )

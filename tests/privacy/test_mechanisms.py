@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lightning_dpg.privacy.calibration import laplace_tail_bound
+from lightning_dpg.privacy.mechanisms import laplace_tail_bound
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import (
     Budget,

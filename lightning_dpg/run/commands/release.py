@@ -99,12 +99,16 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
         python -m lightning_dpg verify runs/chung_lu/version_0
     """
     folder = release_at(release)
-    # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.reader import imported
-    from lightning_dpg.release.verify import verify as check
+    # Start-up time: a wrong folder is refused before NumPy is imported, and PyTorch only draws.
+    if no_redraw:
+        from lightning_dpg.release.agreement import agreement
 
-    method_class = None if method is None else imported(method)
-    found = check(folder, redraw=not no_redraw, method_class=method_class)
+        found = agreement(folder)
+    else:
+        from lightning_dpg.release.reader import imported
+        from lightning_dpg.release.verify import verify as check
+
+        found = check(folder, method_class=None if method is None else imported(method))
     lines = str(found).split("\n")
     values: dict[str, Any] = {"release": folder, "faults": list(found.faults)}
     if found.faults:
@@ -137,10 +141,17 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
     if not (folder / "privacy.json").is_file():
         raise CommandError(f"{folder}: no release, it has no privacy.json")
 
-    # Start-up time: a wrong folder is refused before PyTorch is imported.
+    # Start-up time: a wrong folder is refused before NumPy is imported.
+    from lightning_dpg.release.agreement import has_topics
     from lightning_dpg.release.cards import rewrite_card
-    from lightning_dpg.release.reader import imported
 
-    rewrite_card(folder, texts, None if method is None else imported(method))
+    topics = None
+    if not has_topics(statement_in(folder)):
+        # Start-up time: only an early release of 0.2 needs the class of its method, and PyTorch.
+        from lightning_dpg.release.reader import imported
+        from lightning_dpg.release.verify import early_topics
+
+        topics = early_topics(folder, None if method is None else imported(method))
+    rewrite_card(folder, texts, topics)
     files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
     return Outcome([*map(str, files)], {"release": folder, "files": files})

@@ -13,7 +13,7 @@ from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import write_sums
-from lightning_dpg.release.writer import RECIPE, SCHEMA_VERSION
+from lightning_dpg.release.recipe import RECIPE, SCHEMA_VERSION
 
 OLDEST = Path(__file__).parent / "releases" / "0.1.0" / "erdos_renyi"
 

@@ -352,7 +352,8 @@ def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterat
 
 def has_topics(content: dict[str, Any]) -> bool:
     """Return whether a ``privacy.json`` has topics, or must have them."""
-    return content["schema_version"] >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
+    version = content.get("schema_version", WITH_TOPICS)
+    return version >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
 
 
 def _faults_of_topics(content: dict[str, Any]) -> Iterator[str]:

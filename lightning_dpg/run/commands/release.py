@@ -99,12 +99,13 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
         python -m lightning_dpg verify runs/chung_lu/version_0
     """
     folder = release_at(release)
-    # Start-up time: a wrong folder is refused before NumPy is imported, and PyTorch only draws.
     if no_redraw:
+        # Start-up time: a wrong folder is refused before NumPy is imported.
         from lightning_dpg.release.agreement import agreement
 
         found = agreement(folder)
     else:
+        # Start-up time: only draws, the plan of the method and opacus need PyTorch.
         from lightning_dpg.release.reader import imported
         from lightning_dpg.release.verify import verify as check
 

@@ -18,11 +18,12 @@ from lightning_dpg.main import main
 from lightning_dpg.methods import HRG, ChungLu, DPNetGAN
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.second_opinion import second_opinion
-from lightning_dpg.release import verify as verification
-from lightning_dpg.release.card.topics import statement_of
+from lightning_dpg.release import agreement
+from lightning_dpg.release.card.topics import parameters_of, statement_of
 from lightning_dpg.release.checksums import write_sums
+from lightning_dpg.release.recipe import RECIPE
 from lightning_dpg.release.statement import entries_of
-from lightning_dpg.release.writer import RECIPE, write_card
+from lightning_dpg.release.writer import write_card
 from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
@@ -266,7 +267,7 @@ def forged(source, release, edit):
     content = json.loads((release / "privacy.json").read_text())
     edit(content)
     content["exposure"]["unprotected_quantities"] = content["assumptions"]
-    content["privacy_parameters"] |= verification.parameters_of(content)
+    content["privacy_parameters"] |= parameters_of(content)
     with safe_open(release / "generator.safetensors", "pt") as file:
         recipe = json.loads(file.metadata()[RECIPE])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -353,7 +354,7 @@ def test_an_epsilon_below_the_lower_bound_of_opacus_is_refused(
     release = forged(releases["trained"], tmp_path / "forged", lambda each: restated(each, 2.5))
     # As if our own accountant were wrong, and agreed.
     monkeypatch.setattr(
-        verification, "_proved", lambda statement: {Relation.EDGE: statement["epsilon"]}
+        agreement, "_proved", lambda statement: {Relation.EDGE: statement["epsilon"]}
     )
     code, out = verify(release, capsys)
     assert code == 1

@@ -111,10 +111,7 @@ def bounds(reads, delta, stated):
         return math.inf, math.inf
     if not noisy and delta <= 1e-15:
         return added, added
-    found, step = (
-        {},
-        2 * (stated + 6) / POINTS,
-    )  # losses beyond tell nearly as much as infinite ones
+    found, step = {}, 2 * (stated + 6) / POINTS  # larger losses tell as much as infinite ones
     for up in (False, True):
         losses = (compose(costs, step, is_added, up) for is_added in (False, True))
         found[up] = max(epsilon_at(each, step, delta, up) for each in losses)
@@ -232,7 +229,6 @@ def faults_of_cards(folder, content):
 
 def check(folder):
     """Return the faults of a release, and what is right in it."""
-    folder = Path(folder)
     if found := faults_of_files(folder):
         return found, []
     try:
@@ -249,6 +245,6 @@ def check(folder):
 
 
 if __name__ == "__main__":
-    faults, proved = check(sys.argv[1])
+    faults, proved = check(Path(sys.argv[1]))
     print("\n".join(faults or proved))
     sys.exit(bool(faults))

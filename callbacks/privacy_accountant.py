@@ -18,6 +18,7 @@ from lightning_dpg.interfaces import Account, Released, public_path
 from lightning_dpg.outcome import note
 from lightning_dpg.preflight import check_loaders, check_new, check_released, check_setup
 from lightning_dpg.preflight.trainer import check_loader
+from lightning_dpg.privacy.calibration import prove_steps
 from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.ledger import (
     JOURNAL,
@@ -29,7 +30,6 @@ from lightning_dpg.privacy.ledger import (
     replay,
 )
 from lightning_dpg.privacy.paid_weights import mark
-from lightning_dpg.privacy.remaining_steps import prove_steps
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.checksums import digest

@@ -165,7 +165,7 @@ class PrivateTraining(nn.Module):
         A resumed run keeps the noise of its checkpoint; a new one computes it from its own
         budget, whatever noise was loaded. A number in the settings has to equal the noise of the released
         steps, see
-        :func:`lightning_dpg.privacy.remaining_steps.prove_steps`.
+        :func:`lightning_dpg.privacy.calibration.prove_steps`.
 
         Args:
             method: The method in training, whose plan holds the steps.

@@ -15,9 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
 
 from lightning_dpg.errors import Refusal
+from lightning_dpg.privacy.loss_distributions import hockey_stick
 
 Curve = npt.NDArray[np.float64]
 
@@ -31,8 +31,6 @@ LEAST = float(np.finfo(np.float64).tiny)
 
 _LOG_FACTORIAL: Curve = np.cumsum(np.log(np.r_[1, 1 : ORDERS.max() + 1]))
 _MIN_QUADRATURE_SIGMA = 0.03
-_LEAST_MU = 1e-9  # smaller ones would divide by next to nothing
-_LOG_ROUNDING = 2.0**-48  # relative error of a logarithm of a distribution function, with room
 _MOST_NOISE = 1e12  # more noise on samples counts as this much, so its square is finite
 
 
@@ -177,11 +175,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    mu = max(mu, _LEAST_MU)
-    place = -mu / 2 - epsilon / mu
-    first, second = float(log_ndtr(mu / 2 - epsilon / mu)), float(log_ndtr(place))
-    error = _LOG_ROUNDING * (1 + max(place, -1e10) ** 2 + epsilon)
-    return max(LEAST, -math.exp(first) * math.expm1(min(0.0, second + epsilon - first) - error))
+    return max(LEAST, float(hockey_stick(mu, np.float64(epsilon))))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:

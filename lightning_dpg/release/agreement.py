@@ -134,11 +134,17 @@ def found_in(release: Path, found: Sequence[str], more: Sequence[str]) -> Verifi
     if found:
         return Verification(release, tuple(dict.fromkeys(found)), (), (), None, "")
     content = statement_in(release)
+    recipe, _ = read_recipe(released_tensors(release))
+    method, warnings = recipe["method"], list[str]()
+    if not is_shipped(method):
+        warnings.append(f"{method}: {say('product.not_shipped')}")
+    if content["epsilon"] == "inf":
+        warnings.append(NO_GUARANTEE)
     return Verification(
         release,
         (),
-        tuple(warnings_of(release)),
-        (*summary(release), *more),
+        tuple(warnings),
+        (*_summary(release, content), *more),
         float(content["epsilon"]),
         content["guarantee"],
     )
@@ -158,13 +164,8 @@ def faults(release: Path, *, with_cards: bool = True) -> list[str]:
     return [fault for fault in found if not fault.startswith(allowed)]
 
 
-def summary(release: Path) -> list[str]:
-    """Summarize the statement of a release without faults, as lines.
-
-    Args:
-        release: Folder of the release.
-    """
-    content = statement_in(release)
+def _summary(release: Path, content: dict[str, Any]) -> list[str]:
+    """Summarize the statement of a release without faults, as lines."""
     main, *others = proved_by(content)
     reads = "the read proves" if main.reads == 1 else f"the {main.reads} reads prove"
     return [
@@ -177,21 +178,6 @@ def summary(release: Path) -> list[str]:
         *_compared(content),
         f"guarantee: {content['guarantee']}",
     ]
-
-
-def warnings_of(release: Path) -> list[str]:
-    """Return the warnings for a reader of a release without faults, as lines.
-
-    Args:
-        release: Folder of the release.
-    """
-    content = statement_in(release)
-    recipe, _ = read_recipe(released_tensors(release))
-    method = recipe["method"]
-    lines = [] if is_shipped(method) else [f"{method}: {say('product.not_shipped')}"]
-    if content["epsilon"] == "inf":
-        lines.append(NO_GUARANTEE)
-    return lines
 
 
 def _compared(content: dict[str, Any]) -> list[str]:

@@ -2,31 +2,24 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 from lightning_dpg import __version__
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import note
-from lightning_dpg.release.agreement import faults
+from lightning_dpg.release.agreement import faults, has_topics
 from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import with_texts
-from lightning_dpg.release.writer import (
-    today,
-    write_card,
-    write_folder,
-    write_nonprivate_card,
-)
+from lightning_dpg.release.writer import today, write_card, write_folder, write_nonprivate_card
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, statement_in
 
 
-def rewrite_card(release: Path, card: Card, topics: dict[str, Any] | None = None) -> None:
+def rewrite_card(release: Path, card: Card) -> None:
     """Write the card of a release again: statement, tensors and graphs stay, and no budget is spent.
 
     Args:
         release: Folder of the release.
         card: Texts of the owner; those that are not given stay.
-        topics: Topics of an early release of 0.2, which has none.
 
     Raises:
         CommandError: If the release is damaged or edited, or if a file of results is none.
@@ -37,7 +30,11 @@ def rewrite_card(release: Path, card: Card, topics: dict[str, Any] | None = None
                 [f"{release}: its card is not written again, since it has faults", *wrong[:3]]
             )
         )
-    content = statement_in(release) | (topics or {})
+    content = statement_in(release)
+    if not has_topics(content):
+        raise CommandError(
+            f"{release}: of an early version 0.2, whose releases have no card to rewrite"
+        )
     results = findings(card, content["method"])
     content = with_texts(content, card, results.topic)
     version = {"card_date": today(), "card_lightning_dpg": __version__}

@@ -24,7 +24,7 @@ from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
 from lightning_dpg.release.draws import tensors_of
-from lightning_dpg.release.recipe import first_line, is_of_the_package, is_shipped, read_recipe
+from lightning_dpg.release.recipe import OURS, first_line, is_shipped, read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.statement import NO_GUARANTEE
 from lightning_dpg.release.writer import ATTRIBUTES
@@ -213,7 +213,7 @@ def _find(path: Path, name: str) -> type[PrivateModule]:
     cls = getattr(methods, attribute) if is_shipped(name) else mine.get(attribute)
     if isinstance(cls, type) and issubclass(cls, PrivateModule):
         return cls
-    if is_of_the_package(name):
+    if name.startswith(OURS):
         raise CommandError(
             f"{path}: lightning_dpg {__version__} has no method {attribute}\n"
             "open it with the version of lightning_dpg that has written it"

@@ -15,6 +15,8 @@ SCHEMA_VERSION = 3
 """Version of the recipe and of the statement: 3 has topics; 0.1.0 stated none."""
 RECIPE = "lightning_dpg"
 """Metadata key of the method, its hyperparameters, node names, and privacy."""
+OURS = f"{methods.__name__}."
+"""How a recipe begins the name of a method of this package, of any version."""
 NODE_NAMES = "node_names"
 Array = NDArray[Any]
 _FIELDS = {"method": str, "hparams": dict}
@@ -78,12 +80,7 @@ def check_schema_version(path: Path, content: dict[str, Any]) -> None:
 def is_shipped(name: str) -> bool:
     """Return whether a recipe names a shipped method."""
     # A class may have moved since a release was written, so only its own name counts.
-    return is_of_the_package(name) and name.rpartition(".")[2] in methods.__all__
-
-
-def is_of_the_package(name: str) -> bool:
-    """Return whether a recipe names a method of this package, of this version or of another one."""
-    return name.startswith(f"{methods.__name__}.")
+    return name.startswith(OURS) and name.rpartition(".")[2] in methods.__all__
 
 
 def with_names(recipe: Any, tensors: dict[str, Array]) -> Any:

@@ -32,9 +32,7 @@ from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.release.card.document import CARD
 from lightning_dpg.release.checksums import digest, files_of, write_sums
 from lightning_dpg.release.statement import NO_GUARANTEE
-from lightning_dpg.release.writer import (
-    write_folder,
-)
+from lightning_dpg.release.writer import write_folder
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS
 from lightning_dpg.tables import as_data_frame
 

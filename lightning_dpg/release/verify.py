@@ -7,6 +7,8 @@ has spent less than its budget, which the statement does not name. Two things ar
 sensitivities, which may follow from released values, and noise that was solved for a number of steps.
 """
 
+import filecmp
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +23,8 @@ from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_opinion
 from lightning_dpg.release.agreement import (
+    DRAWN,
+    GRAPH,
     INCOMPLETE,
     Verification,
     agreement,
@@ -30,11 +34,13 @@ from lightning_dpg.release.agreement import (
     found_in,
     odd_files,
 )
-from lightning_dpg.release.card.topics import Facts, statement_of, topics
-from lightning_dpg.release.reader import rebuild
-from lightning_dpg.release.recipe import is_shipped, read_recipe
-from lightning_dpg.release.redraw import faults_of_draws
+from lightning_dpg.release.card.topics import statement_of
+from lightning_dpg.release.draws import drawn_with, write_draws
+from lightning_dpg.release.graph_files import FORMATS
+from lightning_dpg.release.reader import read_attributes, rebuild
+from lightning_dpg.release.recipe import first_line, is_shipped, read_recipe
 from lightning_dpg.release.statement import entries_of, proved_by
+from lightning_dpg.release.writer import ATTRIBUTE_TABLE, ATTRIBUTES
 from lightning_dpg.run_folder import (
     GENERATOR,
     STATEMENT,
@@ -146,7 +152,7 @@ def _faults_of_method(release: Path, method_class: type[PrivateModule] | None) -
         except (*INCOMPLETE, RuntimeError) as error:  # of settings that no run had
             name = type(method).__name__
             yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
-    yield from faults_of_draws(release, method, content)
+    yield from _faults_of_draws(release, method, content)
 
 
 def _faults_of_opinion(content: dict[str, Any], opinion: SecondOpinion | None) -> Iterator[str]:
@@ -232,25 +238,51 @@ def _faults_by_the_plan(
             yield f"{STATEMENT}: its read {entry.key!r} costs less than {name} plans at its epsilon"
 
 
-def early_topics(release: Path, method_class: type[PrivateModule] | None) -> dict[str, Any]:
-    """Build the topics of an early release of 0.2, which has none, from its tensors and files.
+def _faults_of_draws(release: Path, method: Any, content: dict[str, Any]) -> Iterator[str]:
+    """Draw all graphs, and what is drawn beside them, again, and compare the files.
+
+    It takes as long as ``generate``, and as much room on the disk for temporary files.
 
     Args:
-        release: Folder of the release.
-        method_class: Class of its method, if it is not shipped.
+        release: Folder of the release, which has plain files only.
+        method: The method, around its released tensors.
+        content: Content of ``privacy.json``.
     """
-    path = released_tensors(release)
-    recipe, _ = read_recipe(path)
-    reads: Any = rebuild(path, (PrivateModule,), method_class).capabilities.reads
-    graphs = {file.stem for file in release.glob("synthetic-*.*")}
-    facts = Facts(
-        method_path=recipe["method"],
-        settings=recipe["hparams"],
-        is_set=reads is GraphSetRecords,
-        max_occurrences=None if reads is GraphSetRecords else 1,
-        num_graphs=len(graphs) if path.name == GENERATOR else None,
-        date=None,
-        version=None,
-        configuration=None,
-    )
-    return topics(statement_in(release), facts)
+    names = {path.name for path in release.iterdir() if DRAWN.fullmatch(path.name)}
+    graphs = [match for name in names if (match := GRAPH.fullmatch(name))]
+    seeds, suffixes = {match[1] for match in graphs}, {match[2] for match in graphs}
+    formats = [suffix for suffix in (*FORMATS, "parquet") if suffix in suffixes] or None
+    with tempfile.TemporaryDirectory() as scratch:
+        drawn = Path(scratch)
+        try:
+            if (release / GENERATOR).exists():
+                method.node_attributes = read_attributes(release / ATTRIBUTES, method.node_names)
+            has_table = ATTRIBUTE_TABLE in names
+            write_draws(method, max(1, len(seeds)), drawn, formats, has_table=has_table)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001  tensors that were edited end draws in any way
+            yield f"{GENERATOR}: its tensors draw no graph ({first_line(error)})"
+            return
+        ours = {path.name for path in drawn.iterdir()}
+        yield from (f"{name}: missing, and its tensors draw it" for name in sorted(ours - names))
+        yield from (f"{name}: its tensors draw no such file" for name in sorted(names - ours))
+        for name in sorted(ours & names):
+            if not filecmp.cmp(release / name, drawn / name, shallow=False):
+                yield f"{name}: not what its tensors draw{_other_versions(content)}"
+
+
+def _other_versions(content: dict[str, Any]) -> str:
+    """Say that other versions may be the reason of a difference; nothing where they are the same."""
+    written = content.get("administrative", {}).get("drawn_with")
+    if not isinstance(written, dict):
+        return (
+            " here, and it does not say with which versions it was drawn: try the one of its card"
+        )
+    here = drawn_with()
+    other = [
+        f"{name} {written.get(name)} (here {here.get(name)})"
+        for name in sorted(written.keys() | here.keys())
+        if written.get(name) != here.get(name)
+    ]
+    return f" here; it was drawn with {', '.join(other)}: verify it with these" if other else ""

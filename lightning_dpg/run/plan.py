@@ -51,17 +51,12 @@ class Plan:
 
     def __str__(self) -> str:
         """Write the plan as text, with the epsilons of nearby settings."""
-        return self.text(self.second_opinion)
-
-    def text(self, opinion: SecondOpinion | None = None) -> str:
-        """Write the plan, with epsilon by opacus only if it is given."""
         lines = [
             f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}",
             f"plan: {self.steps} private steps at sample rate {self.sample_rate:g}",
             f"noise multiplier: {digits_up(self.sigma, 6)}"
             + (" (smallest that fits)" if self.is_calibrated else ""),
             f"epsilon spent: {self.epsilon:.4f} ({self.accountant} accountant, that of the budget)",
-            *([] if opinion is None else [f"epsilon by opacus: {opinion}"]),
             f"steps that fit with this noise: {self.max_steps}"
             + (" (OVER BUDGET)" if self.max_steps < self.steps else ""),
             "",

@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from lightning_dpg import __version__
-from lightning_dpg.graph.kind import EDGES
+from lightning_dpg.graph.kind import EDGES, Kind
 from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import PROVED_FOR, WITH_TRANSFERS, Relation
@@ -377,7 +377,7 @@ def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
 
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
-_KINDS = {EDGES[kind]: kind for kind in ("directed", "bipartite")}
+_KINDS = {record: kind for kind, record in EDGES.items()}
 
 
 def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
@@ -421,7 +421,7 @@ def _beside(proved: Proved) -> dict[str, Any]:
     }
 
 
-def kind_of(statement: dict[str, Any]) -> str:
+def kind_of(statement: dict[str, Any]) -> Kind:
     """Return the kind of one graph: undirected, directed or bipartite."""
     entries = statement["entries"]
     records = [

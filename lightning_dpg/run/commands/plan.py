@@ -102,7 +102,8 @@ def plan(
             noise_multiplier=noise_multiplier,
         )
         second = result.second_opinion if full else None
-        lines = [result.text(second), *([""] if lines else []), *lines]
+        opinion = [] if second is None else [f"epsilon by opacus: {second}"]
+        lines = [*opinion, str(result), *([""] if lines else []), *lines]
         values |= {
             "sample_rate": sample_rate,
             "steps": steps,

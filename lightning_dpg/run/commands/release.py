@@ -121,7 +121,7 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     return Outcome(lines, values)
 
 
-def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:
+def card(release: Path, *, texts: Card = Card()) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
     The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
@@ -133,7 +133,6 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
     Args:
         release: Folder of a release or of a run.
         texts: See :class:`lightning_dpg.release.card.texts.Card`.
-        method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
         python -m lightning_dpg card runs/chung_lu/version_0 --operator "Bank of Utopia"
@@ -143,16 +142,8 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
         raise CommandError(f"{folder}: no release, it has no privacy.json")
 
     # Start-up time: a wrong folder is refused before NumPy is imported.
-    from lightning_dpg.release.agreement import has_topics
     from lightning_dpg.release.cards import rewrite_card
 
-    topics = None
-    if not has_topics(statement_in(folder)):
-        # Start-up time: only an early release of 0.2 needs the class of its method, and PyTorch.
-        from lightning_dpg.release.reader import imported
-        from lightning_dpg.release.verify import early_topics
-
-        topics = early_topics(folder, None if method is None else imported(method))
-    rewrite_card(folder, texts, topics)
+    rewrite_card(folder, texts)
     files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
     return Outcome([*map(str, files)], {"release": folder, "files": files})

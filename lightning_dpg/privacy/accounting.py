@@ -175,7 +175,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    return max(LEAST, float(hockey_stick(mu, np.float64(epsilon))))
+    return max(LEAST, float(hockey_stick(mu, np.array(epsilon))))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:

@@ -39,7 +39,7 @@ from lightning_dpg.tables import as_data_frame
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure
 
-    from lightning_dpg.release.verify import Verification
+    from lightning_dpg.release.agreement import Verification
 
 _MARKS = (STATEMENT, GENERATOR, LEARNER)
 """Files of which every release has one."""

@@ -36,11 +36,8 @@ def generate(
     tensors = released_tensors(run).absolute()
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.release.graph_files import write_graphs
-    from lightning_dpg.release.reader import (
-        first_line,
-        imported,
-        open_release,
-    )
+    from lightning_dpg.release.reader import imported, open_release
+    from lightning_dpg.release.recipe import first_line
     from lightning_dpg.release.writer import FEATURES
 
     if tensors.name == LEARNER:

@@ -16,6 +16,7 @@ from lightning_dpg.release.reader import (
     read_recipe,
     rebuild,
 )
+from lightning_dpg.release.signature import sign
 from lightning_dpg.release.verify import faults, has_topics
 from lightning_dpg.release.writer import (
     today,
@@ -23,28 +24,47 @@ from lightning_dpg.release.writer import (
     write_folder,
     write_nonprivate_card,
 )
-from lightning_dpg.run_folder import GENERATOR, NOT_PRIVATE, RELEASE, released_tensors, statement_in
+from lightning_dpg.run_folder import (
+    GENERATOR,
+    NOT_PRIVATE,
+    RELEASE,
+    UNSUMMED,
+    released_tensors,
+    statement_in,
+)
 
 
 def rewrite_card(
-    release: Path, card: Card, method_class: type[PrivateModule] | None = None
+    release: Path,
+    card: Card,
+    method_class: type[PrivateModule] | None = None,
+    key: Path | None = None,
 ) -> None:
     """Write the card of a release again: statement, tensors and graphs stay, and no budget is spent.
+
+    A signature of the earlier files is removed. With a key and no new text, the files stay as they are.
 
     Args:
         release: Folder of the release.
         card: Texts of the owner; those that are not given stay.
         method_class: Class of the method of a release without topics, if it is not shipped.
+        key: Private key that signs the release.
 
     Raises:
         CommandError: If the release is damaged or edited, or if a file of results is none.
     """
-    if wrong := faults(release, with_cards=False):
-        raise CommandError(
-            "\n".join(
-                [f"{release}: its card is not written again, since it has faults", *wrong[:3]]
-            )
-        )
+    is_kept = key is not None and card == Card()
+    if wrong := faults(release, with_cards=is_kept):
+        what = "it is not signed" if is_kept else "its card is not written again"
+        raise CommandError("\n".join([f"{release}: {what}, since it has faults", *wrong[:3]]))
+    if not is_kept:
+        _rewrite(release, card, method_class)
+    if key is not None:
+        sign(release, key)
+
+
+def _rewrite(release: Path, card: Card, method_class: type[PrivateModule] | None) -> None:
+    """Write the card of a release without faults again."""
     content = statement_in(release)
     if not has_topics(content):
         content |= topics(content, _facts(release, method_class))
@@ -54,7 +74,8 @@ def rewrite_card(
     content["administrative"] |= version
 
     def fill(folder: Path) -> None:
-        shutil.copytree(release, folder, dirs_exist_ok=True)
+        old = shutil.ignore_patterns(*UNSUMMED)
+        shutil.copytree(release, folder, dirs_exist_ok=True, ignore=old)
         write_card(content, folder)
 
     write_folder(release, fill)

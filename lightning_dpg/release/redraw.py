@@ -33,14 +33,14 @@ from lightning_dpg.release.writer import (
     drawn_with,
     write_draws,
 )
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, UNSUMMED
 
 _GRAPH = re.compile(r"synthetic-([0-9]+)\.(edges|graphml|npz|parquet)")
 _DRAWN = re.compile(
     rf"{_GRAPH.pattern}|people-[0-9]+\.csv|transfers-[0-9]+\.(csv|parquet)|"
     + "|".join(map(re.escape, (FEATURES, ATTRIBUTES, ATTRIBUTE_TABLE)))
 )
-_WRITTEN = frozenset({GENERATOR, LEARNER, STATEMENT, CARD, PAGE, SUMS})
+_WRITTEN = frozenset({GENERATOR, LEARNER, STATEMENT, CARD, PAGE}) | UNSUMMED
 # Topics whose texts the owner gives, or whose findings come from files of the owner.
 _GIVEN = {
     "administrative": {*OF_THE_OWNER, "card_date", "card_lightning_dpg"},

@@ -34,7 +34,7 @@ from lightning_dpg.release.checksums import digest, files_of, write_sums
 from lightning_dpg.release.writer import (
     write_folder,
 )
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, UNSUMMED
 from lightning_dpg.tables import as_data_frame
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
@@ -517,7 +517,7 @@ def refuse_foreign_folder(folder: Path) -> None:
 def _copy(source: Path, target: Path) -> None:
     """Copy all files of a release, with checksums."""
     names = files_of(source)
-    for name in (*names, *([SUMS] if (source / SUMS).is_file() else [])):
+    for name in (*names, *(name for name in sorted(UNSUMMED) if (source / name).is_file())):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, target / name)
     if not (target / SUMS).is_file():  # the reader has removed them

@@ -14,7 +14,7 @@ _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
     *("run", "family", "outcome", "method", "reserved_utc", "closed_utc", "who", "folder"),
     *("settings_sha256", "release_sha256", "budget_epsilon", "budget_delta"),
-    "condition",
+    *("condition", "retracted"),
 )
 _OF_ENTRY = (
     *("release", "mechanism", "epsilon", "delta", "noise_multiplier", "sample_rate"),
@@ -90,7 +90,7 @@ def _run(run: Run) -> dict[str, Any]:
     values = (
         *(run.number, run.family, run.outcome, run.method, run.opened, run.closed, run.who),
         *(run.folder, run.settings, run.release, run.budget.epsilon, run.budget.delta),
-        run.condition,
+        *(run.condition, run.retracted),
     )
     return dict(zip(_OF_RUN, values, strict=True))
 

@@ -77,7 +77,13 @@ def _first_new_seed(release: Path) -> int:
 _STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
 
 
-def verify(release: Path, *, no_redraw: bool = False, method: str | None = None) -> Outcome:
+def verify(
+    release: Path,
+    *,
+    no_redraw: bool = False,
+    signed_by: Path | None = None,
+    method: str | None = None,
+) -> Outcome:
     """Check a release, from its own files alone.
 
     The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does), and refuses files
@@ -93,6 +99,8 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     Args:
         release: Folder or file of a release.
         no_redraw: Do not draw graphs again, which takes as long as generate.
+        signed_by: Public key of SSH or minisign, or file of allowed signers of SSH; the release must be
+            signed by it.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
@@ -104,19 +112,25 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     from lightning_dpg.release.verify import verify as check
 
     method_class = None if method is None else imported(method)
-    found = check(folder, redraw=not no_redraw, method_class=method_class)
+    found = check(folder, redraw=not no_redraw, method_class=method_class, signed_by=signed_by)
     lines = str(found).split("\n")
     values: dict[str, Any] = {"release": folder, "faults": list(found.faults)}
     if found.faults:
         return Outcome(lines, values, REFUTED)
     statement = statement_in(folder)
-    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw}
+    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw, "signed_by": signed_by}
     values |= {name: statement.get(name) for name in _STATED}
     values |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(lines, values)
 
 
-def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:
+def card(
+    release: Path,
+    *,
+    texts: Card = Card(),
+    sign: Path | None = None,
+    method: str | None = None,
+) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
     The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
@@ -128,6 +142,8 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
     Args:
         release: Folder of a release or of a run.
         texts: See :class:`lightning_dpg.release.card.texts.Card`.
+        sign: Private key of SSH or minisign, which signs SHA256SUMS by its own tool; without other
+            texts, the card stays as it is.
         method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
@@ -141,6 +157,6 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
     from lightning_dpg.release.cards import rewrite_card
     from lightning_dpg.release.reader import imported
 
-    rewrite_card(folder, texts, None if method is None else imported(method))
-    files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    rewrite_card(folder, texts, None if method is None else imported(method), sign)
+    files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html", *folder.glob("SHA256SUMS.*sig")]
     return Outcome([*map(str, files)], {"release": folder, "files": files})

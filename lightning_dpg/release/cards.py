@@ -24,14 +24,7 @@ from lightning_dpg.release.writer import (
     write_folder,
     write_nonprivate_card,
 )
-from lightning_dpg.run_folder import (
-    GENERATOR,
-    NOT_PRIVATE,
-    RELEASE,
-    UNSUMMED,
-    released_tensors,
-    statement_in,
-)
+from lightning_dpg.run_folder import GENERATOR, NOT_PRIVATE, RELEASE, released_tensors, statement_in
 
 
 def rewrite_card(
@@ -74,8 +67,7 @@ def _rewrite(release: Path, card: Card, method_class: type[PrivateModule] | None
     content["administrative"] |= version
 
     def fill(folder: Path) -> None:
-        old = shutil.ignore_patterns(*UNSUMMED)
-        shutil.copytree(release, folder, dirs_exist_ok=True, ignore=old)
+        shutil.copytree(release, folder, dirs_exist_ok=True)
         write_card(content, folder)
 
     write_folder(release, fill)

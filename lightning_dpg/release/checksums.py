@@ -38,9 +38,11 @@ def files_of(folder: Path) -> list[str]:
 
 
 def write_sums(folder: Path) -> None:
-    """Write the checksums of the files of a folder, for ``sha256sum -c``."""
+    """Write the checksums of the files of a folder, for ``sha256sum -c``; remove earlier signatures."""
     lines = [f"{digest(folder / name)}  {name}\n" for name in files_of(folder)]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    for name in UNSUMMED - {SUMS}:
+        (folder / name).unlink(missing_ok=True)
 
 
 def read_sums(path: Path) -> dict[str, str]:

@@ -8,11 +8,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
-from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.errors import CommandError
 from lightning_dpg.run_folder import MINISIGN_SIGNATURE, SSH_SIGNATURE, SUMS
 
 NAMESPACE = "lightning_dpg"
@@ -56,61 +56,54 @@ def sign(release: Path, key: Path) -> Path:
         return Path(shutil.copy(made, release))
 
 
-def odd_signatures(release: Path) -> Iterator[str]:
-    """Find files that have the name of a signature, and are none."""
-    for name, form in _FORMS.items():
-        if (release / name).is_file():
-            with (release / name).open("rb") as file:
-                content = file.read(_LARGEST + 1)
-            if len(content) > _LARGEST or re.fullmatch(form, content) is None:
-                yield f"{name}: no signature"
-
-
-def signer(release: Path, key: Path | None) -> list[str]:
-    """Check the signature of a release, and return what the tool says of it.
+def signatures(release: Path, key: Path | None) -> tuple[list[str], list[str]]:
+    """Check the signatures of a release.
 
     Args:
         release: Folder of the release.
-        key: Public key of SSH or minisign, or file of allowed signers of SSH; None checks nothing,
-            and says which signatures there are.
+        key: Public key of SSH or minisign, or file of allowed signers of SSH, whose signature the
+            release must have.
+
+    Returns:
+        What is wrong, and what was found to be right or was not checked, in lines.
 
     Raises:
-        CommandError: If there is no such key, or if the tool is not installed.
-        Refusal: If the release is not signed by this key.
+        CommandError: If there is no such key, or if its tool is not installed.
     """
-    if key is None:
-        found = [name for name in _FORMS if (release / name).is_file()]
-        return [f"{name}: not checked, which --signed-by KEY does" for name in found]
-    name = _signature_by(key)
-    signature, sums = release / name, release / SUMS
-    if not signature.is_file() or not sums.is_file():
-        raise Refusal(f"{name}: missing, the release is not signed by {key}")
-    if name == MINISIGN_SIGNATURE:
-        done = _run(["minisign", "-V", "-p", key, "-m", sums, "-x", signature], capture_output=True)
-    else:
-        done = _checked_by_ssh(signature, sums, key)
-    said = (done.stdout + done.stderr).strip().splitlines() or ["no answer"]
-    if done.returncode:
-        raise Refusal(f"{name}: no signature of {SUMS} by {key} ({' '.join(said)})")
-    return [f"{name}: {said[0]}"]
+    wanted, faults, checks = None if key is None else _signature_by(key), list[str](), list[str]()
+    for name, form in _FORMS.items():
+        path = release / name
+        content = path.read_bytes() if path.is_file() else b""
+        if key is not None and name == wanted:
+            done = _checked(path, release / SUMS, key)
+            said = ", ".join((done.stdout + done.stderr).split("\n")).strip(", ")
+            if done.returncode:
+                faults.append(f"{name}: no signature of {SUMS} by {key} ({said})")
+            else:
+                checks.append(f"{name}: {said}")
+        elif content:
+            checks.append(f"{name}: not checked, which --signed-by KEY does")
+        if content and (len(content) > _LARGEST or re.fullmatch(form, content) is None):
+            faults.append(f"{name}: no signature")
+    return faults, checks
 
 
-def _checked_by_ssh(signature: Path, sums: Path, key: Path) -> "subprocess.CompletedProcess[str]":
-    """Check a signature by those of the allowed signers who have its key."""
+def _checked(signature: Path, sums: Path, key: Path) -> CompletedProcess[str]:
+    """Check a signature by its tool; of allowed signers, by the first one who has its key."""
+    if signature.name == MINISIGN_SIGNATURE:
+        command = ["minisign", "-V", "-p", key, "-m", sums, "-x", signature]
+        return _run(command, capture_output=True)
     lines = key.read_text(encoding="utf-8", errors="replace").splitlines()
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, sums.open("rb") as content:
         allowed = Path(scratch) / "allowed_signers"
         named = [f"this-key {line}" if _PUBLIC_KEY.match(line) else line for line in lines]
         allowed.write_text("\n".join([*named, ""]), encoding="utf-8")
         of = ["-s", signature, "-f", allowed]
-        done = _run(["ssh-keygen", "-Y", "find-principals", *of], capture_output=True)
-        for name in done.stdout.splitlines() if not done.returncode else ():
-            command = ["ssh-keygen", "-Y", "verify", *of, "-n", NAMESPACE, "-I", name]
-            with sums.open("rb") as content:
-                done = _run(command, capture_output=True, stdin=content)
-            if not done.returncode:
-                break
-        return done
+        found = _run(["ssh-keygen", "-Y", "find-principals", *of], capture_output=True)
+        if found.returncode:
+            return found
+        of += ["-n", NAMESPACE, "-I", found.stdout.partition("\n")[0]]
+        return _run(["ssh-keygen", "-Y", "verify", *of], capture_output=True, stdin=content)
 
 
 def _signature_by(key: Path) -> str:
@@ -122,8 +115,8 @@ def _signature_by(key: Path) -> str:
     return MINISIGN_SIGNATURE if is_minisign else SSH_SIGNATURE
 
 
-def _run(command: list[str | Path], **options: Any) -> "subprocess.CompletedProcess[str]":
-    tool = str(command[0])
-    if shutil.which(tool) is None:
+def _run(command: list[Any], **options: Any) -> CompletedProcess[str]:
+    if shutil.which(command[0]) is None:
+        tool = command[0]
         raise CommandError(f"{tool}, which signs and checks, is not installed\n{_TOOLS[tool]}")
     return subprocess.run(command, text=True, check=False, **options)

@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import UndefinedError
 
 from lightning_dpg import __version__
-from lightning_dpg.errors import CommandError, Refusal
+from lightning_dpg.errors import CommandError
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget, digits_down
 from lightning_dpg.privacy.events import Gaussian
@@ -36,7 +36,7 @@ from lightning_dpg.release.reader import (
 )
 from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, is_foreign, odd_files
 from lightning_dpg.release.release import NO_GUARANTEE
-from lightning_dpg.release.signature import odd_signatures, signer
+from lightning_dpg.release.signature import signatures
 from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
 from lightning_dpg.run_folder import (
     GENERATOR,
@@ -138,21 +138,16 @@ def verify(
         (False, 'privacy.json: changed, it does not have its checksum')
     """
     place = release_at(Path(folder).expanduser())
-    found, signature = faults(place, redraw=redraw, method_class=method_class), list[str]()
-    try:
-        signature = signer(place, None if signed_by is None else Path(signed_by).expanduser())
-    except CommandError:
-        raise
-    except Refusal as error:
-        found.append(str(error))
-    if found:
+    key = None if signed_by is None else Path(signed_by).expanduser()
+    bad, signed = signatures(place, key)
+    if found := [*faults(place, redraw=redraw, method_class=method_class), *bad]:
         return Verification(place, tuple(found), (), (), None, "")
     content = statement_in(place)
     return Verification(
         place,
         (),
         tuple(warnings_of(place)),
-        (*summary(place), *signature, _draws(place, redraw, method_class)),
+        (*summary(place), *signed, _draws(place, redraw, method_class)),
         float(content["epsilon"]),
         content["guarantee"],
     )
@@ -175,11 +170,7 @@ def faults(
     """
     if odd := list(odd_files(release)):
         return odd
-    all_faults = [
-        *odd_signatures(release),
-        *_faults_of_files(release),
-        *_faults_of_statement(release, with_cards),
-    ]
+    all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
     if redraw:
         with contextlib.suppress(CommandError, OSError, *_INCOMPLETE):  # which were named
             content = statement_in(release)

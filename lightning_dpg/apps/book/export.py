@@ -8,7 +8,7 @@ from lightning_dpg import __version__
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.report import read, summary_of
 from lightning_dpg.apps.book.state import Planned, Run
-from lightning_dpg.tables import as_csv, as_json, strict
+from lightning_dpg.tables import as_csv
 
 _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
@@ -48,16 +48,6 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
                     cells = data | _run(run) | entry
                     rows.append([_defused(cells.get(column)) for column in columns])
     return as_csv(columns, rows)
-
-
-def json_text(book: Book, names: Sequence[str]) -> str:
-    """Write :func:`whole` as strict JSON.
-
-    Args:
-        book: The book.
-        names: Data sets.
-    """
-    return as_json(strict(whole(book, names)))
 
 
 def whole(book: Book, names: Sequence[str]) -> dict[str, Any]:

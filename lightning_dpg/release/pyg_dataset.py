@@ -14,7 +14,7 @@ import torch
 from torch_geometric.data import Data, InMemoryDataset
 
 
-class SyntheticGraphs(InMemoryDataset):
+class SyntheticGraphs(InMemoryDataset):  # type: ignore[misc]  # untyped
     """The graphs of ``graphs.npz``; its arrays have names such as ``0/edge_index``."""
 
     def __init__(

@@ -432,8 +432,8 @@ class Release:
     def to_neo4j(self, root: str | Path, seed: int = 0) -> Path:
         """Write ``nodes.csv`` and ``relationships.csv`` for Neo4j's bulk import, and ``privacy.json``.
 
-        Nodes have private and public columns as typed properties, relationships the amount and the
-        first time of drawn transfers.
+        Nodes have drawn rows, public attributes and classes as typed properties, relationships the
+        total amount and the first time of drawn transfers.
 
         Args:
             root: New or empty folder.

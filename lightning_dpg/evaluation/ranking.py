@@ -31,7 +31,7 @@ from lightning_dpg.evaluation.node_classification import (
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.held_out import uniform_non_edges
 from lightning_dpg.graph.pair_numbers import pair_keys
-from lightning_dpg.metrics.node_classification import Network, fact_loss, train
+from lightning_dpg.metrics.node_classification import Network, fact_loss, seeded, train
 from lightning_dpg.pages.page import Table
 from lightning_dpg.pages.report import Report
 
@@ -100,8 +100,7 @@ class Trial(NamedTuple):
     def items(self) -> dict[str, Items]:
         """Train all models, and test them, by task."""
         found = {"classes": self._classes, "links": self._links}
-        with torch.random.fork_rng(devices=[]):
-            return {task: np.stack([*map(of, MODELS)], axis=1) for task, of in found.items()}
+        return {task: np.stack([*map(of, MODELS)], axis=1) for task, of in found.items()}
 
     def _classes(self, name: str) -> Items:
         public, (_, validation, test) = self.public, self.drawn.split
@@ -147,18 +146,18 @@ class Trial(NamedTuple):
         check: Callable[[Tensor], Tensor],
     ) -> list[Tensor]:
         """Train a model on the first graph, and return its rows of nodes on each one."""
-        torch.manual_seed(self.seed)
         x, known, network = self.public.rows.float(), self.drawn.evidence, _MODELS[name]
-        models = [network.build(len(x), x.shape[1], size).eval() for _ in graphs]
-        rows = [_reader(*pair) for pair in zip(models, graphs, strict=True)]
-        if isinstance(models[0], LabelPropagation):
-            x = torch.zeros(len(x), self.public.num_classes)
-            x[known.nodes] = known.log_likelihoods.float().softmax(1)
-        else:
-            train(models[0], network, lambda: loss(rows[0](x)), lambda: check(rows[0](x)))
-            models[1].load_state_dict(models[0].state_dict())
-        with torch.no_grad():
-            return [read(x) for read in rows]
+        with seeded(self.seed):
+            models = [network.build(len(x), x.shape[1], size).eval() for _ in graphs]
+            rows = [_reader(*pair) for pair in zip(models, graphs, strict=True)]
+            if isinstance(models[0], LabelPropagation):
+                x = torch.zeros(len(x), self.public.num_classes)
+                x[known.nodes] = known.log_likelihoods.float().softmax(1)
+            else:
+                train(models[0], network, lambda: loss(rows[0](x)), lambda: check(rows[0](x)))
+                models[1].load_state_dict(models[0].state_dict())
+            with torch.no_grad():
+                return [read(x) for read in rows]
 
 
 def _reader(model: nn.Module, graph: Data) -> Callable[[Tensor], Tensor]:
@@ -202,6 +201,8 @@ def tau_of(items: Items, reference: Items) -> Tau:
         reference: Those of models that learned from the real graph.
     """
     both, generator = np.stack([items, reference]), np.random.default_rng(0)
+    if np.isnan(both).any():
+        return Tau(math.nan, math.nan, math.nan)
     num_seeds, count = both.shape[1], both.shape[3]
     taus = [kendalltau(*both.mean((1, 3))).statistic]
     for _ in range(_REPLICATES):

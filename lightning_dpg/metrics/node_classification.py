@@ -6,7 +6,8 @@ training nodes only. All settings are those of the authors of the networks; noth
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -196,11 +197,7 @@ def node_log_probabilities(
     """
     network, num_classes = NETWORKS[name], known[1].shape[1]
     chooses = validation if len(validation[0]) else known
-    # PyTorch warns unless the checks of sparse matrices are turned on or off.
-    unchecked = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
-    with torch.random.fork_rng(devices=[]), unchecked, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
-        torch.manual_seed(seed)
+    with seeded(seed):
         models = [network.build(attributes, one_hop(graph), num_classes) for graph in graphs]
         train(
             models[0],
@@ -212,6 +209,21 @@ def node_log_probabilities(
             other.load_state_dict(models[0].state_dict())
         with torch.no_grad():
             return [F.log_softmax(model.eval()(test), 1) for model in models]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from a public seed, and do not warn of sparse matrices.
+
+    Args:
+        seed: The seed.
+    """
+    # PyTorch warns unless the checks of sparse matrices are turned on or off.
+    unchecked = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
+    with torch.random.fork_rng(devices=[]), unchecked, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
+        torch.manual_seed(seed)
+        yield
 
 
 def node_scores(

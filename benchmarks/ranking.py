@@ -107,7 +107,7 @@ def measure_graph(graph: str, seed: int, folder: Path, file: ScoresFile) -> None
             for edges, scores in zip(("own", "real"), values.mean(2), strict=True)
             for model, score in zip(MODELS, scores, strict=True)
         )
-        np.savez_compressed(path, **items)
+        np.savez_compressed(path, classes=items["classes"], links=items["links"])
         print(graph, seed, row, seconds, flush=True)
 
 
@@ -138,5 +138,6 @@ def cells(folder: Path, graph: str) -> Iterator[list[Any]]:
                     yield [table, row, model, f"{100 * score:.1f}", "", *origin, ""]
             for column, tau in (("tau", one.tau), ("tau on real edges", one.tau_on_real_edges)):
                 if not math.isnan(tau.value) and row != REAL_GRAPH:
+                    half = f"{(tau.high - tau.low) / 2:.2f}"
                     interval = f"95 % interval {tau.low:.2f} to {tau.high:.2f}"
-                    yield [table, row, column, f"{tau.value:.2f}", "", *origin, interval]
+                    yield [table, row, column, f"{tau.value:.2f}", half, *origin, interval]

@@ -5,7 +5,7 @@ All settings are usual ones; nothing is tuned. The real graph is read: nothing h
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -134,8 +134,8 @@ class Trial(NamedTuple):
     def _untested(self, graph: Data) -> Tensor:
         """Return the edges of a graph without the tested pairs."""
         tested, edges = torch.cat([self.links, self.others]), undirected_edges(graph)
-        keys = (pair_keys(pairs.numpy(), graph.num_nodes) for pairs in (edges, tested))
-        return edges[~torch.from_numpy(np.isin(*keys))]
+        own, held = (pair_keys(pairs.numpy(), graph.num_nodes) for pairs in (edges, tested))
+        return edges[~torch.from_numpy(np.isin(own, held))]
 
     def _learned(
         self,
@@ -206,7 +206,7 @@ def tau_of(items: Items, reference: Items) -> Tau:
     num_seeds, count = both.shape[1], both.shape[3]
     taus = [kendalltau(*both.mean((1, 3))).statistic]
     for _ in range(_REPLICATES):
-        seeds = generator.integers(num_seeds, size=num_seeds)
+        seeds = generator.integers(num_seeds, size=(num_seeds,))
         drawn = [both[:, seed][..., generator.integers(count, size=count)] for seed in seeds]
         taus.append(kendalltau(*np.mean([each.mean(2) for each in drawn], axis=0)).statistic)
     return Tau(*map(float, (taus[0], *np.nanquantile(taus[1:], (0.025, 0.975)))))
@@ -276,7 +276,7 @@ class Ranking(Report):
         return {"task": "ranking", "real": self.real, "seeds": [*self.seeds], "rows": rows}
 
 
-def ranked(items: dict[str, Sequence[dict[str, Items]]]) -> tuple[RankedRow, ...]:
+def ranked(items: Mapping[str, Sequence[dict[str, Items]]]) -> tuple[RankedRow, ...]:
     """Compare the order of models on each graph with that on the real graph.
 
     Args:

@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
+from lightning_dpg.entry_points import class_path
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.outcome import note
 from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
-from lightning_dpg.run.configurations import find_config, find_configs, refuse_foreign_code
+from lightning_dpg.run.configurations import (
+    find_config,
+    find_configs,
+    refuse_foreign_code,
+    shipped_configs,
+)
 from lightning_dpg.run.shipped import (
     configuration_of,
     configured_classes,
@@ -172,7 +178,7 @@ def fit(
         file: The private data.
         *other_options: Options by their full names, and configurations.
         epsilon: Budget.
-        method: Configuration or class of a method; by default the recommended one, see ``list``.
+        method: Configuration or class of a method, also of another package; by default the recommended one, see ``list``.
         goal: Purpose of the release, for the choice of a method; by default ``shape``, for a set
             ``graphs``, with a column of amounts or times ``transfers``.
         delta: Budget; by default that of the configuration, 0 for a pure method.
@@ -348,6 +354,8 @@ def _recommended(facts: Facts) -> tuple[str, str]:
 def _method_words(method: str) -> list[str]:
     """Name a method in words of Lightning: a configuration by its path, or else a class."""
     configuration = configured_classes().get(method, method)
+    if configuration not in shipped_configs():
+        configuration = method = class_path(method)
     if configuration == method and "." in method and not method.endswith((".yaml", ".yml")):
         return [f"--model={method}"]
     if configuration == method and method in {row.name for row in list_methods()}:

@@ -13,12 +13,7 @@ from lightning_dpg.entry_points import class_path
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.outcome import note
 from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
-from lightning_dpg.run.configurations import (
-    find_config,
-    find_configs,
-    refuse_foreign_code,
-    shipped_configs,
-)
+from lightning_dpg.run.configurations import find_config, find_configs, refuse_foreign_code
 from lightning_dpg.run.shipped import (
     configuration_of,
     configured_classes,
@@ -354,8 +349,6 @@ def _recommended(facts: Facts) -> tuple[str, str]:
 def _method_words(method: str) -> list[str]:
     """Name a method in words of Lightning: a configuration by its path, or else a class."""
     configuration = configured_classes().get(method, method)
-    if configuration not in shipped_configs():
-        configuration = method = class_path(method)
     if configuration == method and "." in method and not method.endswith((".yaml", ".yml")):
         return [f"--model={method}"]
     if configuration == method and method in {row.name for row in list_methods()}:
@@ -363,6 +356,8 @@ def _method_words(method: str) -> list[str]:
     try:
         return [f"--config={find_config(configuration)}"]
     except CommandError as error:
+        if (path := class_path(method)) != method:
+            return [f"--model={path}"]
         raise CommandError(str(error).replace("--config", "--method")) from error
 
 

@@ -51,10 +51,11 @@ def is_quiet() -> bool:
     return logging.root.manager.disable >= logging.INFO
 
 
-class _Stderr(logging.StreamHandler[TextIO]):
+class ToStderr(logging.StreamHandler[TextIO]):
     """Writes to the stderr of the moment, which a test or a notebook may exchange."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Write a message."""
         self.stream = sys.stderr
         super().emit(record)
 
@@ -62,7 +63,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
 LOGGER = logging.getLogger("lightning_dpg")
 LOGGER.setLevel(logging.INFO)
 if not logging.root.hasHandlers():  # as Lightning does with its own logger
-    LOGGER.addHandler(_Stderr())
+    LOGGER.addHandler(ToStderr())
     LOGGER.propagate = False
 
 

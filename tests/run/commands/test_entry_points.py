@@ -43,7 +43,7 @@ class Wrong(NoisyDegrees):
 
     def plan(self, budget, steps):
         count, degrees = super().plan(budget, steps)
-        return [count, self.read("degrees", "degrees", degrees.epsilon, edge_count_sensitivity)]
+        return [count, self.read("degrees", "degrees", budget.split(count=0.1, degrees=0.9)["degrees"], edge_count_sensitivity)]
 
 
 class Leaky(NoisyDegrees):

@@ -8,9 +8,8 @@ from lightning_dpg.advice import (
     Facts,
     Goal,
     Kind,
-    hint,
+    hints_of,
     recommend,
-    reports_line,
 )
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
@@ -84,8 +83,7 @@ def plan(
         goal, kind = goal or "links", kind or ("set" if goal in OF_SETS else "undirected")
         has_delta = bool(delta)
         facts = Facts(goal, epsilon, nodes or 2, edges, kind, has_delta, attributes, graphs)
-        found = (hint(facts), reports_line(facts), _served(facts, delta or 0.0))
-        hints = [line for line in found if line]
+        hints = [*hints_of(facts), *filter(None, [_served(facts, delta or 0.0)])]
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:

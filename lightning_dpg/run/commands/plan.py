@@ -88,6 +88,7 @@ def plan(
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
         # Start-up time: a wrong option is refused before numpy is imported.
+        from lightning_dpg.run.plan import Plan
         from lightning_dpg.run.plan import plan as plan_of
 
         result = plan_of(
@@ -97,6 +98,7 @@ def plan(
             steps=steps,
             noise_multiplier=noise_multiplier,
         )
+        assert isinstance(result, Plan)  # as without a goal
         lines = [str(result), *([""] if lines else []), *lines]
         second = result.second_opinion
         values |= {

@@ -4,7 +4,6 @@ import html
 import math
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.figures import Bars, Pictures, plot
 from lightning_dpg.metrics.pictures import pictures_of, series_of
+from lightning_dpg.outcome import LOGGER
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.release.card.document import CARD
 from lightning_dpg.release.checksums import digest, files_of, write_sums
@@ -506,7 +506,7 @@ class Release:
                 "give a folder for which you have the right, on a disk with room"
             ) from error
         if self.statement.get("epsilon") == "inf":
-            print(f"{target}: {NO_GUARANTEE}", file=sys.stderr)
+            LOGGER.warning("%s: %s", target, NO_GUARANTEE)
 
     @property
     def _name(self) -> str:

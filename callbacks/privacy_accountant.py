@@ -33,7 +33,7 @@ from lightning_dpg.privacy.paid_weights import mark
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.checksums import digest
-from lightning_dpg.release.reader import is_shipped
+from lightning_dpg.release.recipe import is_shipped
 from lightning_dpg.release.statement import full_sentence, privacy_statement
 from lightning_dpg.run_folder import SUMS, release_in
 

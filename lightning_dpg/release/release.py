@@ -31,19 +31,16 @@ from lightning_dpg.metrics.pictures import pictures_of, series_of
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.release.card.document import CARD
 from lightning_dpg.release.checksums import digest, files_of, write_sums
-from lightning_dpg.release.writer import (
-    write_folder,
-)
+from lightning_dpg.release.statement import NO_GUARANTEE
+from lightning_dpg.release.writer import write_folder
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS
 from lightning_dpg.tables import as_data_frame
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure
 
-    from lightning_dpg.release.verify import Verification
+    from lightning_dpg.release.agreement import Verification
 
-NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
-"""What is said of a release without protection."""
 _MARKS = (STATEMENT, GENERATOR, LEARNER)
 """Files of which every release has one."""
 

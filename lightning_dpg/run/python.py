@@ -31,9 +31,9 @@ from lightning_dpg.preflight import check_data, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.ledger import JOURNAL
 from lightning_dpg.progress import at_terminal
+from lightning_dpg.release.draws import check_settings
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
-from lightning_dpg.release.writer import check_settings
 from lightning_dpg.run.ends import spent_so_far, spent_too_early
 from lightning_dpg.run.fit import ReadData, under_ids
 from lightning_dpg.run.loggers import (

@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from lightning_dpg import __version__
+from lightning_dpg.graph.kind import EDGES, Kind
 from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import PROVED_FOR, WITH_TRANSFERS, Relation
@@ -20,11 +21,11 @@ from lightning_dpg.privacy.meaning import (
     joint_budget,
     true_positive_bound,
 )
-from lightning_dpg.privacy.reports import LABEL_REPORTS
 from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
+from lightning_dpg.privacy.sensitivity.private_columns import LABEL_REPORTS
 from lightning_dpg.release.card.reads import read_of
 from lightning_dpg.release.card.sentences import chosen, say, sentences
-from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.card.texts import OWNER_TEXTS, Card
 from lightning_dpg.release.statement import COUNTED, Proved, entries_of, proved_by
 
 ADDED_UP = "added up in a budget book, apart from runs that protect another unit"
@@ -97,13 +98,15 @@ def statement_of(content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in TOPICS}
 
 
-def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
+def topics(statement: dict[str, Any], facts: Facts, *, has_opinion: bool = True) -> dict[str, Any]:
     """Build all topics of a release, without texts of the owner.
 
     Args:
         statement: Its privacy statement.
         facts: Other public facts.
+        has_opinion: Whether to compute epsilon by opacus, which imports PyTorch.
     """
+    opinion = _second_opinion(statement) if has_opinion else {}
     not_stated = say("responsible.not_stated")
     return {
         "product": _product(statement, facts),
@@ -111,7 +114,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "trust_model": _trust_model(statement),
         "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement)},
         "mechanisms": {"reads": _reads(statement)},
-        "accounting": _accounting(statement) | _second_opinion(statement) | _other_runs(facts),
+        "accounting": _accounting(statement) | opinion | _other_runs(facts),
         "exposure": {
             "published": say("public.files"),
             "unprotected_quantities": list(statement["assumptions"]),
@@ -142,9 +145,19 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
     }
 
 
-OF_THE_OWNER = ("operator", "purpose", "recipient", "contact", "licence")
-"""Administrative facts that the owner of the data gives."""
 _DATA = {"data": "description", "settings_chosen_on": "settings_chosen_on"}
+OF_THE_OWNER = tuple(name for name in OWNER_TEXTS if name not in _DATA)
+"""Administrative facts that the owner of the data gives."""
+
+
+def texts_of(content: dict[str, Any]) -> dict[str, str | None]:
+    """Return the texts of the owner by their names; None for one that is not stated."""
+    facts, data = content["administrative"], content["data"]
+    texts = {
+        name: facts.get(name) if name in OF_THE_OWNER else data[_DATA[name]] for name in OWNER_TEXTS
+    }
+    not_stated = say("responsible.not_stated")
+    return {name: None if text == not_stated else text for name, text in texts.items()}
 
 
 def with_texts(content: dict[str, Any], card: Card, evaluation: dict[str, str]) -> dict[str, Any]:
@@ -374,7 +387,7 @@ def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
 
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
-_KINDS = {"directed edge": "directed", "edge between the two sides": "bipartite"}
+_KINDS = {record: kind for kind, record in EDGES.items()}
 
 
 def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
@@ -418,7 +431,7 @@ def _beside(proved: Proved) -> dict[str, Any]:
     }
 
 
-def kind_of(statement: dict[str, Any]) -> str:
+def kind_of(statement: dict[str, Any]) -> Kind:
     """Return the kind of one graph: undirected, directed or bipartite."""
     entries = statement["entries"]
     records = [

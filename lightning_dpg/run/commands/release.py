@@ -36,11 +36,8 @@ def generate(
     tensors = released_tensors(run).absolute()
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.release.graph_files import write_graphs
-    from lightning_dpg.release.reader import (
-        first_line,
-        imported,
-        open_release,
-    )
+    from lightning_dpg.release.reader import imported, open_release
+    from lightning_dpg.release.recipe import first_line
     from lightning_dpg.release.writer import FEATURES
 
     if tensors.name == LEARNER:
@@ -99,12 +96,17 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
         python -m lightning_dpg verify runs/chung_lu/version_0
     """
     folder = release_at(release)
-    # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.reader import imported
-    from lightning_dpg.release.verify import verify as check
+    if no_redraw:
+        # Start-up time: a wrong folder is refused before NumPy is imported.
+        from lightning_dpg.release.agreement import agreement
 
-    method_class = None if method is None else imported(method)
-    found = check(folder, redraw=not no_redraw, method_class=method_class)
+        found = agreement(folder)
+    else:
+        # Start-up time: only draws, the plan of the method and opacus need PyTorch.
+        from lightning_dpg.release.reader import imported
+        from lightning_dpg.release.verify import verify as check
+
+        found = check(folder, method_class=None if method is None else imported(method))
     lines = str(found).split("\n")
     values: dict[str, Any] = {"release": folder, "faults": list(found.faults)}
     if found.faults:
@@ -116,7 +118,7 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     return Outcome(lines, values)
 
 
-def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:
+def card(release: Path, *, texts: Card = Card(), registry: Path | None = None) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
     The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
@@ -128,7 +130,8 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
     Args:
         release: Folder of a release or of a run.
         texts: See :class:`lightning_dpg.release.card.texts.Card`.
-        method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+        registry: File for a record by the schema of the registry of differential privacy deployments, in
+            YAML. Without texts, the card stays as it is.
 
     Example:
         python -m lightning_dpg card runs/chung_lu/version_0 --operator "Bank of Utopia"
@@ -137,10 +140,14 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
     if not (folder / "privacy.json").is_file():
         raise CommandError(f"{folder}: no release, it has no privacy.json")
 
-    # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.cards import rewrite_card
-    from lightning_dpg.release.reader import imported
+    # Start-up time: a wrong folder is refused before NumPy is imported.
+    from lightning_dpg.release.cards import rewrite_card, write_record
 
-    rewrite_card(folder, texts, None if method is None else imported(method))
-    files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
-    return Outcome([*map(str, files)], {"release": folder, "files": files})
+    files, lines = list[Path](), list[str]()
+    if registry is None or texts != Card():
+        rewrite_card(folder, texts)
+        files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    if registry is not None:
+        lines = [lacks] if (lacks := write_record(folder, registry)) else []
+        files.append(registry)
+    return Outcome([*map(str, files), *lines], {"release": folder, "files": files})

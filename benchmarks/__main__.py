@@ -49,6 +49,7 @@ NAMES = (
     "small_graphs",
     "startup",
     "statistics",
+    "tracked_runs",
     "transfers",
 )
 # Those of the studies of speed and of large graphs; {folder} is a temporary one.

@@ -53,9 +53,7 @@ def main(args: list[str]) -> None:
     parser.add_argument(
         "--graphs", nargs="+", default=["polblogs", "CA-GrQc", "CORA-ML", "Facebook"]
     )
-    parser.add_argument(
-        "--methods", nargs="+", choices=METHODS, default=["ChungLu", "PrivGraph"]
-    )
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["ChungLu", "PrivGraph"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 2.9, 5.0])
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(args)

@@ -173,7 +173,10 @@ def neighbors(half: Half, rounds: int, epsilons: list[float]) -> Iterator[Row]:
     sizes = np.array([len(part) for part in sets.rows], dtype=float)
     apart = np.abs(sizes[:, None] - sizes)
     for count in (5, 20):
-        yield f"{count} neighbors: numbers of nodes", lambda n=count: neighbor_accuracy(apart, labels, n)
+        yield (
+            f"{count} neighbors: numbers of nodes",
+            lambda n=count: neighbor_accuracy(apart, labels, n),
+        )
 
 
 def padded_releases(half: Half, encoder: str, epsilons: list[float]) -> Iterator[Row]:

@@ -50,13 +50,14 @@ def read_paper(name: str) -> tuple[dict[str, Any], dict[str, PrintedTable]]:
         for line in csv.DictReader(lines):
             if line["paper"] == name:
                 own = text["tables"].get(line["table"], {"rows": {}})
-                table = tables.setdefault(line["table"], PrintedTable(own, [], {}))
+                columns = [*own.get("columns", {})]
+                table = tables.setdefault(line["table"], PrintedTable(own, columns, {}))
                 row = table.rows.setdefault(line["row"], {})
                 if line["column"]:
                     row[line["column"]] = _with_deviation(line["value"], line["deviation"])
-                    table.columns.extend({line["column"]} - {*table.columns})
+                    if line["column"] not in table.columns:
+                        raise CommandError(f"{file}: {line['table']}: no column {line['column']!r}")
     for title, table in tables.items():
-        table.columns.extend(name for name in table.text.get("columns", {}) if name not in table.columns)
         answers = table.text["rows"]
         if wrong := sorted({*answers} ^ {*table.rows}):
             raise CommandError(f"{file}: {title}: {wrong[0]!r} is in one of the two files alone")

@@ -148,9 +148,7 @@ def cell(study: str, table: str, row: str, column: str, deviation: bool = False)
     return found.deviation if deviation else found.text
 
 
-def number(
-    study: str, table: str, row: str, column: str, *, is_needed: bool = True
-) -> Cell | None:
+def number(study: str, table: str, row: str, column: str, *, is_needed: bool = True) -> Cell | None:
     """One number with all that is known of it.
 
     Args:

@@ -30,8 +30,13 @@ PRINTED = {
     "dubhashi2015": {"Data": 4, "Accuracy": 17, "Sampling": 1},
     "zhang2020": {"Data": 3, "Figure 2": 9},
     "jin2022": {
-        **{"Table 1": 7, "Table 2": 3, "Table 3": 3, "Table 4": 6},
-        **{"Figure 3": 2, "Section 4.1": 4, "Other figures": 9},
+        "Table 1": 7,
+        "Table 2": 3,
+        "Table 3": 3,
+        "Table 4": 6,
+        "Figure 3": 2,
+        "Section 4.1": 4,
+        "Other figures": 9,
     },
 }
 """Rows of the papers' tables and figures."""
@@ -131,10 +136,12 @@ def test_a_printed_row_without_an_answer_is_found(tmp_path, monkeypatch):
     file.write_text(text.replace('      "petster-hamster, HRG":\n        why: *hamster\n', ""))
     with pytest.raises(CommandError, match="Figure 2: 'petster-hamster, HRG' is in one of"):
         printed.read_paper("zhang2020")
-    file.write_text(text.replace("HRG\":\n        why: *hamster", "HRG\": {}"))
+    file.write_text(text.replace('HRG":\n        why: *hamster', 'HRG": {}'))
     with pytest.raises(CommandError, match="petster-hamster, HRG: needs ours, published"):
         printed.read_paper("zhang2020")
-    file.write_text(text.replace("{cells: communities/data/polblogs}", "{cells: communities/data/x}"))
+    file.write_text(
+        text.replace("{cells: communities/data/polblogs}", "{cells: communities/data/x}")
+    )
     with pytest.raises(CommandError, match="no number communities/data/x"):
         printed.paper_pages()
 

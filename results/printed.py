@@ -140,7 +140,21 @@ def _line(kind: str, answer: dict[str, Any], table: PrintedTable) -> str:
     ]
     runs = ", ".join(dict.fromkeys(cell.runs for cell in found.values() if cell.runs))
     whose = f"{KINDS[kind]}: {answer['name']}" if "name" in answer else KINDS[kind]
-    return f"| {' | '.join(['', whose, *shown, str(answer.get('epsilon', '')), runs])} |"
+    epsilon = str(answer["epsilon"]) if "epsilon" in answer else _spent(cells, found)
+    return f"| {' | '.join(['', whose, *shown, epsilon, runs])} |"
+
+
+def _spent(cells: str | dict[str, str], found: dict[str, Cell]) -> str:
+    """Epsilons, and deltas, that the rows of the study state."""
+    spent = []
+    for name, cell in found.items():
+        study = (cells if isinstance(cells, str) else cells[name]).split("/")[0]
+        place = study, cell.table, cell.row
+        stated = [number(*place, column, is_needed=False) for column in ("epsilon", "delta")]
+        texts = [stated[0].text] if stated[0] else []
+        texts += [f"delta {stated[1].text}"] if stated[1] else []
+        spent.append(", ".join(texts))
+    return "; ".join(dict.fromkeys(text for text in spent if text))
 
 
 def _cell(cells: str | dict[str, str], name: str, table: PrintedTable) -> Cell | None:

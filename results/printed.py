@@ -162,7 +162,8 @@ def _cell(cells: str | dict[str, str], name: str, table: PrintedTable) -> Cell |
     if isinstance(cells, dict):
         return number(*cells[name].split("/")) if name in cells else None
     column = table.text.get("columns", {}).get(name)
-    return number(*cells.split("/"), column, is_needed=False) if column else None
+    study, place, row = cells.split("/")
+    return number(study, place, row, column, is_needed=False) if column else None
 
 
 def _with_deviation(value: str, deviation: str) -> str:

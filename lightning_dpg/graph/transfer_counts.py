@@ -21,6 +21,9 @@ HOURS_OF_WEEK = 168
 # Amounts below C / 1000 are one bin. The others have eight bins for each factor of 10.
 _LOWEST = 1_000
 _BINS_OF_AMOUNTS = 24
+_WIDTHS = (1, 7, 28)
+"""Days of a bin of curves of days, narrowest first."""
+_MOST_MOVED = 0.05
 # The last bin of the number of transfers of a pair is open.
 _DOUBLINGS = 12
 
@@ -182,6 +185,25 @@ class Window(NamedTuple):
 def window_of(first: datetime, last: datetime) -> Window:
     """Return the grid of a window from its first to its last day."""
     return Window((last.date() - first.date()).days + 1, first.weekday())
+
+
+def first_days(days: int, scale: float, total: float) -> Integers:
+    """Return the first day of each bin of a curve: days, weeks, or four weeks where noise asks for it.
+
+    The narrowest bins are taken whose expected noise moves at most a twentieth of all counts.
+
+    Args:
+        days: Number of days (public).
+        scale: Scale of the Laplace noise in each bin.
+        total: Released number of all counts.
+    """
+    widths = (width for width in _WIDTHS if scale * days / width / 2 <= _MOST_MOVED * total)
+    return np.arange(0, days, next(widths, _WIDTHS[-1]))
+
+
+def first_days_of(days: int, bins: int) -> Integers:
+    """Return the first day of each bin, given their number."""
+    return next(first for width in _WIDTHS if len(first := np.arange(0, days, width)) <= bins)
 
 
 def times_of(counted: Counted) -> Integers:

@@ -11,7 +11,8 @@ the curve of new pairs, and further ones at gaps of the curve of gaps. Transfers
 quarter of an hour apart are a session, which moves as a whole. The first session of each pair stays. The
 others are sorted, and move to the same ranks of a draw from what the first ones leave of the curves of
 days and hours. So these curves hold, most gaps stay, and a pair becomes new on another day only if a
-later session moves before its first one.
+later session moves before its first one. At last, later transfers of two pairs exchange their times,
+until the curve of gaps holds.
 """
 
 import math
@@ -30,6 +31,7 @@ from lightning_dpg.graph.transfer_counts import (
     Window,
     amount_borders,
     count_strengths,
+    first_days_of,
     gap_borders,
     largest_amount,
     number_borders,
@@ -50,22 +52,34 @@ _LARGEST_POWER = 4.0
 _BISECTIONS = 40
 _LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
 _EXCHANGES = 50
+_SWAP_ROUNDS = 200
+_LEAST_GAPS = 0.005  # of all gaps, that may be in the wrong bin
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
-def smoothed_days(noisy: Floats, scale: float, first_weekday: int) -> Floats:
+def smoothed_days(noisy: Floats, scale: float, window: Window, hours: Floats) -> Floats:
     """Smooth a curve of days by moving means, with or without an effect of the day of the week.
 
+    Counts of weeks and of four weeks are spread over their days by the curve of hours of the week.
+
     Args:
-        noisy: Noisy counts by day, shape ``(D,)``.
+        noisy: Noisy counts by the bins of :func:`first_days`, shape ``(B,)``.
         scale: Scale of the Laplace noise.
-        first_weekday: Day of the week of the first day.
+        window: Grid of days (public).
+        hours: Counts by hour of the week, shape ``(168,)``.
 
     Returns:
-        Counts of shape ``(D,)``, equal to the noisy ones if they have no noise.
+        Counts by day, equal to the noisy ones of days if they have no noise.
     """
-    weekdays = (np.arange(len(noisy)) + first_weekday) % 7
-    return _best(noisy, scale, _of_days(noisy, weekdays))
+    days = np.arange(window.days)
+    weekdays, first = window.weekday(days), first_days_of(window.days, len(noisy))
+    if len(first) == window.days:
+        return _best(noisy, scale, _of_days(noisy, weekdays))
+    bins = np.searchsorted(first, days, side="right") - 1
+    of_weekday = shares(hours.reshape(7, 24).sum(axis=1))[weekdays]
+    in_bin = np.bincount(bins, of_weekday)
+    smooth = _best(noisy, scale, (_moving_mean(noisy, width) for width in (3, 5, 9, 17)))
+    return smooth[bins] * of_weekday / np.maximum(in_bin, np.finfo(float).tiny)[bins]
 
 
 def smoothed_hours(noisy: Floats, scale: float) -> Floats:
@@ -469,7 +483,9 @@ def draw_stamps(
     np.maximum.at(spans, pairs, offsets)
     times = offsets + _first_times(spans, curves, window, rng)[pairs]
     _match_ranks(pairs, times, curves, window, rng)
-    return Stamps(pairs, times[np.lexsort((times, pairs))], is_reply)
+    times = times[np.lexsort((times, pairs))]
+    swap_for_gaps(pairs, times, curves, window, rng)
+    return Stamps(pairs, times, is_reply)
 
 
 def _match_ranks(
@@ -503,6 +519,68 @@ def _match_ranks(
     moved[order] = targets[middles]
     moved = moved[sessions] + later - heads[sessions]
     times[is_later] = np.minimum(moved, window.days * DAY - 1)
+
+
+def swap_for_gaps(
+    pairs: Integers, times: Integers, curves: Curves, window: Window, rng: np.random.Generator
+) -> None:
+    """Let later transfers of two pairs exchange their times, so that the curve of gaps holds better.
+
+    The times stay the same ones, and so do days, hours and the first transfer of each pair. A round
+    proposes a transfer after a gap of which there are too many, and one whose time makes it a gap that
+    lacks. Both exchange their times if the order within their pairs stays and the gaps come nearer to the
+    curve. A round has as many proposals as gaps lack, of different pairs.
+    """
+    has_next = np.append(pairs[1:] == pairs[:-1], False)
+    later = np.flatnonzero(has_next) + 1
+    length = window.days * DAY
+    borders = np.append(gap_borders(window), length)
+    wanted = len(later) * shares(curves.gaps.sum(axis=0))
+    by_time = later[np.argsort(times[later], kind="stable")]
+    sorted_times, place_of = times[by_time], np.empty(len(pairs), dtype=np.int64)
+    place_of[by_time] = np.arange(len(later))
+    for _ in range(_SWAP_ROUNDS):
+        bins = np.searchsorted(borders, times[later] - times[later - 1], side="right") - 1
+        counts = np.bincount(bins, minlength=len(wanted))
+        lacking = np.maximum(wanted - counts, 0)
+        number = int(lacking.sum())
+        if number <= _LEAST_GAPS * len(later):
+            return
+        surplus = np.cumsum((np.maximum(counts - wanted, 0) / np.maximum(counts, 1))[bins])
+        one = later[np.searchsorted(surplus, rng.random(number) * surplus[-1], side="right")]
+        places = rng.permutation(even_draws(lacking, number, rng))
+        low, high = np.maximum(borders[places], 1), borders[places + 1]
+        goal = times[one - 1] + (low * (high / low) ** rng.random(number)).astype(np.int64)
+        other = by_time[np.searchsorted(sorted_times, goal).clip(0, len(later) - 1)]
+        both = np.stack([one, other], axis=1)
+        is_new = np.zeros(2 * number, dtype=np.bool_)
+        is_new[np.unique(pairs[both], return_index=True)[1]] = True
+        one, other = both[is_new.reshape(-1, 2).all(axis=1)].T
+        before = np.append(0, times[:-1])
+        after = np.where(has_next, np.append(times[1:], 0), 2 * length)
+        # A gap beyond the window stands for none: it is in the last place, and so is one below 0.
+        signs = np.append(np.sign(wanted - counts), 0)
+        gain = np.zeros(len(one))
+        for place, now, then in (
+            (one, times[one], times[other]),
+            (other, times[other], times[one]),
+        ):
+            gaps = np.stack(
+                [then - before[place], after[place] - then, now - before[place], after[place] - now]
+            )
+            worth = signs[np.searchsorted(borders, gaps, side="right") - 1]
+            gain += worth[:2].sum(axis=0) - worth[2:].sum(axis=0)
+        is_better = (
+            (gain > 0)
+            & (before[one] <= times[other])
+            & (times[other] <= after[one])
+            & (before[other] <= times[one])
+            & (times[one] <= after[other])
+        )
+        one, other = one[is_better], other[is_better]
+        for values in (times, place_of):
+            values[one], values[other] = values[other], values[one]
+        by_time[place_of[one]], by_time[place_of[other]] = one, other
 
 
 def _draw_gaps(

@@ -254,8 +254,8 @@ class Attributed(OneShotSynthesizer):
        sums of amounts by public classes of both, or by classes of the degrees; nodes by their true degree
        and the sum of their amounts, see :func:`amount_count_sensitivity`,
        :func:`amount_sum_sensitivity` and :func:`strength_sensitivity`.
-    5. Times: transfers by day and by hour of the week, gaps within pairs by length and reply, pairs by
-       the day of their first transfer, see :func:`event_count_sensitivity`,
+    5. Times: transfers by hour of the week and by day, gaps within pairs by length and reply, pairs by
+       the day of their first transfer; by weeks or four weeks where days would be noise. See :func:`event_count_sensitivity`,
        :func:`relation_gap_sensitivity` and :func:`relation_contact_sensitivity`.
     6. Pairs by the number of their transfers, where a pair has several.
 
@@ -268,7 +268,8 @@ class Attributed(OneShotSynthesizer):
     structure ``chung_lu`` move first, until the degrees are the released ones, see
     :func:`with_degrees`. Times come from
     renewal: each pair begins on a day of the curve of new pairs and goes on by the curve of gaps. Then
-    sessions move to the ranks of the curves of days and hours, see :func:`draw_stamps`.
+    sessions move to the ranks of the curves of days and hours, and exchange their times until the gaps
+    are those of the curve, see :func:`draw_stamps`.
 
     When to use:
         For tables of people with private columns and private relations, where the columns and the

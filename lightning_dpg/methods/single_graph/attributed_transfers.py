@@ -17,6 +17,7 @@ from lightning_dpg.graph.transfer_counts import (
     TransferStatistics,
     Window,
     amount_borders,
+    first_days,
     largest_amount,
 )
 from lightning_dpg.graph.transfer_draws import (
@@ -57,10 +58,10 @@ class Times(nn.Module):
     """Released curves of times.
 
     Attributes:
-        days: Noisy transfers by day, shape ``(D,)``.
+        days: Noisy transfers by day, week or four weeks, see :func:`first_days`, shape ``(B,)``.
         hours: Noisy transfers by hour of the week, shape ``(168,)``.
         gaps: Noisy gaps by reply and bin, shape ``(R, B)``; R is 1 where pairs have a direction.
-        new_pairs: Noisy pairs by the day of their first transfer, shape ``(D,)``.
+        new_pairs: Noisy pairs by the day, week or four weeks of their first transfer, shape ``(C,)``.
         scales: Scales of the noise in these, shape ``(4,)``.
     """
 
@@ -83,10 +84,10 @@ class Times(nn.Module):
         contact = transfer_contact_sensitivity if is_all else relation_contact_sensitivity
         each = (event_count_sensitivity, facts.changes)
         reads = {
-            "days": ("transfers by day", *each),
+            "days": ("transfers by day, week or four weeks", *each),
             "hours": ("transfers by hour of the week", *each),
             "gaps": ("gaps between transfers of a pair", *gaps),
-            "new_pairs": ("pairs by the day of their first transfer", contact),
+            "new_pairs": ("pairs by the day, week or four weeks of their first transfer", contact),
         }
         return [
             facts.entry(key, name, _TIME_SHARES[key] * epsilon, *proof)
@@ -94,24 +95,25 @@ class Times(nn.Module):
         ]
 
     def release(self, method: OneShotSynthesizer, source: TransferStatistics, reads: Reads) -> None:
-        """Release all curves.
+        """Release all curves; the released hours say how wide the bins of days are.
 
         Args:
             method: The method, which pays.
             source: Counts of the transfers (private).
             reads: Planned reads.
         """
+        self._release(method, reads["hours"], source.hours())
+        totals = {"days": float(self.hours.sum()), "new_pairs": float(method.num_edges)}
+        for key, counts in (("days", source.days()), ("new_pairs", source.new_pairs())):
+            first = first_days(len(counts), reads[key].scale, totals[key])
+            self._release(method, reads[key], np.add.reduceat(counts, first))
         gaps = source.gaps()
-        exact = {
-            "days": source.days(),
-            "hours": source.hours(),
-            "gaps": gaps if method.kind == "undirected" else gaps[:1],
-            "new_pairs": source.new_pairs(),
-        }
-        for key, counts in exact.items():
-            setattr(self, key, method.pay(reads[key], torch.from_numpy(counts)).double())
-        scales = [reads[key].scale for key in exact]
+        self._release(method, reads["gaps"], gaps if method.kind == "undirected" else gaps[:1])
+        scales = [reads[key].scale for key in _TIME_SHARES]
         self.scales = torch.tensor(scales, dtype=torch.double)
+
+    def _release(self, method: OneShotSynthesizer, read: LedgerEntry, counts: Integers) -> None:
+        setattr(self, read.key, method.pay(read, torch.from_numpy(counts)).double())
 
     def totals(self) -> list[tuple[float, float]]:
         """Return two released numbers of counted transfers, with their variances."""
@@ -125,12 +127,12 @@ class Times(nn.Module):
         """Draw the times of pairs with that many transfers each."""
         days, hours, gaps, new_pairs = (getattr(self, name).cpu().numpy() for name in _TIME_SHARES)
         scales = dict(zip(_TIME_SHARES, self.scales.tolist(), strict=True))
-        weekday = window.first_weekday
+        smooth = smoothed_hours(hours, scales["hours"])
         curves = Curves(
-            smoothed_days(days, scales["days"], weekday),
-            smoothed_hours(hours, scales["hours"]),
+            smoothed_days(days, scales["days"], window, smooth),
+            smooth,
             gaps,
-            smoothed_days(new_pairs, scales["new_pairs"], weekday),
+            smoothed_days(new_pairs, scales["new_pairs"], window, smooth),
         )
         return draw_stamps(numbers, curves, window, rng)
 

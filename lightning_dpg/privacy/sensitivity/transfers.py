@@ -76,7 +76,7 @@ def strength_sensitivity(ends: int) -> int:
 
 
 def event_count_sensitivity(most: int) -> int:
-    """L1 sensitivity of the number of transfers by day, or by hour of the week: k.
+    """L1 sensitivity of the number of transfers by day or a longer time, or by hour of the week: k.
 
     A counted transfer is part of one cell, which its own time decides, and k of them come or go.
 

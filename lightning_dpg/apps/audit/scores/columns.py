@@ -13,7 +13,11 @@ from lightning_dpg.apps.audit.scores.counts import counted_changes, table_scores
 from lightning_dpg.apps.audit.scores.observation import Observation
 from lightning_dpg.datamodules.transfers import joined, of_edges
 from lightning_dpg.graph.edge_statistics import exact_mixing
-from lightning_dpg.graph.transfer_counts import EndClasses, TransferStatistics
+from lightning_dpg.graph.transfer_counts import (
+    EndClasses,
+    TransferStatistics,
+    first_days_of,
+)
 from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.single_graph.attributed_transfers import strength_nodes
@@ -92,15 +96,20 @@ def _classes(of_end: Tensor) -> EndClasses:
     return EndClasses(of_end.cpu().numpy(), (size, size))
 
 
+def _in_bins(by_day: Integers, released: Tensor) -> Integers:
+    """Add up counts of days in the bins of a released curve."""
+    return np.add.reduceat(by_day, first_days_of(len(by_day), len(released)))
+
+
 _STRENGTHS = "strengths"
 COUNTS: dict[str, Callable[[Attributed, TransferStatistics], Integers]] = {
     "pair_numbers": lambda _, source: source.numbers(),
     "amounts": lambda m, source: source.amounts(_classes(m.transfers.amounts.count_classes)),
     "amount_sums": lambda m, source: source.sums(_classes(m.transfers.amounts.sum_classes)),
     _STRENGTHS: lambda m, source: source.strengths(strength_nodes(m.space)),
-    "days": lambda _, source: source.days(),
+    "days": lambda m, source: _in_bins(source.days(), m.transfers.times.days),
     "hours": lambda _, source: source.hours(),
     "gaps": lambda _, source: source.gaps(),
-    "new_pairs": lambda _, source: source.new_pairs(),
+    "new_pairs": lambda m, source: _in_bins(source.new_pairs(), m.transfers.times.new_pairs),
 }
 """Exact count of each read of transfers, by its key in the ledger."""

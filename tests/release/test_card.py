@@ -14,10 +14,14 @@ from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
+from lightning_dpg.privacy.reports import LABEL_REPORTS, report_rates
+from lightning_dpg.release.card.document import CARD, PAGE, pages
 from lightning_dpg.release.card.reads import _place, _proof_names, expected_error, read_of
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.card.topics import ADDED_UP, topics, with_texts
 from lightning_dpg.run.shipped import method_files
 from tests import entries
-from tests.cards import card_of, entry, statement
+from tests.cards import FACTS, card_of, entry, statement, with_rows
 
 SOURCES = Path(lightning_dpg.__file__).parent
 
@@ -69,12 +73,14 @@ def test_numbered_nodes_are_not_published_by_name():
 
 
 def test_the_table_of_groups_has_rounded_up_bounds():
-    card = card_of(statement(epsilon=1.0))
+    page, _, card = card_of(statement(epsilon=1.0)).partition("# Appendix")
     belief = math.exp(1) / (1 + math.exp(1))
     assert 0.731 < belief < 0.732
     assert rows(card, 1) == [["1", "1", "0", "73.2 %", "2.8 %"]]
     assert rows(card, 50) == [["50", "50", "0", "100 %", "100 %"]]
-    approximate = card_of(statement(epsilon=1.0, delta=1e-5))
+    for units in (1, 10, 50):
+        assert rows(page, units) == rows(card, units)
+    approximate = card_of(statement(epsilon=1.0, delta=1e-5)).partition("# Appendix")[2]
     # 1e-5 (1 + e + e^2 + e^3 + e^4) = 8.58e-4, and e^5 / 100 is beyond the second line.
     assert rows(approximate, 5) == [["5", "5", "0.000858", "99.4 %", "99.4 %"]]
     assert rows(approximate, 50) == [["50", "50", "1", "100 %", "100 %"]]
@@ -84,6 +90,47 @@ def test_the_table_of_groups_has_rounded_up_bounds():
     assert "to at most 73.2 % after reading the release, on average over its noise." in approximate
     # (e + 0.9) / (1 + e) = 97.31 %
     assert rows(card_of(statement(epsilon=1.0, delta=0.9)), 1)[0][3] == "97.4 %"
+
+
+def test_page_1_is_what_is_signed_and_reads_are_an_appendix():
+    values = statement("node", condition="no node has more than 8 links", conditional=True)
+    content = values | topics(values, FACTS._replace(other_runs=ADDED_UP))
+    texts = {
+        "epsilon_reason": "few links",
+        "other_releases": "Epsilon 4 in all.",
+        "unit": "a person",
+    }
+    content = with_texts(content, Card(**texts, purpose="word " * 80), {})
+    page, _, appendix = pages(content)[CARD].partition("# Appendix")
+    for said in (
+        "| unit of protection | a person (in the words of the operator). One unit is all relations",
+        "| epsilon, delta | 1, 0 for all relations of one node |",
+        "| condition | no node has more than 8 links |",
+        "| why this epsilon | few links |",
+        f"Other runs on these data: {ADDED_UP}. Epsilon 4 in all. |",
+        "word ... (whole text in the appendix) |",
+        "- The node set is public.",
+        "Not stated by the operator: operator, recipient, contact, licence, data,",
+        "Name: ________  Decision: ________",
+    ):
+        assert said in page
+    assert "word " * 79 in appendix and "edge_count_sensitivity" in appendix
+    assert "edge_count_sensitivity" not in page
+    assert page.count("ot stated") == 1
+    assert pages(content)[PAGE].count("</main>") == 1
+
+
+def test_small_groups_have_larger_errors_than_the_whole():
+    reads = [entry(epsilon=0.1), entry(key="amount_sums", epsilon=0.1, name="sums")]
+    shares = [percent[4:] for percent in rows(card_of(statement(entries=reads)), "number of edges")]
+    assert shares[-1] == ["1,000 %", "100 %", "10 %", "0.1 %"]
+    assert rows(card_of(statement(entries=reads)), "sums")[-1][4:] == [""] * 4
+    values = with_rows(key=LABEL_REPORTS)
+    own, other = report_rates(0.5, num_classes=7)
+    false = [(1 - s) * other / ((1 - s) * other + s * own) for s in (0.01, 0.5)]
+    assert f"{false[0]:.2g} {false[1]:.2g}" == "0.98 0.38"
+    said = "a class that 1 % of the nodes have, 98 % are expected to be false; of a class of half of the"
+    assert f"{said} nodes, 38 %." in card_of(values)
 
 
 def test_the_other_relations_have_units_of_their_own():

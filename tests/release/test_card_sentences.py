@@ -9,7 +9,7 @@ from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.privacy.composition import APPROXIMATE, PURE
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.card import sentences
-from lightning_dpg.release.card.document import nonprivate_page, pages
+from lightning_dpg.release.card.document import nonprivate_page, pages, registry_record
 from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import topics, with_texts
@@ -88,6 +88,9 @@ def write_cards_of_all_kinds(folder):
     card_of(with_rows(epsilon=20.0, delta=1e-5))
     for accountant in (PURE, APPROXIMATE, "PLD", "PRV", "GDP", "RDP", "a sum of our own"):
         card_of(statement(accountant=accountant))
+    content = statement() | topics(statement(), FACTS)
+    pages(with_texts(content, Card(unit="a payment", purpose="much " * 50), {}))
+    registry_record(content)
     audit = {"method": "Any", "epsilon_lower_bound": 0.3, "confidence": 0.95}
     attack = {"confidence": 0.95, "link_prediction": {"generated": {"value": 0.6}}}
     shares = {"attack": "nearest", "release": {"found": {"value": 0.2}}}

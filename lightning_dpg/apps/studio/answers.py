@@ -14,14 +14,13 @@ from lightning_dpg.advice import GOALS
 from lightning_dpg.apps.studio.folder import data_files, is_inside
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.kind import Kind
+from lightning_dpg.release.card.texts import OWNER_TEXTS
 from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run.shipped import built_in_graphs, built_in_sets
 from lightning_dpg.run.source import Form, Reading, data_settings, form_of
 
 Secret = Literal["relation", "person"]
 Policy = Literal["public", "label", "drop", "private", "private_label"]
-CARD = ("operator", "purpose", "recipient", "contact", "data")
-"""Texts of the owner that a page asks for."""
 MOST_EPSILON = 10.0
 """Largest epsilon that the studio offers; the command line takes larger ones."""
 _LONGEST = 500
@@ -277,7 +276,7 @@ def checked(answers: Answers) -> Answers:
         (answers.goal, GOALS),
         (answers.method, ("", *methods())),
         *((word, get_args(Policy)) for word in answers.policy.values()),
-        *((name, CARD) for name in answers.card),
+        *((name, OWNER_TEXTS) for name in answers.card),
     ]
     for choice, all_choices in choices:
         if choice not in all_choices:

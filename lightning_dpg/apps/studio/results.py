@@ -10,13 +10,12 @@ from flask import Blueprint, Response, abort, redirect, request, send_file
 from werkzeug.wrappers import Response as AnyResponse
 
 from lightning_dpg.apps.studio import totals
-from lightning_dpg.apps.studio.answers import CARD
 from lightning_dpg.apps.studio.folder import archive, is_inside, run_folders
 from lightning_dpg.apps.studio.inquiry import one_at_a_time
 from lightning_dpg.apps.studio.job import STATES, Job, jobs, new_job
 from lightning_dpg.apps.studio.view import book, problem_of, show, written_page
 from lightning_dpg.outcome import Outcome
-from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.card.texts import OWNER_TEXTS, Card
 from lightning_dpg.release.statement import full_sentence
 from lightning_dpg.run.commands.release import card as card_of
 from lightning_dpg.run.commands.release import verify as verify_release
@@ -90,7 +89,7 @@ def verify(name: str) -> Response:
 def card(name: str) -> AnyResponse:
     """Write the model card again."""
     folder = _run(name)
-    texts = {key: request.form.get(f"card.{key}", "").strip() or None for key in CARD}
+    texts = {key: request.form.get(f"card.{key}", "").strip() or None for key in OWNER_TEXTS}
     return _done(name, lambda: card_of(folder, texts=Card(**texts)))
 
 
@@ -144,7 +143,7 @@ def _result(name: str, problem: str = "", checked: Outcome | None = None) -> Res
         guarantee=_guarantee(statement),
         may_leave=(folder / RELEASE).is_dir(),
         files=[(path.name, path.stat().st_size) for path in sorted(release_in(folder).iterdir())],
-        card=CARD,
+        card=OWNER_TEXTS,
         has_card=(release_in(folder) / _CARD_PAGE).is_file(),
         checked=checked,
         lines=[_ANSI.sub("", line) for line in checked.lines] if checked else [],

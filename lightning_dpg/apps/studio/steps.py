@@ -13,7 +13,6 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from lightning_dpg.apps.studio import inquiry, totals
 from lightning_dpg.apps.studio.answers import (
-    CARD,
     DIRECTIONS,
     LABELS,
     MOST_EPSILON,
@@ -27,6 +26,7 @@ from lightning_dpg.apps.studio.view import book, message, of_fields, problem_of,
 from lightning_dpg.errors import CommandError
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL, PrivacyLedger, replay
+from lightning_dpg.release.card.texts import OWNER_TEXTS
 from lightning_dpg.run.checkpoints import newest_checkpoint
 
 pages = Blueprint("steps", __name__)
@@ -268,7 +268,7 @@ def _parts_of_plan(run: Job) -> dict[str, Any]:
             "goals": inquiry.goals(answers, read),
             "offers": offers,
             "settings": inquiry.settings_of(chosen.method),
-            "card": CARD,
+            "card": OWNER_TEXTS,
             "command": _command(chosen.words(run.out)),
         }
 

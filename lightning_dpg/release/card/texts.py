@@ -21,6 +21,15 @@ class Card:
         data: Name and description of the data: what a node and a relation are, and of which time.
         settings_chosen_on: Data on which the method and its settings were chosen. A choice by
             results on the private data is a read that no budget has paid for.
+        unit: What the guarantee protects, in the words of the owner: "one payment of a customer".
+        epsilon_reason: Why this epsilon, and who decided.
+        other_releases: Earlier and planned releases of the same data, the total epsilon of all of them,
+            and when it is renewed.
+        region: Region that the data describe, and the law that applies.
+        sector: Industry or domain. The registry of deployments knows Technology, Healthcare, Education,
+            Government, Energy and Finance.
+        access: Who may see the private data, and how long checkpoints are kept.
+        retraction: How the release would be retracted, and how a recipient hears of it.
         audit: File that ``audit --out`` has written.
         attack: File that ``attack --json`` has written.
     """
@@ -32,6 +41,13 @@ class Card:
     licence: str | None = None
     data: str | None = None
     settings_chosen_on: str | None = None
+    unit: str | None = None
+    epsilon_reason: str | None = None
+    other_releases: str | None = None
+    region: str | None = None
+    sector: str | None = None
+    access: str | None = None
+    retraction: str | None = None
     audit: str | None = None
     attack: str | None = None
 
@@ -65,5 +81,10 @@ class Card:
 
     def texts(self) -> dict[str, str]:
         """Return the texts of the owner by their names, without the names of files."""
-        names = [field.name for field in fields(self) if field.name not in ("audit", "attack")]
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return {
+            name: getattr(self, name) for name in OWNER_TEXTS if getattr(self, name) is not None
+        }
+
+
+OWNER_TEXTS = tuple(field.name for field in fields(Card) if field.name not in ("audit", "attack"))
+"""Names of the texts of the owner."""

@@ -24,7 +24,7 @@ from lightning_dpg.privacy.reports import LABEL_REPORTS
 from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
 from lightning_dpg.release.card.reads import read_of
 from lightning_dpg.release.card.sentences import chosen, say, sentences
-from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.card.texts import OWNER_TEXTS, Card
 from lightning_dpg.release.statement import COUNTED, Proved, entries_of, proved_by
 
 ADDED_UP = "added up in a budget book, apart from runs that protect another unit"
@@ -142,9 +142,19 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
     }
 
 
-OF_THE_OWNER = ("operator", "purpose", "recipient", "contact", "licence")
-"""Administrative facts that the owner of the data gives."""
 _DATA = {"data": "description", "settings_chosen_on": "settings_chosen_on"}
+OF_THE_OWNER = tuple(name for name in OWNER_TEXTS if name not in _DATA)
+"""Administrative facts that the owner of the data gives."""
+
+
+def texts_of(content: dict[str, Any]) -> dict[str, str | None]:
+    """Return the texts of the owner by their names; None for one that is not stated."""
+    facts, data = content["administrative"], content["data"]
+    texts = {
+        name: facts.get(name) if name in OF_THE_OWNER else data[_DATA[name]] for name in OWNER_TEXTS
+    }
+    not_stated = say("responsible.not_stated")
+    return {name: None if text == not_stated else text for name, text in texts.items()}
 
 
 def with_texts(content: dict[str, Any], card: Card, evaluation: dict[str, str]) -> dict[str, Any]:

@@ -116,7 +116,9 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     return Outcome(lines, values)
 
 
-def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> Outcome:
+def card(
+    release: Path, *, texts: Card = Card(), method: str | None = None, registry: Path | None = None
+) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
     The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
@@ -129,6 +131,8 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
         release: Folder of a release or of a run.
         texts: See :class:`lightning_dpg.release.card.texts.Card`.
         method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+        registry: File for a record by the schema of the registry of differential privacy deployments, in
+            YAML. Without texts, the card stays as it is.
 
     Example:
         python -m lightning_dpg card runs/chung_lu/version_0 --operator "Bank of Utopia"
@@ -138,9 +142,15 @@ def card(release: Path, *, texts: Card = Card(), method: str | None = None) -> O
         raise CommandError(f"{folder}: no release, it has no privacy.json")
 
     # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.cards import rewrite_card
+    from lightning_dpg.release.cards import rewrite_card, write_record
     from lightning_dpg.release.reader import imported
 
-    rewrite_card(folder, texts, None if method is None else imported(method))
-    files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
-    return Outcome([*map(str, files)], {"release": folder, "files": files})
+    method_class, files = None if method is None else imported(method), list[Path]()
+    if registry is None or texts != Card():
+        rewrite_card(folder, texts, method_class)
+        files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    lines = list[str]()
+    if registry is not None:
+        lines = [lacks] if (lacks := write_record(folder, registry, method_class)) else []
+        files.append(registry)
+    return Outcome([*map(str, files), *lines], {"release": folder, "files": files})

@@ -4,14 +4,19 @@ import json
 import re
 import shutil
 from html.parser import HTMLParser
+from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 from pytorch_lightning import Callback
 
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
+from lightning_dpg.release.card.document import registry_record
+from lightning_dpg.release.card.texts import OWNER_TEXTS
 from tests.training import quiet_trainer
 
 AUDIT = {
@@ -62,6 +67,40 @@ def test_given_texts_are_replaced_and_all_else_stays(release, monkeypatch):
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"MODEL_CARD.md", "MODEL_CARD.html", "SHA256SUMS", "privacy.json"}
     assert after.keys() == before.keys()
+
+
+def test_the_record_is_valid_in_the_registry_and_names_what_is_missing(release, tmp_path, capsys):
+    schema = yaml.safe_load(
+        (Path(__file__).parents[2] / "release/registry_schema.yaml").read_text()
+    )
+    valid = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+    before = {path.name: path.read_bytes() for path in release.iterdir()}
+    file = tmp_path / "record.yaml"
+    assert main(["card", str(release), "--registry", str(file)]) == 0
+    assert {path.name: path.read_bytes() for path in release.iterdir()} == before
+    record = yaml.safe_load(file.read_text())
+    assert [error.message for error in valid.iter_errors(record)] == []
+    assert record["deployment"]["basic"]["data_product_region"] == "not stated by the operator"
+    said = capsys.readouterr().out
+    assert str(file) in said and "region and law, sector" in said and "purpose" not in said
+    odd = 'x: "a" \\ {{ y }} \U0001f600 # \x85'
+    texts = {field: f"{field} {odd}" for field in OWNER_TEXTS} | {"sector": "Finance"}
+    options = [f"--{field.replace('_', '-')}={text}" for field, text in texts.items()]
+    rewritten(release, *options, "--registry", str(file))
+    record = yaml.safe_load(file.read_text())
+    assert [error.message for error in valid.iter_errors(record)] == []
+    assert record["tier"] == 3
+    assert record["deployment"]["basic"]["data_product_sector"] == "Finance"
+    assert record["deployment"]["implementation"]["justification"] == " ".join(
+        texts["epsilon_reason"].split()
+    )
+    assert "Not stated" not in file.read_text()
+    content = json.loads((release / "privacy.json").read_text()) | {"delta": 1e-5}
+    found = yaml.safe_load(registry_record(content)[0])["deployment"]["privacy_loss"]
+    assert found["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-5}
+    (release / "synthetic-0.npz").unlink()
+    assert main(["card", str(release), "--registry", str(file)]) == 2
+    assert "no card is written, since it has faults" in capsys.readouterr().err
 
 
 def test_a_result_that_is_gone_at_the_end_does_not_cost_the_release(tmp_path):

@@ -36,8 +36,10 @@ def files() -> dict[str, str]:
 
 
 def navigation() -> list[dict[str, str]]:
-    """Title and path of the page of each study, for the navigation."""
-    return [{study.title: _path(study)} for study in _studies()]
+    """Title and path of the page of each study and paper, for the navigation."""
+    papers = {_paper_path(path): text for path, text in paper_pages().items()}
+    titles = [{text.split("\n")[0].removeprefix("# "): path} for path, text in papers.items()]
+    return [{study.title: _path(study)} for study in _studies()] + titles
 
 
 def _path(study: Study) -> str:

@@ -1,4 +1,4 @@
-"""Discrepancies of ego graphs of Citeseer under local privacy: tables and three figures.
+"""Discrepancies of ego graphs of Citeseer or Cora under local privacy: tables and three figures.
 
 Figures 2, 4 (with 11) and 5 of Jin and Chen, "Gromov-Wasserstein Discrepancy with Local
 Differential Privacy for Distributed Structural Graphs", 2022. In the paper a large epsilon means
@@ -52,10 +52,10 @@ CLUSTERED = (
 )
 
 
-def egos(count: int, hops: int) -> SubgraphDataModule:
+def egos(name: str, count: int, hops: int) -> SubgraphDataModule:
     """Cut ego graphs of the largest component, with all edges among their nodes."""
     data = SubgraphDataModule(
-        "CiteSeer",
+        name,
         largest_component=True,
         kind="ego",
         hops=hops,
@@ -193,6 +193,7 @@ def show_means(by_hops: dict[int, Embedded], epsilons: list[float]) -> None:
 def main(args: list[str]) -> None:
     """Write three figures into the current folder. Needs $LIGHTNING_DPG_DATA."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks local_privacy")
+    parser.add_argument("--name", choices=("CiteSeer", "Cora"), default="CiteSeer")
     parser.add_argument("--graphs", type=int, default=300, help="1-hop ego graphs; half teach")
     parser.add_argument("--rounds", type=int, default=200, help="of federated averaging")
     parser.add_argument("--pairs-of", type=int, default=40, help="graphs of figure 5")
@@ -202,12 +203,12 @@ def main(args: list[str]) -> None:
     options = parser.parse_args(args)
     torch.set_num_threads(1)
     pl.seed_everything(0, verbose=False)
-    data = egos(options.graphs, 1)
+    data = egos(options.name, options.graphs, 1)
     method = fitted(GromovWassersteinFeatures(weights="trained", rounds=options.rounds), data)
     tested = np.flatnonzero(method.test_mask)
     others = chosen(embedded(method, data), tested)
     show_five_graphs(others)
-    wider = embedded(method, egos(options.pairs_of, 2))
+    wider = embedded(method, egos(options.name, options.pairs_of, 2))
     few = chosen(others, np.arange(min(options.pairs_of, len(tested))))
     show_means({1: few, 2: wider}, options.epsilons)
     show_clusters(others, method.labels.numpy()[tested])

@@ -7,6 +7,7 @@ from pathlib import Path
 from lightning_dpg.errors import CommandError
 from results import tables
 from results.figures import draw
+from results.printed import paper_pages
 from results.quality import quality_file
 from results.tables import FOLDER, Study, read_study, render, study_names
 
@@ -90,6 +91,7 @@ def all_pages() -> dict[Path, str]:
     studies = [read_study(FOLDER / name) for name in study_names()]
     pages = {FOLDER / study.name / "README.md": page(study) for study in studies}
     pages |= quality_file()
+    pages |= {path: fill(text) for path, text in paper_pages().items()}
     pages[FOLDER / "README.md"] = index(studies)
     root = FOLDER.parent
     for path in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:

@@ -143,13 +143,30 @@ def cell(study: str, table: str, row: str, column: str, deviation: bool = False)
     Raises:
         CommandError: If there is no such number.
     """
+    found = number(study, table, row, column)
+    assert found is not None
+    return found.deviation if deviation else found.text
+
+
+def number(study: str, table: str, row: str, column: str, *, is_needed: bool = True) -> Cell | None:
+    """One number with all that is known of it.
+
+    Args:
+        study: Name of the study, for instance ``links``.
+        table: Name of the table in it.
+        row: Name of the row.
+        column: Name of the column.
+        is_needed: Whether its absence is a fault; otherwise it gives None.
+
+    Raises:
+        CommandError: If there is no such number, and it is needed.
+    """
     found = _read(study).cells
-    if (table, row, column) not in found:
+    if is_needed and (table, row, column) not in found:
         known = ["/".join((study, *key)) for key in found]
         name = f"{study}/{table}/{row}/{column}"
         raise CommandError(f"results: no number {name}{nearest(name, known)}")
-    number = found[table, row, column]
-    return number.deviation if deviation else number.text
+    return found.get((table, row, column))
 
 
 def table(study: str, name: str) -> str:

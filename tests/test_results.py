@@ -18,12 +18,28 @@ from lightning_dpg.datamodules.tu import known_sets
 from lightning_dpg.errors import CommandError
 from lightning_dpg.run.configurations import find_config
 from results import __main__ as program
-from results import adding, pages, tables
+from results import adding, pages, printed, tables
 from results.__main__ import find_outdated
 from results.figures import digest, digest_in, draw
 
 ROOT = Path(__file__).parent.parent
 STUDIES = {name: tables.read_study(tables.FOLDER / name) for name in tables.study_names()}
+PRINTED = {
+    "zheng2021": {"Table 1": 14, "Table 2": 6},
+    "yang2021": {"Table 1": 11, "Table 2": 7, "Figure 3": 8},
+    "dubhashi2015": {"Data": 4, "Accuracy": 17, "Sampling": 1},
+    "zhang2020": {"Data": 3, "Figure 2": 9},
+    "jin2022": {
+        "Table 1": 7,
+        "Table 2": 3,
+        "Table 3": 3,
+        "Table 4": 6,
+        "Figure 3": 2,
+        "Section 4.1": 4,
+        "Other figures": 9,
+    },
+}
+"""Rows of the papers' tables and figures."""
 HEADER = ",".join(tables.Cell._fields) + "\n"
 TEXTS = {
     "title": "Small",
@@ -100,6 +116,34 @@ def test_each_number_is_in_its_table_once(study):
                 cell = study.cells.get((name, row, column))
                 number = re.sub(r"<sup>.*", "", field).strip("*")
                 assert number.split(" ± ")[0].replace(",", "") == (cell.value if cell else "")
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_no_printed_row_is_forgotten(paper):
+    _, found = printed.read_paper(paper)
+    assert {title: len(table.rows) for title, table in found.items()} == PRINTED[paper]
+    for table in found.values():
+        for row, answer in table.text["rows"].items():
+            assert answer.get("why") or any(kind in answer for kind in printed.KINDS), row
+    assert f"{paper}.md" in (ROOT / f"lightning_dpg/papers/{paper}/README.md").read_text()
+
+
+def test_a_printed_row_without_an_answer_is_found(tmp_path, monkeypatch):
+    shutil.copytree(printed.PAPERS, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(printed, "PAPERS", tmp_path)
+    file = tmp_path / "zhang2020.yaml"
+    text = file.read_text()
+    file.write_text(text.replace('      "petster-hamster, HRG":\n        why: *hamster\n', ""))
+    with pytest.raises(CommandError, match="Figure 2: 'petster-hamster, HRG' is in one of"):
+        printed.read_paper("zhang2020")
+    file.write_text(text.replace('HRG":\n        why: *hamster', 'HRG": {}'))
+    with pytest.raises(CommandError, match="petster-hamster, HRG: needs ours, published"):
+        printed.read_paper("zhang2020")
+    file.write_text(
+        text.replace("{cells: communities/data/polblogs}", "{cells: communities/data/x}")
+    )
+    with pytest.raises(CommandError, match="no number communities/data/x"):
+        printed.paper_pages()
 
 
 def test_a_table_has_styles_deviations_and_footnotes(tmp_path):

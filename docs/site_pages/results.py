@@ -2,9 +2,11 @@
 
 import re
 from functools import cache
+from pathlib import Path
 
 from results import tables
 from results.pages import all_figures, fill, index, page
+from results.printed import paper_pages
 from results.tables import Study, read_study, study_names
 from site_pages.source import ROOT
 
@@ -18,7 +20,8 @@ def pages() -> dict[str, str]:
     studies = _studies()
     links = re.compile(r"\]\((\w+)/README\.md\)")
     found = {"results/index.md": links.sub(r"](\1.md)", index([*studies]))}
-    return found | {_path(study): _moved(page(study), study.name) for study in studies}
+    found |= {_path(study): _moved(page(study), study.name) for study in studies}
+    return found | {_paper_path(path): _linked(path, text) for path, text in paper_pages().items()}
 
 
 def files() -> dict[str, str]:
@@ -26,18 +29,32 @@ def files() -> dict[str, str]:
     root = ROOT / "results"
     written = {path.relative_to(ROOT).as_posix(): text for path, text in all_figures().items()}
     tables = [root / study.name / "results.csv" for study in _studies()]
+    tables.append(root / "papers" / "printed.csv")
     return written | {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in tables
     }
 
 
 def navigation() -> list[dict[str, str]]:
-    """Title and path of the page of each study, for the navigation."""
-    return [{study.title: _path(study)} for study in _studies()]
+    """Title and path of the page of each study and paper, for the navigation."""
+    papers = {_paper_path(path): text for path, text in paper_pages().items()}
+    titles = [{text.split("\n")[0].removeprefix("# "): path} for path, text in papers.items()]
+    return [{study.title: _path(study)} for study in _studies()] + titles
 
 
 def _path(study: Study) -> str:
     return f"results/{study.name}.md"
+
+
+def _paper_path(path: Path) -> str:
+    return "results/papers.md" if path.name == "README.md" else f"results/papers/{path.name}"
+
+
+def _linked(path: Path, text: str) -> str:
+    """Links from the page of a paper, or from their index, which lies beside their folder."""
+    if path.name == "README.md":
+        return re.sub(r"\]\((\w+\.(?:md|csv))\)", r"](papers/\1)", fill(text))
+    return re.sub(r"\]\(\.\./(\w+)/README\.md\)", r"](../\1.md)", fill(text))
 
 
 def _moved(text: str, study: str) -> str:

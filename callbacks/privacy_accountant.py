@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.budget_book import NO_BOOK, names_book, reserve
@@ -187,7 +187,7 @@ class PrivacyAccountant(Callback):
                 previous = None  # of another run: the lost steps are told
             booked = ledger.steps
             ledger.catch_up(state)
-            rank_zero_info(
+            rank_zero_only(note)(
                 f"resuming: {ledger.steps} private steps booked, {ledger.steps - booked} of them "
                 "after the checkpoint was written"
             )

@@ -29,6 +29,7 @@ from lightning_dpg.release.card.topics import (
 )
 from lightning_dpg.release.checksums import digest, files_of, read_sums
 from lightning_dpg.release.recipe import check_schema_version, is_shipped, read_recipe
+from lightning_dpg.release.signature import signatures
 from lightning_dpg.release.statement import (
     NO_GUARANTEE,
     Proved,
@@ -42,6 +43,7 @@ from lightning_dpg.run_folder import (
     LEARNER,
     STATEMENT,
     SUMS,
+    UNSUMMED,
     released_tensors,
     statement_in,
 )
@@ -61,7 +63,7 @@ DRAWN = re.compile(
     rf"{GRAPH.pattern}|people-[0-9]+\.csv|transfers-[0-9]+\.(csv|parquet)|"
     + "|".join(map(re.escape, (FEATURES, ATTRIBUTES, ATTRIBUTE_TABLE)))
 )
-_WRITTEN = frozenset({GENERATOR, LEARNER, STATEMENT, CARD, PAGE, SUMS})
+_WRITTEN = frozenset({GENERATOR, LEARNER, STATEMENT, CARD, PAGE}) | UNSUMMED
 # Topics whose texts the owner gives, or whose findings come from files of the owner.
 _GIVEN = {
     "administrative": {*OF_THE_OWNER, "card_date", "card_lightning_dpg"},
@@ -114,24 +116,30 @@ class Verification:
         return "\n".join(ends)
 
 
-def agreement(release: Path) -> Verification:
+def agreement(release: Path, signed_by: str | Path | None = None) -> Verification:
     """Check a release without drawing its graphs again.
 
     Args:
         release: Folder of the release.
+        signed_by: Key whose signature it must have, see :func:`~lightning_dpg.release.verify.verify`.
     """
-    return found_in(release, faults(release), [NOT_DRAWN])
+    return found_in(release, faults(release), [NOT_DRAWN], signed_by)
 
 
-def found_in(release: Path, found: Sequence[str], more: Sequence[str]) -> Verification:
+def found_in(
+    release: Path, found: Sequence[str], more: Sequence[str], signed_by: str | Path | None
+) -> Verification:
     """Return the findings of a release.
 
     Args:
         release: Folder of the release.
         found: Its faults.
         more: What else was checked, and what was not, in lines.
+        signed_by: Key whose signature it must have.
     """
-    if found:
+    key = None if signed_by is None else Path(signed_by).expanduser()
+    bad, signed = signatures(release, key)
+    if found := [*found, *bad]:
         return Verification(release, tuple(dict.fromkeys(found)), (), (), None, "")
     content = statement_in(release)
     recipe, _ = read_recipe(released_tensors(release))
@@ -144,7 +152,7 @@ def found_in(release: Path, found: Sequence[str], more: Sequence[str]) -> Verifi
         release,
         (),
         tuple(warnings),
-        (*_summary(release, content), *more),
+        (*_summary(release, content), *signed, *more),
         float(content["epsilon"]),
         content["guarantee"],
     )

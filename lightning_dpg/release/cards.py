@@ -13,12 +13,15 @@ from lightning_dpg.release.card.document import registry_record
 from lightning_dpg.release.card.evaluations import findings
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import with_texts
+from lightning_dpg.release.signature import sign
 from lightning_dpg.release.writer import today, write_card, write_folder, write_nonprivate_card
 from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, statement_in
 
 
 def rewrite_card(release: Path, card: Card) -> None:
     """Write the card of a release again: statement, tensors and graphs stay, and no budget is spent.
+
+    A signature of the earlier files is removed.
 
     Args:
         release: Folder of the release.
@@ -65,6 +68,23 @@ def write_record(release: Path, file: Path) -> str:
     return missing
 
 
+def sign_release(release: Path, key: Path) -> None:
+    """Sign the checksums of a release, whose files stay as they are.
+
+    Args:
+        release: Folder of the release.
+        key: Private key of SSH or minisign.
+
+    Raises:
+        CommandError: If the release is damaged or edited, or if it cannot be signed.
+    """
+    if wrong := faults(release):
+        raise CommandError(
+            "\n".join([f"{release}: it is not signed, since it has faults", *wrong[:3]])
+        )
+    sign(release, key)
+
+
 def _content(release: Path) -> dict[str, Any]:
     """Return the content of the ``privacy.json`` of a release without faults, with topics."""
     if wrong := faults(release, with_cards=False):
@@ -72,5 +92,7 @@ def _content(release: Path) -> dict[str, Any]:
         raise CommandError("\n".join(lines))
     content = statement_in(release)
     if not has_topics(content):
-        raise CommandError(f"{release}: of an early version 0.2, whose releases have no card to write")
+        raise CommandError(
+            f"{release}: of an early version 0.2, whose releases have no card to write"
+        )
     return content

@@ -20,6 +20,7 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.outcome import LOGGER
 from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
@@ -73,7 +74,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     # The copy in the tensors is bound to them: it counts where privacy.json says something else.
     statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
     if statement.get("epsilon") == "inf":
-        print(f"{path.parent}: {NO_GUARANTEE}", file=sys.stderr)
+        LOGGER.warning("%s: %s", path.parent, NO_GUARANTEE)
     return Release(method, statement, path.parent, checksum=digest(path))
 
 

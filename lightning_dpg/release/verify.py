@@ -57,6 +57,7 @@ def verify(
     *,
     redraw: bool = True,
     method_class: type[PrivateModule] | None = None,
+    signed_by: str | Path | None = None,
 ) -> Verification:
     """Check a release from its own files alone, as the command ``verify`` does.
 
@@ -69,12 +70,14 @@ def verify(
         folder: Folder of a release or of a run, or a file of a release.
         redraw: Whether to draw again, which takes as long as ``generate``.
         method_class: Class of its method, if it is not shipped: it is code, and runs.
+        signed_by: Public key of SSH or minisign, or file of allowed signers of SSH, whose signature
+            of the checksums it must have.
 
     Returns:
         The findings, which are true if and only if the release is in order.
 
     Raises:
-        CommandError: If there is no release.
+        CommandError: If there is no release or no key, or if the tool of the key is not installed.
 
     Example:
         >>> import tempfile
@@ -91,11 +94,11 @@ def verify(
     """
     place = release_at(Path(folder).expanduser())
     if not redraw:
-        return agreement(place)
+        return agreement(place, signed_by)
     found = faults(place)
     if not any(odd_files(place)):
         found += _faults_of_method(place, method_class)
-    return found_in(place, found, [] if found else _drawn(place, method_class))
+    return found_in(place, found, [] if found else _drawn(place, method_class), signed_by)
 
 
 def _drawn(release: Path, method_class: type[PrivateModule] | None) -> list[str]:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hints_of, recommend
 from lightning_dpg.errors import CommandError
@@ -96,7 +96,7 @@ def plan(
     num_graphs: int | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
-) -> Any:
+) -> Plan | Choice:
     """Choose a method for a goal, or plan the noise of a run with Gaussian steps. No data are read.
 
     Args:

@@ -160,7 +160,8 @@ def fit(
             module. For a method of sets of graphs: name of a set, path of a folder, data set of
             PyTorch Geometric, or a list of graphs.
         method: Name of a configuration such as ``"bter"`` (:func:`lightning_dpg.list_methods` lists
-            them), class of a method, or a method object that was not fitted.
+            them) or of a method of another package, class of a method, or a method object that was not
+            fitted.
         epsilon: Budget; ``float("inf")`` for a method without noise.
         delta: Budget; by default that of the method's configuration, 0 for a pure method.
         seed: Public seed of the training. The noise is secret, and does not follow it.

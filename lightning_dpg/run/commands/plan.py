@@ -8,9 +8,8 @@ from lightning_dpg.advice import (
     Facts,
     Goal,
     Kind,
-    hint,
+    hints_of,
     recommend,
-    reports_line,
 )
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
@@ -86,12 +85,12 @@ def plan(
         goal, kind = goal or "links", kind or ("set" if goal in OF_SETS else "undirected")
         has_delta = bool(delta)
         facts = Facts(goal, epsilon, nodes or 2, edges, kind, has_delta, attributes, graphs)
-        found = (hint(facts), reports_line(facts), _served(facts, delta or 0.0, full))
-        hints = [line for line in found if line]
+        hints = [*hints_of(facts), *filter(None, [_served(facts, delta or 0.0, full)])]
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
         # Start-up time: a wrong option is refused before numpy is imported.
+        from lightning_dpg.run.plan import Plan
         from lightning_dpg.run.plan import plan as plan_of
 
         result = plan_of(
@@ -101,6 +100,7 @@ def plan(
             steps=steps,
             noise_multiplier=noise_multiplier,
         )
+        assert isinstance(result, Plan)  # as without a goal
         second = result.second_opinion if full else None
         opinion = [] if second is None else [f"epsilon by opacus: {second}"]
         lines = [*opinion, str(result), *([""] if lines else []), *lines]

@@ -74,7 +74,13 @@ def _first_new_seed(release: Path) -> int:
 _STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
 
 
-def verify(release: Path, *, no_redraw: bool = False, method: str | None = None) -> Outcome:
+def verify(
+    release: Path,
+    *,
+    no_redraw: bool = False,
+    signed_by: Path | None = None,
+    method: str | None = None,
+) -> Outcome:
     """Check a release, from its own files alone.
 
     The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does), and refuses files
@@ -90,6 +96,8 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     Args:
         release: Folder or file of a release.
         no_redraw: Do not draw graphs again, which takes as long as generate.
+        signed_by: Public key of SSH or minisign, or file of allowed signers of SSH; the release must be
+            signed by it.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
@@ -100,25 +108,32 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
         # Start-up time: a wrong folder is refused before NumPy is imported.
         from lightning_dpg.release.agreement import agreement
 
-        found = agreement(folder)
+        found = agreement(folder, signed_by)
     else:
         # Start-up time: only draws, the plan of the method and opacus need PyTorch.
         from lightning_dpg.release.reader import imported
         from lightning_dpg.release.verify import verify as check
 
-        found = check(folder, method_class=None if method is None else imported(method))
+        method_class = None if method is None else imported(method)
+        found = check(folder, method_class=method_class, signed_by=signed_by)
     lines = str(found).split("\n")
     values: dict[str, Any] = {"release": folder, "faults": list(found.faults)}
     if found.faults:
         return Outcome(lines, values, REFUTED)
     statement = statement_in(folder)
-    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw}
+    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw, "signed_by": signed_by}
     values |= {name: statement.get(name) for name in _STATED}
     values |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(lines, values)
 
 
-def card(release: Path, *, texts: Card = Card(), registry: Path | None = None) -> Outcome:
+def card(
+    release: Path,
+    *,
+    texts: Card = Card(),
+    sign: Path | None = None,
+    registry: Path | None = None,
+) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
     The command writes MODEL_CARD.md, MODEL_CARD.html, the texts of privacy.json and SHA256SUMS. It costs
@@ -130,6 +145,8 @@ def card(release: Path, *, texts: Card = Card(), registry: Path | None = None) -
     Args:
         release: Folder of a release or of a run.
         texts: See :class:`lightning_dpg.release.card.texts.Card`.
+        sign: Private key of SSH or minisign, which signs SHA256SUMS by its own tool. Without texts, the
+            card stays as it is.
         registry: File for a record by the schema of the registry of differential privacy deployments, in
             YAML. Without texts, the card stays as it is.
 
@@ -141,12 +158,15 @@ def card(release: Path, *, texts: Card = Card(), registry: Path | None = None) -
         raise CommandError(f"{folder}: no release, it has no privacy.json")
 
     # Start-up time: a wrong folder is refused before NumPy is imported.
-    from lightning_dpg.release.cards import rewrite_card, write_record
+    from lightning_dpg.release.cards import rewrite_card, sign_release, write_record
 
     files, lines = list[Path](), list[str]()
-    if registry is None or texts != Card():
+    if texts != Card() or (sign is None and registry is None):
         rewrite_card(folder, texts)
         files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
+    if sign is not None:
+        sign_release(folder, sign)
+        files += folder.glob("SHA256SUMS.*sig")
     if registry is not None:
         lines = [lacks] if (lacks := write_record(folder, registry)) else []
         files.append(registry)

@@ -43,6 +43,7 @@ NAMES = (
     "node_learning",
     "oja",
     "private_labels",
+    "ranking",
     "sampling",
     "shape",
     "small_graphs",

@@ -43,11 +43,13 @@ NAMES = (
     "node_learning",
     "oja",
     "private_labels",
+    "ranking",
     "sampling",
     "shape",
     "small_graphs",
     "startup",
     "statistics",
+    "tracked_runs",
     "transfers",
 )
 # Those of the studies of speed and of large graphs; {folder} is a temporary one.

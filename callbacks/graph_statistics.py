@@ -10,7 +10,7 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers import Logger, WandbLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from pytorch_lightning.utilities.rank_zero import rank_zero_info
+from pytorch_lightning.utilities.rank_zero import rank_zero_only
 from torch_geometric.data import Data
 
 from lightning_dpg.callbacks.progress_bar import announce
@@ -22,6 +22,7 @@ from lightning_dpg.interfaces import GraphRecords, PublishesGraphs, serves_recor
 from lightning_dpg.metrics.figures import draw
 from lightning_dpg.metrics.functional import STATISTICS, edge_overlap, statistics_and_errors
 from lightning_dpg.metrics.pictures import KINDS, OF_GRAPHS, pictures_of
+from lightning_dpg.outcome import note
 from lightning_dpg.preflight.typed_trainer import typed
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
@@ -144,7 +145,7 @@ class GraphStatistics(Callback):
         """Say a line, once in a run."""
         if line not in self._said:
             self._said.add(line)
-            rank_zero_info(f"GraphStatistics: {line}")
+            rank_zero_only(note)(f"GraphStatistics: {line}")
 
 
 def save_figure(
@@ -180,7 +181,7 @@ def original_graph(trainer: Trainer) -> Data | None:
             "set its nonprivate to false, or take it out of trainer.callbacks"
         )
     if isinstance(records, HoldsStatistics):
-        rank_zero_info(
+        rank_zero_only(note)(
             "GraphStatistics compares nothing: the edges stay in the table, and a comparison would "
             "read them"
         )

@@ -9,11 +9,12 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import CSVLogger, Logger
 from pytorch_lightning.loggers.logger import DummyLogger
 from pytorch_lightning.trainer.states import TrainerStatus
-from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.graph_statistics import GraphStatistics
 from lightning_dpg.interfaces import Released
+from lightning_dpg.outcome import note
 from lightning_dpg.preflight.trainer import PREFIX, public_curves
 from lightning_dpg.preflight.typed_trainer import typed
 
@@ -97,7 +98,7 @@ class _Guard:
         """Say a line on names of which it has not been said in this run."""
         if new := [name for name in names if name not in self.said]:
             self.said.update(new)
-            rank_zero_info(f"{', '.join(new)}: {line}")
+            rank_zero_only(note)(f"{', '.join(new)}: {line}")
 
 
 class _Guarded(Logger):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.budget_book import NO_BOOK, names_book, reserve
@@ -33,7 +33,7 @@ from lightning_dpg.privacy.paid_weights import mark
 from lightning_dpg.release.card.sentences import say
 from lightning_dpg.release.card.topics import ADDED_UP, LEFT_OUT, NOT_ADDED_UP
 from lightning_dpg.release.checksums import digest
-from lightning_dpg.release.reader import is_shipped
+from lightning_dpg.release.recipe import is_shipped
 from lightning_dpg.release.statement import full_sentence, privacy_statement
 from lightning_dpg.run_folder import SUMS, release_in
 
@@ -187,7 +187,7 @@ class PrivacyAccountant(Callback):
                 previous = None  # of another run: the lost steps are told
             booked = ledger.steps
             ledger.catch_up(state)
-            rank_zero_info(
+            rank_zero_only(note)(
                 f"resuming: {ledger.steps} private steps booked, {ledger.steps - booked} of them "
                 "after the checkpoint was written"
             )

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pytorch_lightning import Trainer
@@ -14,36 +15,27 @@ from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import PrivacyLedger
 
 
+def _on_stderr(init: Callable[[TQDMProgressBar], Tqdm]) -> Callable[[TQDMProgressBar], Tqdm]:
+    """Return the function that makes a bar, which is drawn on stderr in place of stdout."""
+
+    def on_stderr(callback: TQDMProgressBar) -> Tqdm:
+        with contextlib.redirect_stdout(sys.stderr):  # which Lightning passes to the bar
+            return init(callback)
+
+    return on_stderr
+
+
 class PrivacyProgressBar(TQDMProgressBar):
     """Progress bar with the epsilon spent and the budget, such as ``eps=1.37/2``; it is rounded up.
 
     That of private columns is ``row_eps``. The bar is drawn on stderr, since the lines at the end of a run are the output of a command.
     """
 
-    def init_sanity_tqdm(self) -> Tqdm:
-        """Make the bar of the sanity check."""
-        with contextlib.redirect_stdout(sys.stderr):  # which Lightning passes to the bar
-            return super().init_sanity_tqdm()
-
-    def init_train_tqdm(self) -> Tqdm:
-        """Make the bar of the training."""
-        with contextlib.redirect_stdout(sys.stderr):
-            return super().init_train_tqdm()
-
-    def init_validation_tqdm(self) -> Tqdm:
-        """Make the bar of the validation."""
-        with contextlib.redirect_stdout(sys.stderr):
-            return super().init_validation_tqdm()
-
-    def init_test_tqdm(self) -> Tqdm:
-        """Make the bar of the test."""
-        with contextlib.redirect_stdout(sys.stderr):
-            return super().init_test_tqdm()
-
-    def init_predict_tqdm(self) -> Tqdm:
-        """Make the bar of the prediction."""
-        with contextlib.redirect_stdout(sys.stderr):
-            return super().init_predict_tqdm()
+    init_sanity_tqdm = _on_stderr(TQDMProgressBar.init_sanity_tqdm)
+    init_train_tqdm = _on_stderr(TQDMProgressBar.init_train_tqdm)
+    init_validation_tqdm = _on_stderr(TQDMProgressBar.init_validation_tqdm)
+    init_test_tqdm = _on_stderr(TQDMProgressBar.init_test_tqdm)
+    init_predict_tqdm = _on_stderr(TQDMProgressBar.init_predict_tqdm)
 
     def get_metrics(self, trainer: Trainer, pl_module: Any) -> dict[str, Any]:
         """Return the metrics at the end of the bar."""

@@ -30,19 +30,21 @@ from lightning_dpg.release.card.evaluations import Findings, findings
 from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import Facts, topics, with_texts
 from lightning_dpg.release.checksums import public_digest
+from lightning_dpg.release.draws import (
+    check_settings,
+    drawn_with,
+    plain_settings,
+    save_generator,
+    write_draws,
+)
 from lightning_dpg.release.graph_files import FORMATS, Format, write_graph_files
 from lightning_dpg.release.statement import folder_name, full_sentence, privacy_statement
 from lightning_dpg.release.writer import (
     FEATURES,
     KEY,
-    check_settings,
-    drawn_with,
-    plain_settings,
-    save_generator,
     today,
     with_version,
     write_card,
-    write_draws,
     write_folder,
     write_nonprivate_card,
     write_statement,

@@ -4,12 +4,19 @@
 Modules, methods and callbacks keep their names as well; everything else can move.
 """
 
+import os
 import warnings
 from typing import TYPE_CHECKING
 
 from lightning_dpg.lazy_exports import lazy_exports
 
 __version__ = "0.3.0.dev0"
+
+if os.path.isfile(os.path.join(os.path.dirname(__file__), "conf")):  # a link became a text file
+    raise ImportError(
+        "this clone of lightning_dpg has no symbolic links: switch them on (on Windows: developer mode), "
+        "and clone it again with git clone -c core.symlinks=true"
+    )
 
 # Lightning imports a progress bar that asks for ipywidgets in notebooks; without them it is of text.
 warnings.filterwarnings("ignore", "IProgress not found")

@@ -1,6 +1,6 @@
 """What installed packages add to this one: entry points of their metadata.
 
-The applications in ``apps/`` are found in this way, and so is a command of a user's own package.
+The applications in ``apps/`` are found in this way, and so are commands and methods of other packages.
 """
 
 from importlib.metadata import entry_points
@@ -8,6 +8,8 @@ from typing import Any
 
 COMMANDS = "lightning_dpg.commands"
 """Group of commands: each is a function, or a group of functions."""
+METHODS = "lightning_dpg.methods"
+"""Group of methods: each is a class, its name is a short one, such as ``noisy_degrees``."""
 BOOK = "lightning_dpg.book"
 """Group of the functions by which a run and a measurement reach the budget book."""
 
@@ -19,6 +21,19 @@ def entry_names(group: str) -> list[str]:
         group: Group of entry points.
     """
     return sorted({each.name for each in entry_points(group=group)})
+
+
+def class_path(method: str) -> str:
+    """Return the dotted name of a method that an installed package declares; other names as they are.
+
+    Nothing is imported.
+
+    Args:
+        method: Its short name.
+    """
+    return next(
+        (each.value.replace(":", ".") for each in entry_points(group=METHODS, name=method)), method
+    )
 
 
 def find_entry(group: str, name: str) -> Any:

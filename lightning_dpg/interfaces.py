@@ -1,6 +1,6 @@
 """Protocols between methods, data modules and callbacks.
 
-Methods import no data module, and callbacks import neither. At run time the module imports torch only.
+Methods import no data module, and callbacks import neither. At run time the module imports no PyTorch.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from typing import (
     TypeGuard,
 )
 
-import torch
-from torch import Tensor
-
 # Unlike those of Python 3.11, these checks read no property: edges of a table are read on demand.
 from typing_extensions import Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pytorch_lightning import Trainer
+    from torch import Generator, Tensor
     from torch_geometric.data import Data
 
     from lightning_dpg.privacy.budget import Budget
@@ -130,7 +128,9 @@ class PrivateLabels(NamedTuple):
 
     def class_numbers(self) -> Tensor:
         """Return the number of each node's class (private), -1 without one, shape ``(N,)``."""
-        numbers = torch.tensor([*self.numbers, -1, -1])  # of a value that is no class, and of none
+        numbers = self.values.new_tensor(
+            [*self.numbers, -1, -1]
+        )  # of a value that is no class, and of none
         return numbers[self.values]
 
 
@@ -433,7 +433,7 @@ class PublishesGraphs(Protocol):
 
     training: bool
 
-    def sample(self, generator: torch.Generator) -> Data:
+    def sample(self, generator: Generator) -> Data:
         """Draw a graph; equal for equal generators."""
 
     def train(self, mode: bool = True) -> object:

@@ -1,10 +1,15 @@
-"""Outcome of a command: lines for people, values for programs, and an exit code."""
+"""Outcome of a command: lines for people, values for programs, and an exit code; messages beside it.
+
+What the package says while it works goes to the logger ``lightning_dpg``: it writes to stderr, unless the
+program that imports the package has set up logging. What asks for another setting is a warning. Only what
+a run or a command ends with is printed.
+"""
 
 import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 FINE = 0
 REFUTED = 1
@@ -46,11 +51,26 @@ def is_quiet() -> bool:
     return logging.root.manager.disable >= logging.INFO
 
 
+class ToStderr(logging.StreamHandler[TextIO]):
+    """Writes to the stderr of the moment, which a test or a notebook may exchange."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a message."""
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+LOGGER = logging.getLogger("lightning_dpg")
+LOGGER.setLevel(logging.INFO)
+if not logging.root.hasHandlers():  # as Lightning does with its own logger
+    LOGGER.addHandler(ToStderr())
+    LOGGER.propagate = False
+
+
 def note(text: str) -> None:
-    """Print a line for people on stderr, unless messages are off.
+    """Say a line for people, at the level INFO.
 
     Args:
         text: The line.
     """
-    if not is_quiet():
-        print(text, file=sys.stderr, flush=True)
+    LOGGER.info("%s", text)

@@ -20,7 +20,11 @@ LEARNER = "learner.safetensors"
 """Released tensors of a method that learns labels, in place of a generator of graphs."""
 STATEMENT = "privacy.json"
 SUMS = "SHA256SUMS"
-"""File of a release with the checksums of all other files."""
+"""File of a release with the checksums of all other files but its signatures."""
+SSH_SIGNATURE, MINISIGN_SIGNATURE = f"{SUMS}.sig", f"{SUMS}.minisig"
+"""Signatures of the checksums, see :mod:`lightning_dpg.release.signature`."""
+UNSUMMED = frozenset({SUMS, SSH_SIGNATURE, MINISIGN_SIGNATURE})
+"""Files of a release that have no checksums."""
 CONFIGURATION = "config.yaml"
 """The complete configuration of a run, beside its release."""
 

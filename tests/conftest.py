@@ -11,6 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from lightning_dpg.outcome import LOGGER, ToStderr
+
+# As in a program that has not set up logging, which pytest has; it sees the messages as well.
+LOGGER.handlers, LOGGER.propagate = [ToStderr()], True
+
 # One thread for each worker and for each process that a test starts, set before numpy is imported.
 # The process that hands out the tests reads this file too: torch is imported where it is used.
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -1,6 +1,7 @@
 """Imports follow the declared rules, and all shipped files are in the package."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from setuptools import find_namespace_packages
@@ -20,6 +22,7 @@ from tests.import_graph import foreign_imports, imports, modules, room_of
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOUND = PROJECT["tool"]["setuptools"]["packages"]["find"]
+WORKFLOWS = [*(ROOT / ".github/workflows").glob("*.yaml")]
 # Folders at the top that are links in the package.
 LINKED = {"datamodules", "callbacks", "conf"}
 
@@ -32,6 +35,7 @@ ARROWS = {
     "apps.studio": {"run.commands", "budget_book"},
     "apps.bench": {"run.commands", "pages"},
     "apps.audit": {"run.commands"},
+    "contracts": {"run"},  # and the public interface
     "run.commands": {"evaluation"},
     "evaluation": {"run", "pages"},
     "run": {"methods", "papers", "callbacks", "datamodules"},
@@ -178,7 +182,11 @@ OF_ENGINES = {"psycopg", "py4j", "sqlglot"}
 
 
 # Modules that need the packages of an extra: what loads them says so where they are missing.
-OF_EXTRAS = {"lightning_dpg/apps/studio/": "studio", "lightning_dpg/datamodules/table_": "tables"}
+OF_EXTRAS = {
+    "lightning_dpg/apps/studio/": "studio",
+    "lightning_dpg/contracts/suite": "dev",
+    "lightning_dpg/datamodules/table_": "tables",
+}
 
 
 def declared(requirements):
@@ -244,11 +252,35 @@ def test_slow_tests_exist():
         assert f"def {function.partition('[')[0]}(" in (ROOT / path).read_text(), name
 
 
+@pytest.mark.skipif((ROOT / "PKG-INFO").exists(), reason="a source distribution has copies")
 def test_top_folders_are_links_in_the_package():
     for name in LINKED:
         link = ROOT / "lightning_dpg" / name
         assert link.is_symlink()
         assert str(link.readlink()) == f"../{name}"
+
+
+def test_a_clone_without_links_says_what_to_do(tmp_path):
+    package = tmp_path / "lightning_dpg"
+    package.mkdir()
+    shutil.copy(ROOT / "lightning_dpg/__init__.py", package)
+    shutil.copy(ROOT / "lightning_dpg/lazy_exports.py", package)
+    (package / "conf").write_text("../conf")  # what a clone on Windows has in the place of a link
+    run = subprocess.run(
+        [sys.executable, "-c", "import lightning_dpg"],
+        cwd=tmp_path,
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stderr.rstrip().endswith("clone it again with git clone -c core.symlinks=true")
+
+
+def test_actions_of_workflows_are_pinned():
+    used = re.findall(r"uses: (.*)", "".join(path.read_text() for path in WORKFLOWS))
+    assert used
+    assert not [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", each)]
 
 
 def test_the_clone_is_no_part_of_the_package():

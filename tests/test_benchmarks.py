@@ -24,6 +24,7 @@ def test_every_benchmark_has_a_name():
         "numbers",
         "scores_file",
         "timing",
+        "wandb_file",
     }
     assert set(NAMES) == files - helpers
     assert {line.split()[0] for line in ALL} <= set(NAMES)

@@ -15,7 +15,7 @@ from lightning_dpg.datamodules import tu
 from lightning_dpg.main import main
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import LedgerEntry
-from lightning_dpg.release.verify import faults
+from lightning_dpg.release.verify import verify
 from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run_folder import release_in
 from tests.small_methods import RECOMMENDED
@@ -105,7 +105,7 @@ def test_every_config_fits_and_predicts(name, tmp_path, monkeypatch, capfd, some
     (place,) = tmp_path.glob("out/*/version_0")
     release = release_in(place)
     assert (release.name == "release") is last.startswith("guarantee: ")
-    assert not faults(release, redraw=True)
+    assert verify(release).ok
     (checkpoint,) = place.glob("checkpoints/*.ckpt")
     config = ["--config", str(place / "config.yaml"), "--ckpt_path", str(checkpoint)]
     code, said = main(["predict", *config]), "".join(capfd.readouterr())

@@ -48,7 +48,7 @@ from lightning_dpg.privacy.dpsgd import DPSGD
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.noise import NoiseSource, secret_generator
 from lightning_dpg.release.reader import open_release
-from lightning_dpg.release.verify import faults
+from lightning_dpg.release.verify import verify
 from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run_folder import NOT_PRIVATE
 from tests.closed_forms import gaussian_sigma
@@ -987,7 +987,7 @@ def test_private_edges_are_read_in_training_steps_only(case, monkeypatch, tmp_pa
         len(data.edges)
     trainer.datamodule = None
     del data
-    assert not faults(tmp_path / "release")  # it is what the class and its plan say
+    assert not verify(tmp_path / "release").faults  # it is what the class and its plan say
     rebuilt = open_release(tmp_path / "release").method
     if case in LEARNERS:
         if isinstance(module, methods.NodeClassifier):

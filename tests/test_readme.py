@@ -40,12 +40,12 @@ FOREIGN_CLASSES = {
     *("Trainer", "WandbLogger", "LightningDataModule"),
     *("EarlyStopping", "LearningRateMonitor", "ModelCheckpoint", "ReduceLROnPlateau"),
 }
-FOREIGN_CLASSES |= {"ProcessPoolExecutor", "TemporalData"}
+FOREIGN_CLASSES |= {"DeprecationWarning", "ProcessPoolExecutor", "TemporalData"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
 FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of torchrun
 FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
-FOREIGN_OPTIONS |= {"--folder"}  # of benchmarks
+FOREIGN_OPTIONS |= {"--folder", "--dpg-method"}  # of benchmarks, and of pytest
 # Files of the reader, in examples.
 EXAMPLES = {"my_method.yaml"}
 
@@ -225,10 +225,9 @@ def value_of(call):
 
 
 def public_function(name):
-    """A name of the public interface; one of them is a package that can be called."""
+    """A name of the public interface."""
     assert name in dpg.__all__
-    found = getattr(dpg, name)
-    return getattr(found, name, found)
+    return getattr(dpg, name)
 
 
 def run_blocks(pages, folder, monkeypatch, capsys):

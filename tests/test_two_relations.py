@@ -27,8 +27,9 @@ from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL, Budget, PrivacyBudgetExceeded, PrivacyLedger
 from lightning_dpg.release import verify as verification
 from lightning_dpg.release.card.topics import parameters_of, statement_of
+from lightning_dpg.release.recipe import RECIPE
 from lightning_dpg.release.statement import folder_name, privacy_statement, proved_by
-from lightning_dpg.release.writer import RECIPE, with_version, write_card
+from lightning_dpg.release.writer import with_version, write_card
 from lightning_dpg.run.fit import fit_method
 from lightning_dpg.run_folder import NOT_PRIVATE
 from tests.callbacks.test_privacy_accountant import Killed, Killer, make_trainer

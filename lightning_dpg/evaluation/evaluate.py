@@ -1,7 +1,7 @@
 """Comparison of synthetic graphs with the real one (reads the private graph)."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +29,7 @@ from lightning_dpg.evaluation.node_classification import (
 )
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
 from lightning_dpg.evaluation.purposes import Measured
+from lightning_dpg.evaluation.ranking import Ranking, rank_models
 from lightning_dpg.evaluation.row_quality import (
     GraphRows,
     RowFigure,
@@ -68,7 +69,7 @@ _PREDICTS = (
 )
 
 
-Task: TypeAlias = Literal["queries", "node_classification"]
+Task: TypeAlias = Literal["queries", "node_classification", "ranking"]
 
 
 def evaluate(
@@ -104,7 +105,8 @@ def evaluate(
             attributes and classes, and from the edges of each graph, and releases of classes of
             nodes predict themselves. See
             :class:`lightning_dpg.evaluation.node_evaluation.NodeEvaluation`. By default it is
-            ``node_classification`` if such a release is given.
+            ``node_classification`` if such a release is given. ``ranking``: eight models learn classes
+            and links from each graph; see :class:`lightning_dpg.evaluation.ranking.Ranking`.
         baselines: Whether to say which purposes a release serves, beside ``ErdosRenyi`` and
             ``ChungLu`` at its epsilon. They are fitted to the real graph for this measurement, about
             doubling its time. A release without an epsilon for one edge, and a graph without a
@@ -119,8 +121,8 @@ def evaluate(
             if their labels are private.
 
     Returns:
-        :class:`Evaluation` with the answers to all queries, or ``NodeEvaluation`` with the scores of
-        predictions; ``str(evaluation)`` is a text for people.
+        :class:`Evaluation` with the answers to all queries, ``NodeEvaluation`` with the scores of
+        predictions, or ``Ranking``; ``str(evaluation)`` is a text for people.
 
     Raises:
         CommandError: If a graph is not readable, or if a release holds no graph, or no attributes
@@ -161,7 +163,7 @@ def evaluate_releases(
     labels: str | None = None,
     num_seeds: int | None = None,
     train_fraction: float | None = None,
-) -> Evaluation | NodeEvaluation:
+) -> Evaluation | NodeEvaluation | Ranking:
     """Do what :func:`evaluate` does, with the errors of the command line."""
     graphs, predictions = list[NamedSource](), list[NamedPredictions]()
     for number, source in enumerate(sources_of(synthetic)):
@@ -175,13 +177,16 @@ def evaluate_releases(
     if task is None:
         task = "node_classification" if predictions else "queries"
     of_classes = {"labels": labels, "num_seeds": num_seeds, "train_fraction": train_fraction}
-    if task == "node_classification":
-        return _evaluate_classes(real, graphs, predictions, undirected, kind, **of_classes)
-    if predictions:
+    if predictions and task != "node_classification":
         raise CommandError(f"{predictions[0].name}: {_PREDICTS}")
+    if task != "queries":
+        learn = (
+            rank_models if task == "ranking" else partial(evaluate_nodes, predictions=predictions)
+        )
+        return _evaluate_learning(learn, real, graphs, undirected, kind, **of_classes)
     if names := [name for name, value in of_classes.items() if value is not None]:
         raise CommandError(
-            f"evaluate: {names[0]} is a setting of node classification\n"
+            f"evaluate: {names[0]} is a setting of node classification and of rankings\n"
             "ask for it: --task node-classification, in Python task='node_classification'"
         )
     return _evaluate_queries(real, graphs, undirected, kind, baselines)
@@ -300,22 +305,22 @@ def _figures(
     return figures, row_pictures(columns.domains, tables)
 
 
-def _evaluate_classes(
+def _evaluate_learning(
+    learn: Callable[..., NodeEvaluation | Ranking],
     real: Any,
     graphs: Sequence[NamedSource],
-    predictions: Sequence[NamedPredictions],
     undirected: bool,
     kind: Kind | None,
     *,
     labels: Any,
     num_seeds: Any,
     train_fraction: Any,
-) -> NodeEvaluation:
-    """Score predictions of classes by releases, and by networks on graphs with their names."""
+) -> NodeEvaluation | Ranking:
+    """Learn from graphs under the names of their owner, and from nodes with their true classes."""
     kind = kind or kind_of(graphs, undirected)
     if kind != "undirected":
         raise CommandError(
-            f"evaluate: node classification is for undirected graphs, and kind is {kind}\n"
+            f"evaluate: node classification and rankings are for undirected graphs, and kind is {kind}\n"
             "leave kind out, and drop the directions of directed graphs: --undirected"
         )
     if num_seeds is not None and num_seeds < 1:
@@ -335,11 +340,10 @@ def _evaluate_classes(
         original = original.clone()  # the true labels are for this measurement only
         original.y = real.private_labels.class_numbers()
     drawn = [*map(under_own_names, all_graphs(graphs, undirected, kind, attributes=True))]
-    return evaluate_nodes(
+    return learn(
         name_of(real, "real"),
         original,
         drawn,
-        predictions,
         num_seeds=num_seeds,
         train_fraction=train_fraction,
     )

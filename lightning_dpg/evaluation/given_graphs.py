@@ -12,24 +12,18 @@ from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.node_classification import NamedGraph
 from lightning_dpg.graph.attributes import attach
 from lightning_dpg.graph.node_names import NoEdgesError
-from lightning_dpg.graph.pair_space import (
-    BipartitePairs,
-    DirectedPairs,
-    Kind,
-    pair_space,
-    space_of,
-)
+from lightning_dpg.graph.pair_space import Kind, pair_space, space_of
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.release.card.topics import kind_of as stated_kind
 from lightning_dpg.release.graph_files import FORMATS
-from lightning_dpg.release.reader import open_release, read_attributes, read_recipe
+from lightning_dpg.release.reader import open_release, read_attributes
+from lightning_dpg.release.recipe import read_recipe
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.writer import ATTRIBUTES, FEATURES
 from lightning_dpg.run.data import load, of_known_nodes, own_names
 from lightning_dpg.run.data import under_own_names as named
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, release_folder, statement_in
-
-_KINDS: dict[str, Kind] = {space.record: space.kind for space in (DirectedPairs, BipartitePairs)}
 
 
 def sources_of(synthetic: Any) -> list[Any]:
@@ -74,8 +68,7 @@ def kind_of(sources: Sequence[NamedSource], undirected: bool) -> Kind:
             return kind
         folder = release_folder(source) if isinstance(source, (str, Path)) else None
         if folder is not None:
-            entries = read_statement(folder).get("entries") or [{}]
-            return _KINDS.get(entries[0].get("record", ""), "undirected")
+            return stated_kind({"entries": read_statement(folder).get("entries") or []})
     return "undirected"
 
 

@@ -334,8 +334,8 @@ def evaluate_nodes(
     seeds, splits, has_own = splits_of(
         nodes, predictions, own, num_seeds, first_seed, train_fraction
     )
-    original = _on_nodes(name, real, nodes.names)
-    placed = [each._replace(graph=_on_nodes(each.name, each.graph, nodes.names)) for each in graphs]
+    original = on_nodes(name, real, nodes.names)
+    placed = [each._replace(graph=on_nodes(each.name, each.graph, nodes.names)) for each in graphs]
     num_edges = (placed[0].graph if placed else original).num_edges // 2
     public = PublicNodes(nodes, num_edges)
     fits = [
@@ -485,8 +485,17 @@ def public_nodes(
     return ClassifiedNodes(source.name, source.graph.node_names, attributes, numbers, values)
 
 
-def _on_nodes(name: str, graph: Data, nodes: Sequence[str]) -> Data:
-    """Put a graph on given nodes; edges at other nodes are left out."""
+def on_nodes(name: str, graph: Data, nodes: Sequence[str]) -> Data:
+    """Put a graph on given nodes; edges at other nodes are left out.
+
+    Args:
+        name: Name of the graph.
+        graph: The graph.
+        nodes: Names of the nodes.
+
+    Raises:
+        CommandError: If it has none of them.
+    """
     number = {node: i for i, node in enumerate(nodes)}
     numbers = torch.tensor([number.get(node, -1) for node in graph.node_names])
     if not (numbers >= 0).any():

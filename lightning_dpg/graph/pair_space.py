@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.kind import EDGES
 from lightning_dpg.graph.kind import Kind as Kind  # noqa: PLC0414  part of this interface
 from lightning_dpg.graph.pair_numbers import num_pairs, pair_ranks, pairs_of_ranks
 
@@ -122,7 +123,7 @@ class UndirectedPairs(PairSpace):
     """Pairs i < j of N nodes."""
 
     kind: ClassVar[Kind] = "undirected"
-    record: ClassVar[str] = "undirected edge"
+    record: ClassVar[str] = EDGES["undirected"]
 
     @property
     def num_pairs(self) -> int:
@@ -164,7 +165,7 @@ class DirectedPairs(PairSpace):
     """Ordered pairs (i, j) of N nodes, i and j being different."""
 
     kind: ClassVar[Kind] = "directed"
-    record: ClassVar[str] = "directed edge"
+    record: ClassVar[str] = EDGES["directed"]
 
     @property
     def num_pairs(self) -> int:
@@ -219,7 +220,7 @@ class BipartitePairs(PairSpace):
     """
 
     kind: ClassVar[Kind] = "bipartite"
-    record: ClassVar[str] = "edge between the two sides"
+    record: ClassVar[str] = EDGES["bipartite"]
 
     @property
     def _left(self) -> int:

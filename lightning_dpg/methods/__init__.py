@@ -1,26 +1,7 @@
-"""The methods, each a LightningModule, wherever they stand: here or in papers/.
+"""The methods, each a LightningModule, wherever they stand: here or in papers/."""
 
-Called, the module lists them, as :func:`lightning_dpg.list_methods` does.
+from typing import TYPE_CHECKING
 
-Returns:
-    A row for each method, by name.
-
-Raises:
-    OSError: If the files of the package cannot be read.
-
-Example:
-    >>> import lightning_dpg as dpg
-    >>> [row.name for row in dpg.methods() if row.tier == "recommended"][:3]
-    ['AttributeEncoder', 'Attributed', 'BTER']
-    >>> dpg.methods.BTER.__name__
-    'BTER'
-"""
-
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-import lightning_dpg
 from lightning_dpg.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
@@ -114,13 +95,3 @@ if TYPE_CHECKING:
 else:
     # Start-up time: a command imports the methods that it uses only.
     __getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)
-
-
-class _Methods(ModuleType):
-    """The module, which can be called."""
-
-    def __call__(self) -> list[Any]:
-        return lightning_dpg.list_methods()
-
-
-sys.modules[__name__].__class__ = _Methods

@@ -33,11 +33,11 @@ from lightning_dpg.preflight.data import served_records
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.reports import (
-    LABEL_REPORTS,
     label_reports_entry,
     report_labels,
     report_log_likelihoods,
 )
+from lightning_dpg.privacy.sensitivity.private_columns import LABEL_REPORTS
 
 PUBLIC_CLASSES = "the classes of the nodes that the method learns from"
 """Assumption of each guarantee of edges where classes are public."""

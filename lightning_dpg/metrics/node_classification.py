@@ -6,7 +6,8 @@ training nodes only. All settings are those of the authors of the networks; noth
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -130,12 +131,16 @@ class SGC(nn.Module):
 
 
 class Network(NamedTuple):
-    """A network, and how its authors train it with Adam."""
+    """A network, and how it is trained with Adam."""
 
-    build: Callable[[SparseRows, SparseRows, int], nn.Module]
+    build: Callable[..., nn.Module]
     lr: float
     weight_decay: float
     steps: int
+    every: int = 1
+    """Number of steps from one check of the loss to the next."""
+    patience: int = 0
+    """Number of checks without a smaller loss that end the training; 0 for never."""
 
 
 NETWORKS = {
@@ -192,16 +197,33 @@ def node_log_probabilities(
     """
     network, num_classes = NETWORKS[name], known[1].shape[1]
     chooses = validation if len(validation[0]) else known
+    with seeded(seed):
+        models = [network.build(attributes, one_hop(graph), num_classes) for graph in graphs]
+        train(
+            models[0],
+            network,
+            lambda: fact_loss(models[0](known[0]), known),
+            lambda: fact_loss(models[0](chooses[0]), chooses),
+        )
+        for other in models[1:]:
+            other.load_state_dict(models[0].state_dict())
+        with torch.no_grad():
+            return [F.log_softmax(model.eval()(test), 1) for model in models]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from a public seed, and do not warn of sparse matrices.
+
+    Args:
+        seed: The seed.
+    """
     # PyTorch warns unless the checks of sparse matrices are turned on or off.
     unchecked = torch.sparse.check_sparse_tensor_invariants(False)  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=[]), unchecked, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
         torch.manual_seed(seed)
-        models = [network.build(attributes, one_hop(graph), num_classes) for graph in graphs]
-        _train(models[0], network, known, chooses)
-        for other in models[1:]:
-            other.load_state_dict(models[0].state_dict())
-        return [F.log_softmax(_logits(model, test), 1) for model in models]
+        yield
 
 
 def node_scores(
@@ -251,30 +273,39 @@ def scaled(attributes: Tensor) -> SparseRows:
     return SparseRows(csr_array(F.normalize(rows, p=1).numpy()))
 
 
-def _train(model: nn.Module, network: Network, known: Facts, chooses: Facts) -> None:
-    """Train, and keep the weights of the step that explains the second facts best."""
+def train(
+    model: nn.Module, network: Network, loss: Callable[[], Tensor], check: Callable[[], Tensor]
+) -> None:
+    """Train, and keep the weights of the step with the smallest loss of a check.
+
+    Args:
+        model: The model.
+        network: Its network.
+        loss: Function that computes the loss of a step.
+        check: Function that computes the loss that chooses the step.
+    """
     optimizer = Adam(model.parameters(), lr=network.lr, weight_decay=network.weight_decay)
-    smallest, best = float("inf"), model.state_dict()
-    for _ in range(network.steps):
+    smallest, best, waited = math.inf, model.state_dict(), 0
+    for step in range(1, network.steps + 1):
         model.train()
-        loss = _loss(model(known[0]), known)
+        value = loss()
         optimizer.zero_grad()
-        torch.autograd.backward(loss)
+        torch.autograd.backward(value)
         optimizer.step()
-        validation_loss = float(_loss(_logits(model, chooses[0]), chooses))
-        if validation_loss < smallest:
-            smallest = validation_loss
+        if step % network.every:
+            continue
+        model.eval()
+        with torch.no_grad():
+            checked, waited = float(check()), waited + 1
+        if checked < smallest:
             best = {key: value.clone() for key, value in model.state_dict().items()}
+            smallest, waited = checked, 0
+        elif waited == network.patience:
+            break
     model.load_state_dict(best)
 
 
-def _loss(logits: Tensor, facts: Facts) -> Tensor:
+def fact_loss(logits: Tensor, facts: Facts) -> Tensor:
     """Mean negative log likelihood of facts; of known classes it is the cross entropy."""
     logs = F.log_softmax(logits, 1) + facts[1].to(logits.dtype)
     return -torch.logsumexp(logs, 1).mean()
-
-
-def _logits(model: nn.Module, nodes: Tensor) -> Tensor:
-    with torch.no_grad():
-        logits: Tensor = model.eval()(nodes)
-    return logits

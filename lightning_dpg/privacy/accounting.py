@@ -15,9 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from lightning_dpg.errors import Refusal
+from lightning_dpg.privacy.loss_distributions import hockey_stick
 
 Curve = npt.NDArray[np.float64]
 
@@ -31,8 +31,6 @@ LEAST = float(np.finfo(np.float64).tiny)
 
 _LOG_FACTORIAL: Curve = np.cumsum(np.log(np.r_[1, 1 : ORDERS.max() + 1]))
 _MIN_QUADRATURE_SIGMA = 0.03
-_LEAST_MU = 1e-9  # smaller ones would divide by next to nothing
-_LOG_ROUNDING = 2.0**-48  # relative error of a logarithm of a distribution function, with room
 _MOST_NOISE = 1e12  # more noise on samples counts as this much, so its square is finite
 
 
@@ -177,12 +175,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    mu = max(mu, _LEAST_MU)
-    place = -mu / 2 - epsilon / mu
-    points = torch.tensor([mu / 2 - epsilon / mu, place], dtype=torch.float64)
-    first, second = torch.special.log_ndtr(points).tolist()
-    error = _LOG_ROUNDING * (1 + max(place, -1e10) ** 2 + epsilon)
-    return max(LEAST, -math.exp(first) * math.expm1(min(0.0, second + epsilon - first) - error))
+    return max(LEAST, float(hockey_stick(mu, np.array(epsilon))))
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:

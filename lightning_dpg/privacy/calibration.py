@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.optimize import brentq
 
 from lightning_dpg.errors import Refusal
@@ -19,7 +18,6 @@ from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import costs, entry_of, fits, tight_delta
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry
 from lightning_dpg.privacy.ledger import PrivacyLedger
-from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, integer_rate
 
 _LARGEST = 1e12
 _LOG_LARGEST = math.log(_LARGEST)
@@ -181,24 +179,6 @@ def max_steps(
     return low
 
 
-def laplace_tail_bound(epsilon: float, sensitivity: int, delta: float) -> int:
-    r"""Number t that discrete Laplace noise falls below -t with probability ``delta`` at most.
-
-    Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
-    / \Delta}`, whose rate is rounded down. It is less than ``delta`` for the t at which :math:`q^t` is
-    ``delta``.
-
-    Args:
-        epsilon: Cost of the noise; an infinite one falls short of nothing.
-        sensitivity: Sensitivity of what is noised.
-        delta: Probability, positive.
-    """
-    if math.isinf(epsilon):
-        return 0
-    rate = max(1, integer_rate(epsilon, sensitivity))  # noise of rate 0 is refused
-    return math.ceil(-math.log(delta) * RATE_DENOMINATOR / rate)
-
-
 def prove_steps(ledger: PrivacyLedger, steps: Sequence[LedgerEntry], limit: float) -> None:
     """Compose all remaining steps of a run once; no step then needs a composition of its own.
 
@@ -208,7 +188,7 @@ def prove_steps(ledger: PrivacyLedger, steps: Sequence[LedgerEntry], limit: floa
         limit: Largest number of remaining steps.
 
     Raises:
-        MisconfigurationException: If released steps of a resumed run had other noise.
+        Refusal: If released steps of a resumed run had other noise.
     """
     for step in steps:
         _check_same_steps(ledger, step)
@@ -246,14 +226,14 @@ def _check_same_steps(ledger: PrivacyLedger, step: LedgerEntry) -> None:
         step: Cost of the next step.
 
     Raises:
-        MisconfigurationException: If the steps differ. Nothing is booked.
+        Refusal: If the steps differ. Nothing is booked.
     """
     for booked in ledger.of(step.relation):
         before, now = booked.event, step.event
         if booked.name != step.name or not isinstance(before, Gaussian) or before == now:
             continue
         if isinstance(now, Gaussian):
-            raise MisconfigurationException(
+            raise Refusal(
                 f"{booked.steps} steps had noise_multiplier {before.noise_multiplier:.15g} and "
                 f"sample_rate {before.sample_rate:.15g}, and the resumed run has "
                 f"{now.noise_multiplier:.15g} and {now.sample_rate:.15g}\n"

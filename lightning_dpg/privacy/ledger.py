@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy import composition
@@ -17,6 +15,9 @@ from lightning_dpg.privacy.accounting import Curve
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import PURE
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, NonPrivate, Relation
+
+if TYPE_CHECKING:  # commands that draw nothing start without PyTorch
+    from torch import Tensor
 
 __all__ = ["PURE", "Budget", "LedgerEntry", "PrivacyBudgetExceeded", "PrivacyLedger", "Relation"]
 _BESIDE = "beside"
@@ -140,7 +141,7 @@ class PrivacyLedger:
             self.account(*entries)
         self._keep(*entries)
 
-    def publish(self, key: str, noisy: Tensor) -> Tensor:
+    def publish(self, key: str, noisy: "Tensor") -> "Tensor":
         """Return the noisy value of a paid release, after the observer, if any, has received it."""
         if self.observer is not None:
             self.observer(key, noisy)

@@ -32,7 +32,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import binom
 
 Array = npt.NDArray[np.float64]
 Steps = tuple[tuple[float, float, int], ...]
@@ -133,6 +132,11 @@ def _pure_atoms(pure: tuple[tuple[float, int], ...]) -> tuple[Array, Array]:
     makes no delta smaller.
     """
     atoms, weights = np.zeros(1), np.ones(1)
+    if not pure:
+        return atoms, weights
+    # Start-up time: it takes a second, and most releases have reads of one kind only.
+    from scipy.stats import binom
+
     for epsilon, count in sorted(pure, reverse=True):
         if len(atoms) * (count + 1) > _MOST_ATOMS or epsilon > 700:
             atoms = atoms + count * epsilon

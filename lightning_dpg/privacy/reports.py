@@ -18,9 +18,11 @@ from lightning_dpg.errors import Refusal
 from lightning_dpg.privacy.events import LedgerEntry, Pure, Relation
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR
 from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.sensitivity.private_columns import reported_label_sensitivity
+from lightning_dpg.privacy.sensitivity.private_columns import (
+    LABEL_REPORTS,
+    reported_label_sensitivity,
+)
 
-LABEL_REPORTS = "label_reports"
 LABEL_DENOMINATOR = 2**62
 """Probabilities of reports are whole multiples of one over this."""
 _DIGITS = Context(prec=60, Emax=MAX_EMAX)

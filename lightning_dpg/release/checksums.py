@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.run_folder import SUMS
+from lightning_dpg.run_folder import SUMS, UNSUMMED
 
 _OF_BOOK = re.compile(
     rb"^  (book|dataset): .*\n(?:    .*\n)*", re.MULTILINE
@@ -31,15 +31,18 @@ def public_digest(configuration: Path) -> str:
 
 
 def files_of(folder: Path) -> list[str]:
-    """Return names of all files of a folder but the checksums, in the order of the checksums."""
+    """Return names of all files of a folder that have checksums, in their order."""
     paths = (path for path in folder.rglob("*") if not path.is_dir())
-    return sorted(name for path in paths if (name := path.relative_to(folder).as_posix()) != SUMS)
+    names = {path.relative_to(folder).as_posix() for path in paths}
+    return sorted(names - UNSUMMED)
 
 
 def write_sums(folder: Path) -> None:
-    """Write the checksums of all files of a folder, for ``sha256sum -c``."""
+    """Write the checksums of the files of a folder, for ``sha256sum -c``; remove earlier signatures."""
     lines = [f"{digest(folder / name)}  {name}\n" for name in files_of(folder)]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    for name in UNSUMMED - {SUMS}:
+        (folder / name).unlink(missing_ok=True)
 
 
 def read_sums(path: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from lightning_dpg import __version__, methods
@@ -21,20 +20,17 @@ from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.outcome import LOGGER
 from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.checksums import digest, read_sums
-from lightning_dpg.release.release import NO_GUARANTEE, Release
-from lightning_dpg.release.writer import (
-    ATTRIBUTES,
-    RECIPE,
-    SCHEMA_VERSION,
-    tensors_of,
-    with_names,
-)
+from lightning_dpg.release.draws import tensors_of
+from lightning_dpg.release.recipe import OURS, first_line, is_shipped, read_recipe
+from lightning_dpg.release.release import Release
+from lightning_dpg.release.statement import NO_GUARANTEE
+from lightning_dpg.release.writer import ATTRIBUTES
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 
-_FIELDS = {"method": str, "hparams": dict}
 _GONE_SETTINGS = ("flower_processes", "steps", "learning_rate")
 """Settings that releases of 0.2 name: processes, and ``denoise: cell`` of ``RandomizedResponse``."""
 _ADDED_SETTINGS = {"public_features": False}
@@ -78,7 +74,7 @@ def open_release(folder: str | Path, method_class: type[PrivateModule] | None = 
     # The copy in the tensors is bound to them: it counts where privacy.json says something else.
     statement = (read_recipe(path)[0].get("privacy") or {}) | _topics(path.with_name(STATEMENT))
     if statement.get("epsilon") == "inf":
-        print(f"{path.parent}: {NO_GUARANTEE}", file=sys.stderr)
+        LOGGER.warning("%s: %s", path.parent, NO_GUARANTEE)
     return Release(method, statement, path.parent, checksum=digest(path))
 
 
@@ -125,61 +121,6 @@ def _refuse_changes(path: Path) -> None:
         )
 
 
-def read_recipe(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read recipe and tensors of a release, and check the parts common to all methods.
-
-    Args:
-        path: File of the tensors.
-
-    Raises:
-        CommandError: If the file is damaged, or not part of a release.
-    """
-    path.open("rb").close()  # safetensors reports an unreadable file as missing
-    try:
-        with safe_open(path, framework="pt") as file:
-            text = (file.metadata() or {}).get(RECIPE, "")
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        recipe = with_names(json.loads(text), state)
-    except SafetensorError as error:
-        raise CommandError(f"{path} cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path}: its metadata hold no recipe ({error})") from error
-    if isinstance(recipe, dict):
-        check_schema_version(path, recipe)
-    for field, kind in _FIELDS.items():
-        if not isinstance(recipe, dict) or not isinstance(recipe.get(field), kind):
-            raise CommandError(f"{path}: its recipe has no {field!r}, or one of another type")
-    _check_names(path, recipe)
-    for name, tensor in state.items():
-        _check_tensor(path, name, tensor)
-    return recipe, state
-
-
-def check_schema_version(path: Path, content: dict[str, Any]) -> None:
-    """Refuse a recipe or a privacy statement of another version.
-
-    Args:
-        path: Its file.
-        content: The recipe or the statement.
-
-    Raises:
-        CommandError: If its version is later, or 0.1.0, which recorded none.
-    """
-    version = content.get("schema_version")
-    if version is None:
-        raise CommandError(
-            f"{path}: of version 0.1.0, which lightning_dpg {__version__} does not open\n"
-            "fit it again, or open it with lightning_dpg 0.2"
-        )
-    if type(version) is not int or version < 2:
-        raise CommandError(f"{path}: its schema_version is {version!r}, not a number from 2 on")
-    if version > SCHEMA_VERSION:
-        raise CommandError(
-            f"{path}: its schema_version is {version}, and lightning_dpg {__version__} reads up "
-            f"to {SCHEMA_VERSION}: install a newer lightning_dpg to open it"
-        )
-
-
 def imported(name: str) -> type[PrivateModule]:
     """Import the user's method ``MODULE.CLASS``.
 
@@ -193,11 +134,6 @@ def imported(name: str) -> type[PrivateModule]:
     if not (isinstance(cls, type) and issubclass(cls, PrivateModule)):
         raise CommandError(f"--method {name}: not a method")
     return cls
-
-
-def is_shipped(name: str) -> bool:
-    """Return whether a recipe names a shipped method."""
-    return _shipped(name) is not None
 
 
 def rebuild(
@@ -216,7 +152,8 @@ def rebuild(
     Raises:
         CommandError: If there is no such class, or if recipe and tensors do not fit it.
     """
-    recipe, state = read_recipe(path)
+    recipe, arrays = read_recipe(path)
+    state = {name: torch.from_numpy(array) for name, array in arrays.items()}
     cls = _find(path, recipe["method"]) if method_class is None else method_class
     class_name = recipe["method"].rpartition(".")[2]
     if cls.__name__ != class_name:
@@ -258,13 +195,6 @@ def _kind(recipe: dict[str, Any], cls: type[PrivateModule]) -> tuple[str, int | 
     return kind, num_left
 
 
-def first_line(error: Exception) -> str:
-    """Return the kind and the first line of an error."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # PyTorch names the class in the first line, and the fault in the second.
-    return f"{type(error).__name__}: {' '.join(lines[:2])}"[:300]
-
-
 def _settings(recipe: dict[str, Any], cls: type[PrivateModule]) -> dict[str, Any]:
     """Return the settings of a recipe with those that a shipped class has gained, and none that is gone."""
     settings: dict[str, Any] = recipe["hparams"]
@@ -276,28 +206,15 @@ def _settings(recipe: dict[str, Any], cls: type[PrivateModule]) -> dict[str, Any
     return {name: value for name, value in _ADDED_SETTINGS.items() if name in names} | settings
 
 
-def _is_of_the_package(name: str) -> bool:
-    return name.startswith(f"{methods.__name__}.")
-
-
-def _shipped(name: str) -> type | None:
-    """Return the shipped class of a recipe's name, if any.
-
-    A class may have moved since a release was written, so only its own name counts.
-    """
-    attribute = name.rpartition(".")[2]
-    is_shipped = _is_of_the_package(name) and attribute in methods.__all__
-    return getattr(methods, attribute) if is_shipped else None
-
-
 def _find(path: Path, name: str) -> type[PrivateModule]:
     """Return the shipped class of a name, or the class of an already imported module."""
     module, _, attribute = name.rpartition(".")
     # vars(): an attribute look-up may run code of a module, or import another one.
-    cls = _shipped(name) or vars(sys.modules.get(module, object)).get(attribute)
+    mine = vars(sys.modules.get(module, object))
+    cls = getattr(methods, attribute) if is_shipped(name) else mine.get(attribute)
     if isinstance(cls, type) and issubclass(cls, PrivateModule):
         return cls
-    if _is_of_the_package(name):
+    if name.startswith(OURS):
         raise CommandError(
             f"{path}: lightning_dpg {__version__} has no method {attribute}\n"
             "open it with the version of lightning_dpg that has written it"
@@ -306,31 +223,6 @@ def _find(path: Path, name: str) -> type[PrivateModule]:
         f"{path}: {name} is not one of the shipped methods, and code that a release names is not "
         f"run\nif you have this method and trust it: --method {name}, in Python method_class"
     )
-
-
-def _check_names(path: Path, recipe: dict[str, Any]) -> None:
-    """Refuse incomplete node names before anything of their size is allocated."""
-    names, num_nodes = recipe.get("node_names"), recipe["hparams"].get("num_nodes")
-    if "node_names" not in recipe:
-        raise CommandError(f"{path}: its recipe has no 'node_names'")
-    if names is None:
-        return
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise CommandError(f"{path}: node_names of its recipe are no list of names")
-    if len(set(names)) < len(names):
-        raise CommandError(f"{path}: node_names of its recipe name a node twice")
-    if "num_nodes" in recipe["hparams"] and num_nodes != len(names):
-        raise CommandError(
-            f"{path}: num_nodes of its recipe is {num_nodes!r}, but there are {len(names)} node_names"
-        )
-
-
-def _check_tensor(path: Path, name: str, tensor: Tensor) -> None:
-    """Refuse values that no method releases; only single numbers may be infinite."""
-    if tensor.isnan().any() or (tensor.dim() and tensor.isinf().any()):
-        raise CommandError(f"{path}: its tensor {name} has values that are not finite")
-    if not tensor.is_floating_point() and (tensor < 0).any():
-        raise CommandError(f"{path}: its tensor {name} has values below 0")
 
 
 def _check_ranges(

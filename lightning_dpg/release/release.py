@@ -4,8 +4,8 @@ import html
 import math
 import re
 import shutil
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -24,26 +24,26 @@ from lightning_dpg.graph.attributes import LABELS, attributes_of
 from lightning_dpg.graph.drawn_tables import edge_values, rows_of, transfers_of
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.methods.graph_features import GraphFeatureRelease
+from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.methods.synthesizer import Synthesizer
 from lightning_dpg.metrics.figures import Bars, Pictures, plot
 from lightning_dpg.metrics.pictures import pictures_of, series_of
+from lightning_dpg.outcome import LOGGER
 from lightning_dpg.privacy.budget import digits_down, digits_up
 from lightning_dpg.release.card.document import CARD
 from lightning_dpg.release.checksums import digest, files_of, write_sums
-from lightning_dpg.release.writer import (
-    write_folder,
-)
-from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS
+from lightning_dpg.release.datasets import write_neo4j, write_pyg_dataset
+from lightning_dpg.release.statement import NO_GUARANTEE
+from lightning_dpg.release.writer import write_folder
+from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, UNSUMMED
 from lightning_dpg.tables import as_data_frame
 
 if TYPE_CHECKING:  # matplotlib takes a third of a second, and is needed only where figures are
     from matplotlib.figure import Figure
 
-    from lightning_dpg.release.verify import Verification
+    from lightning_dpg.release.agreement import Verification
 
-NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
-"""What is said of a release without protection."""
 _MARKS = (STATEMENT, GENERATOR, LEARNER)
 """Files of which every release has one."""
 
@@ -393,18 +393,61 @@ class Release:
         tensors = [source / name for name in (GENERATOR, LEARNER) if (source / name).is_file()]
         if [digest(path) for path in tensors] != [self.checksum]:
             raise CommandError(f"{source}: the release in it was replaced since it was opened")
-        try:
+        with self._writing(target):
             refuse_foreign_folder(target)
             if not (target.exists() and target.samefile(source)):
                 write_folder(target, lambda scratch: _copy(source, scratch))
-        except OSError as error:  # which names the folder that becomes the target
-            raise CommandError(
-                f"{str(target)[:100]}: it cannot be written ({error.strerror or error})\n"
-                "give a folder for which you have the right, on a disk with room"
-            ) from error
-        if self.statement.get("epsilon") == "inf":
-            print(f"{target}: {NO_GUARANTEE}", file=sys.stderr)
         return target
+
+    def to_pyg_dataset(self, root: str | Path, n: int = 1, seed: int = 0) -> Path:
+        """Write a folder that PyTorch Geometric opens as a dataset, without this package.
+
+        It has the graphs, ``dataset.py`` with the class ``SyntheticGraphs``, ``privacy.json``, and made
+        from it a data card for the Hub, ``README.md``, and Croissant metadata, ``croissant.json``.
+
+        Args:
+            root: New or empty folder.
+            n: Number of graphs; of a release of a set of graphs, how often the whole set is drawn.
+            seed: Public seed of the first draw; the next ones have the next seeds.
+
+        Returns:
+            The folder.
+
+        Raises:
+            CommandError: If the method draws no graphs, if ``n`` is below 1, or if the folder is not
+                empty or cannot be written.
+        """
+
+        def write(folder: Path) -> None:
+            graphs = self.sample_many(n, seed)
+            if isinstance(self.method, GraphSetSynthesizer):
+                seeds = (torch.Generator().manual_seed(seed + place) for place in range(n))
+                with torch.no_grad():
+                    graphs = [graph for each in seeds for graph in self.method.sample_set(each)]
+            write_pyg_dataset(graphs, self.statement, folder)
+
+        return self._export(root, write)
+
+    def to_neo4j(self, root: str | Path, seed: int = 0) -> Path:
+        """Write ``nodes.csv`` and ``relationships.csv`` for Neo4j's bulk import, and ``privacy.json``.
+
+        Nodes have drawn rows, public attributes and classes as typed properties, relationships the
+        total amount and the first time of drawn transfers.
+
+        Args:
+            root: New or empty folder.
+            seed: Public seed, as for :meth:`sample`.
+
+        Returns:
+            The folder.
+
+        Raises:
+            CommandError: If the method draws no graphs, or if the folder is not empty or cannot be
+                written.
+        """
+        return self._export(
+            root, lambda folder: write_neo4j(self.sample(seed), self.statement, folder)
+        )
 
     def __repr__(self) -> str:
         """Name the method, the guarantee, and what the release can do."""
@@ -436,6 +479,34 @@ class Release:
             "<table><caption>Every read of the private data</caption>"
             f"<thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+
+    def _export(self, root: str | Path, write: Callable[[Path], None]) -> Path:
+        """Write graphs into a new folder of another form."""
+        self._check_draws()
+        target = Path(root).expanduser()
+        if "administrative" not in self.statement:
+            way = "python -m lightning_dpg card RELEASE"
+            raise CommandError(
+                f"{self._name}: its privacy.json has no texts, which are made by {way}"
+            )
+        with self._writing(target):
+            if target.exists() and (not target.is_dir() or any(target.iterdir())):
+                raise CommandError(f"{target}: it is not empty\ngive a new folder")
+            write_folder(target, write)
+        return target
+
+    @contextmanager
+    def _writing(self, target: Path) -> Iterator[None]:
+        """Say which folder cannot be written, and of a written one that it has no guarantee."""
+        try:
+            yield
+        except OSError as error:  # which names the folder that becomes the target
+            raise CommandError(
+                f"{str(target)[:100]}: it cannot be written ({error.strerror or error})\n"
+                "give a folder for which you have the right, on a disk with room"
+            ) from error
+        if self.statement.get("epsilon") == "inf":
+            LOGGER.warning("%s: %s", target, NO_GUARANTEE)
 
     @property
     def _name(self) -> str:
@@ -517,7 +588,7 @@ def refuse_foreign_folder(folder: Path) -> None:
 def _copy(source: Path, target: Path) -> None:
     """Copy all files of a release, with checksums."""
     names = files_of(source)
-    for name in (*names, *([SUMS] if (source / SUMS).is_file() else [])):
+    for name in (*names, *(name for name in sorted(UNSUMMED) if (source / name).is_file())):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, target / name)
     if not (target / SUMS).is_file():  # the reader has removed them

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
+from lightning_dpg.graph.kind import EDGES
 from lightning_dpg.interfaces import Released
 from lightning_dpg.privacy.budget import Budget, digits_up, rounded_up
 from lightning_dpg.privacy.events import RECORDS, WITH_TRANSFERS
@@ -23,6 +23,8 @@ RELATIONS = {
     Relation.ATTRIBUTES: ("attribute-level", "exchange the private columns of one node"),
 }
 """Level and neighbors of each relation, in words."""
+NO_GUARANTEE = "NOT PRIVATE: these files have no guarantee and must stay with their owner"
+"""What is said of a release without protection."""
 COUNTED = {Relation.EDGE: "edges", Relation.TRANSFER: "transfers"}
 """Relations whose units add up beside a further one, and what k of them are."""
 
@@ -196,8 +198,8 @@ def _record(relation: Relation, entries: Sequence[LedgerEntry]) -> str:
     if relation is Relation.EDGE:
         if whole := next((record for record in records if WITH_TRANSFERS in record), None):
             return whole
-        kinds = (DirectedPairs.record, BipartitePairs.record)
-        return next((record for record in kinds if record in records), UndirectedPairs.record)
+        kinds = (EDGES["directed"], EDGES["bipartite"])
+        return next((record for record in kinds if record in records), EDGES["undirected"])
     return records[0] if len({*records}) == 1 else RECORDS[relation]
 
 

@@ -7,93 +7,49 @@ has spent less than its budget, which the statement does not name. Two things ar
 sensitivities, which may follow from released values, and noise that was solved for a number of steps.
 """
 
-import contextlib
-import math
+import filecmp
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import UndefinedError
-
 from lightning_dpg import __version__
 from lightning_dpg.errors import CommandError
+from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
-from lightning_dpg.privacy.budget import Budget, digits_down
+from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Gaussian
-from lightning_dpg.privacy.ledger import LedgerEntry, PrivacyLedger, Relation
+from lightning_dpg.privacy.ledger import LedgerEntry, Relation
 from lightning_dpg.privacy.second_opinion import OPACUS, SecondOpinion, second_opinion
-from lightning_dpg.release.card.document import CARD, PAGE, in_markdown, pages
-from lightning_dpg.release.card.sentences import say
-from lightning_dpg.release.card.topics import TOPICS, parameters_of, statement_of
-from lightning_dpg.release.checksums import digest, files_of, read_sums
-from lightning_dpg.release.reader import (
-    check_schema_version,
-    is_shipped,
-    read_recipe,
-    rebuild,
+from lightning_dpg.release.agreement import (
+    DRAWN,
+    GRAPH,
+    INCOMPLETE,
+    Verification,
+    agreement,
+    faults,
+    faults_of_bound,
+    faults_of_settings,
+    found_in,
+    odd_files,
 )
-from lightning_dpg.release.redraw import faults_of_draws, faults_of_texts, is_foreign, odd_files
-from lightning_dpg.release.release import NO_GUARANTEE
-from lightning_dpg.release.statement import Proved, claims_of, entries_of, proved_by
+from lightning_dpg.release.card.topics import statement_of
+from lightning_dpg.release.draws import drawn_with, write_draws
+from lightning_dpg.release.graph_files import FORMATS
+from lightning_dpg.release.reader import read_attributes, rebuild
+from lightning_dpg.release.recipe import first_line, is_shipped, read_recipe
+from lightning_dpg.release.statement import entries_of, proved_by
+from lightning_dpg.release.writer import ATTRIBUTE_TABLE, ATTRIBUTES
 from lightning_dpg.run_folder import (
     GENERATOR,
     STATEMENT,
-    SUMS,
     release_at,
     released_tensors,
     statement_in,
 )
 
-# Stated epsilons have four digits after the point, rounded up.
-ROUNDING = 1e-4
-SEARCH = 2e-6  # relative tolerance of the search for the proved epsilon, twice
 _OF_PLAN = 1e-3  # relative tolerance of searches for noise
-WITH_TOPICS = 3
-"""Version of the statement since which it has the topics of a card."""
-_INCOMPLETE = (
-    *(ValueError, TypeError, KeyError, AttributeError),
-    *(ArithmeticError, UndefinedError),  # of numbers that are too large, and of the card
-)
-
-
-@dataclass(frozen=True)
-class Verification:
-    """Findings of :func:`verify`. It is true if and only if the release is in order.
-
-    Attributes:
-        folder: Folder of the release.
-        faults: Everything that is wrong, each in one line; empty for a correct release.
-        warnings: What a reader of a release without faults has to know, such as a method that only
-            its author has proved.
-        checks: What was found to be right, in lines; empty where there are faults.
-        epsilon: Epsilon of the statement, infinite without a guarantee; None where there are faults.
-        guarantee: Guarantee of the statement in one paragraph; empty where there are faults.
-    """
-
-    folder: Path
-    faults: tuple[str, ...]
-    warnings: tuple[str, ...]
-    checks: tuple[str, ...]
-    epsilon: float | None
-    guarantee: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no fault."""
-        return not self.faults
-
-    def __bool__(self) -> bool:
-        """Return :attr:`ok`."""
-        return self.ok
-
-    def __str__(self) -> str:
-        """Return what the command ``verify`` prints."""
-        count = len(self.faults)
-        total = f"{self.folder}: {count} {'fault' if count == 1 else 'faults'}"
-        ends = (*self.faults, total) if self.faults else (*self.warnings, *self.checks)
-        return "\n".join(ends)
 
 
 def verify(
@@ -101,6 +57,7 @@ def verify(
     *,
     redraw: bool = True,
     method_class: type[PrivateModule] | None = None,
+    signed_by: str | Path | None = None,
 ) -> Verification:
     """Check a release from its own files alone, as the command ``verify`` does.
 
@@ -113,12 +70,14 @@ def verify(
         folder: Folder of a release or of a run, or a file of a release.
         redraw: Whether to draw again, which takes as long as ``generate``.
         method_class: Class of its method, if it is not shipped: it is code, and runs.
+        signed_by: Public key of SSH or minisign, or file of allowed signers of SSH, whose signature
+            of the checksums it must have.
 
     Returns:
         The findings, which are true if and only if the release is in order.
 
     Raises:
-        CommandError: If there is no release.
+        CommandError: If there is no release or no key, or if the tool of the key is not installed.
 
     Example:
         >>> import tempfile
@@ -134,365 +93,80 @@ def verify(
         (False, 'privacy.json: changed, it does not have its checksum')
     """
     place = release_at(Path(folder).expanduser())
-    if found := faults(place, redraw=redraw, method_class=method_class):
-        return Verification(place, tuple(found), (), (), None, "")
-    content = statement_in(place)
-    return Verification(
-        place,
-        (),
-        tuple(warnings_of(place)),
-        (*summary(place), _draws(place, redraw, method_class)),
-        float(content["epsilon"]),
-        content["guarantee"],
-    )
-
-
-def faults(
-    release: Path,
-    *,
-    with_cards: bool = True,
-    redraw: bool = False,
-    method_class: type[PrivateModule] | None = None,
-) -> list[str]:
-    """Find all faults of a release; empty for a correct one.
-
-    Args:
-        release: Folder of the release.
-        with_cards: Whether the card has to be there, as a page too, and has to have checksums.
-        redraw: Whether to draw its graphs again.
-        method_class: Class of its method, if it is not shipped and may run.
-    """
-    if odd := list(odd_files(release)):
-        return odd
-    all_faults = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
-    if redraw:
-        with contextlib.suppress(CommandError, OSError, *_INCOMPLETE):  # which were named
-            content = statement_in(release)
-            if _can_draw(release, method_class):
-                method = rebuild(released_tensors(release), (PrivateModule,), method_class)
-                all_faults += faults_of_draws(release, method, content)
-    if with_cards:
-        return all_faults
-    allowed = (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")
-    return [fault for fault in all_faults if not fault.startswith(allowed)]
-
-
-def summary(release: Path) -> list[str]:
-    """Summarize the statement of a release without faults, as lines.
-
-    Args:
-        release: Folder of the release.
-    """
-    content = statement_in(release)
-    main, *others = proved_by(content)
-    reads = "the read proves" if main.reads == 1 else f"the {main.reads} reads prove"
-    return [
-        f"{len(files_of(release))} files have their checksums",
-        f"epsilon {content['epsilon']} is what {reads}",
-        *(
-            f"epsilon {other.epsilon:g} of the relation {other.relation} is what its reads prove"
-            for other in others
-        ),
-        *_opinion(content),
-        *_compared(content),
-        f"guarantee: {content['guarantee']}",
-    ]
-
-
-def warnings_of(release: Path) -> list[str]:
-    """Return the warnings for a reader of a release without faults, as lines.
-
-    Args:
-        release: Folder of the release.
-    """
-    content = statement_in(release)
-    recipe, _ = read_recipe(released_tensors(release))
-    method = recipe["method"]
-    lines = [] if is_shipped(method) else [f"{method}: {say('product.not_shipped')}"]
-    if content["epsilon"] == "inf":
-        lines.append(NO_GUARANTEE)
-    return lines
-
-
-def _can_draw(release: Path, method_class: type[PrivateModule] | None) -> bool:
-    """Return whether the code that draws a release may run."""
-    recipe, _ = read_recipe(released_tensors(release))
-    return method_class is not None or is_shipped(recipe["method"])
-
-
-def _draws(release: Path, redraw: bool, method_class: type[PrivateModule] | None) -> str:
-    """Say whether the files of a release without faults were drawn again."""
     if not redraw:
-        return "its graphs were not drawn again: they may be other ones than its tensors draw"
-    if not _can_draw(release, method_class):
-        return (
-            "its graphs were not drawn again, since its method is not one of lightning_dpg: name its "
-            "class by --method, in Python method_class, if you trust this code"
-        )
-    return "all other files are what its tensors draw"
+        return agreement(place, signed_by)
+    found = faults(place)
+    if not any(odd_files(place)):
+        found += _faults_of_method(place, method_class)
+    return found_in(place, found, [] if found else _drawn(place, method_class), signed_by)
 
 
-def _opinion(content: dict[str, Any]) -> list[str]:
-    """Say what opacus computes; nothing where it has no accountant."""
-    opinion = _second_opinion(content)
-    if opinion is None:
-        return []
-    remark = opinion.remark(float(content["epsilon"]))
-    return [f"epsilon by {OPACUS}: {opinion}", *([remark] if remark else [])]
+def _drawn(release: Path, method_class: type[PrivateModule] | None) -> list[str]:
+    """Say what was checked of a release without faults by its method and by opacus."""
+    content = statement_in(release)
+    recipe, _ = read_recipe(released_tensors(release))
+    opinion, lines = _second_opinion(content), []
+    if opinion is not None:
+        remark = opinion.remark(float(content["epsilon"]))
+        lines = [f"epsilon by {OPACUS}: {opinion}", *([remark] if remark else [])]
+    if method_class is not None or is_shipped(recipe["method"]):
+        return [*lines, "all other files are what its tensors draw"]
+    lines.append(
+        "its graphs were not drawn again, since its method is not one of lightning_dpg: name its "
+        "class by --method, in Python method_class, if you trust this code"
+    )
+    return lines
 
 
 def _second_opinion(statement: dict[str, Any]) -> SecondOpinion | None:
     return second_opinion(entries_of(statement, statement["relation"]), float(statement["delta"]))
 
 
-def _compared(content: dict[str, Any]) -> list[str]:
-    """Say how much of the card was compared; nothing for an early release of 0.2."""
-    if not has_topics(content):
-        return []
-    lines = []
-    made_by = content["administrative"]["card_lightning_dpg"]
-    if made_by == __version__:
-        lines.append(f"{CARD} and {PAGE} are the card of {STATEMENT}")
-    else:
-        lines.append(
-            f"{CARD} was written by version {made_by}: only guarantee and assumptions were compared"
-        )
-    written_by = content["administrative"]["lightning_dpg"]
-    if written_by != __version__:
-        version = "an earlier version" if written_by is None else f"version {written_by}"
-        lines.append(
-            f"the release was written by {version}: its reads were not compared with the plan of its "
-            "settings"
-        )
-    return lines
-
-
-def _faults_of_files(release: Path) -> Iterator[str]:
-    """Find files that are missing, additional or different from their checksums."""
-    if not (release / SUMS).is_file():
-        yield f"{SUMS}: missing: no file can be checked"
-        return
-    try:
-        sums = read_sums(release / SUMS)
-    except ValueError as error:
-        yield str(error)
-        return
-    files = files_of(release)
-    for name in sorted({*sums, *files}):
-        if name not in files:
-            yield f"{name}: missing"
-        elif is_foreign(name):
-            yield f"{name}: no file of a release, which nothing in it proves: remove it"
-        elif name not in sums:
-            yield f"{name}: additional, {SUMS} has no checksum of it"
-        elif digest(release / name) != sums[name]:
-            yield f"{name}: changed, it does not have its checksum"
-
-
-def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
-    """Find contradictions between privacy.json, its own entries, the card and the tensors."""
+def _faults_of_method(release: Path, method_class: type[PrivateModule] | None) -> Iterator[str]:
+    """Find contradictions to opacus, to the class of the method, and to what its tensors draw."""
     try:
         content = statement_in(release)
-        statement = statement_of(content)
-        check_schema_version(Path(STATEMENT), statement)
-        proved = _proved(statement)
-        opinion = _second_opinion(statement)
-        main, *others = stated = proved_by(statement)
-        epsilon = main.epsilon
-        sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
-        if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
-            raise TypeError(f"{wrong[0]!r} is no text")
-        claim = f"({epsilon:.15g}, {main.delta:.15g})-DP"
-        claims = claims_of(statement) if others else []
-    except FileNotFoundError:
-        yield f"{STATEMENT}: missing"
+        statement, path = statement_of(content), released_tensors(release)
+        recipe, _ = read_recipe(path)
+        main, *others = proved_by(statement)
+        yield from list(_faults_of_opinion(content, _second_opinion(statement)))
+    except (CommandError, OSError):  # which were named
         return
-    except CommandError as error:
-        yield str(error)
-        return
-    except _INCOMPLETE as error:
+    except INCOMPLETE as error:
         yield f"{STATEMENT}: no privacy statement ({type(error).__name__}: {error})"
         return
-    for each in stated:
-        yield from _faults_of_number(each, proved.pop(each.relation, 0.0), each is main)
-    if proved:
-        yield f"{STATEMENT}: it has reads of the relation {min(proved)}, and states no epsilon of it"
-    if len({math.isinf(each.epsilon) for each in stated}) > 1:
-        yield f"{STATEMENT}: it states an epsilon of one relation, and none of another one"
-    if opinion is not None and opinion.lower_bound() > epsilon + ROUNDING:
-        yield (
-            f"{STATEMENT}: states epsilon {epsilon:g}, but by {OPACUS} its entries cost "
-            f"{digits_down(opinion.lower_bound(), 4)} or more"
-        )
-    claim = claim if math.isfinite(epsilon) else "none: "
-    if claim not in sentence:
-        yield f"{STATEMENT}: its guarantee does not say {claim!r}"
-    for claim in claims if math.isfinite(epsilon) else ():
-        if claim not in sentence:
-            yield f"{STATEMENT}: its guarantee does not say {claim!r}"
-    yield from _faults_of_condition(statement, sentence)
-    if has_topics(content):
-        yield from _faults_of_topics(content, opinion)
-    if with_cards:
-        yield from _faults_of_card(release / CARD, sentence, assumptions)
-        yield from _faults_of_pages(release, content)
-    yield from _faults_of_tensors(release, content)
-
-
-def _faults_of_condition(statement: dict[str, Any], sentence: str) -> Iterator[str]:
-    """Find a condition that the sentence of the guarantee does not have, or has alone."""
-    condition = statement.get("condition")
-    if bool(statement.get("conditional")) != (condition is not None):
-        yield f"{STATEMENT}: it does not say whether its guarantee has a condition"
-    if condition is not None and f"-DP if {condition} (" not in sentence:
-        yield f"{STATEMENT}: its guarantee does not say its condition"
-    elif condition is None and "-DP if " in sentence:
-        yield f"{STATEMENT}: its guarantee has a condition that the statement lacks"
-
-
-def _faults_of_number(stated: Proved, proved: float, is_main: bool) -> Iterator[str]:
-    """Find an epsilon that is not what the entries of its relation prove."""
-    epsilon, of = stated.epsilon, "" if is_main else f" of the relation {stated.relation}"
-    if not epsilon >= proved * (1 - SEARCH) - ROUNDING:
-        yield (
-            f"{STATEMENT}: states epsilon {epsilon:g}{of}, but its entries prove no less than "
-            f"{proved:g}"
-        )
-    elif math.isfinite(epsilon) and epsilon > proved + 2 * ROUNDING:
-        yield f"{STATEMENT}: states epsilon {epsilon:g}{of}, but its entries prove {proved:g}"
-
-
-def _proved(statement: dict[str, Any]) -> dict[Relation, float]:
-    """Return the epsilon that the entries of a statement prove for each relation, at its delta."""
-    ledger = PrivacyLedger(Relation(statement["relation"]))
-    entries = entries_of(statement)
-    ledger.load_state_dict(
-        {"relation": ledger.relation.value, "entries": [entry.to_dict() for entry in entries]}
-    )
-    if ledger.reasons or not entries:
-        return dict.fromkeys(ledger.relations, math.inf)
-    deltas = {each.relation: each.delta for each in proved_by(statement)}
-    return {
-        relation: ledger.headline(deltas.get(relation, 0.0), relation)[0]
-        for relation in ledger.relations
-    }
-
-
-def _faults_of_card(path: Path, sentence: str, assumptions: list[str]) -> Iterator[str]:
-    if not path.is_file():
-        yield f"{path.name}: missing"
-        return
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    sentences = [
-        line.removeprefix("Guarantee: ") for line in lines if line.startswith("Guarantee: ")
-    ]
-    if sentences not in ([sentence], [in_markdown(sentence)]):
-        yield f"{path.name}: its guarantee is not that of privacy.json"
-    yield from (
-        f"{path.name}: does not say what is assumed: {assumption}"
-        for assumption in assumptions
-        if not {f"- {assumption}", f"- {in_markdown(assumption)}"} & {*lines}
-    )
-
-
-def has_topics(content: dict[str, Any]) -> bool:
-    """Return whether a ``privacy.json`` has topics, or must have them."""
-    return content["schema_version"] >= WITH_TOPICS or not content.keys().isdisjoint(TOPICS)
-
-
-def _faults_of_topics(content: dict[str, Any], opinion: SecondOpinion | None) -> Iterator[str]:
-    """Find contradictions between the statement and the topics."""
-    try:
-        parameters, assumed = content["privacy_parameters"], content["exposure"]
-        if parameters != parameters | parameters_of(content):
-            yield f"{STATEMENT}: its privacy_parameters are not those of its epsilon and delta"
-        if assumed["unprotected_quantities"] != content["assumptions"]:
-            yield f"{STATEMENT}: its unprotected_quantities are not its assumptions"
-        recorded = content["accounting"].get("second_opinion")
-        if recorded is not None and recorded["by"] == OPACUS:  # another version may say otherwise
-            on_card = SecondOpinion(recorded["rdp"], recorded["prv"], recorded["is_part"])
-            if opinion is None or not on_card.is_near(opinion):
-                yield f"{STATEMENT}: it says {on_card} by {OPACUS}, which computes {opinion}"
-        pages(content)
-    except _INCOMPLETE as error:
-        missing_topics = [topic for topic in TOPICS if topic not in content]
-        reason = f"no {missing_topics[0]}" if missing_topics else f"{type(error).__name__}: {error}"
-        yield f"{STATEMENT}: its topics are incomplete ({reason})"
-
-
-def _faults_of_pages(release: Path, content: dict[str, Any]) -> Iterator[str]:
-    """Find formats of the card that are missing, or are not those of the topics."""
-    try:
-        expected = pages(content)
-        made_by = content["administrative"]["card_lightning_dpg"]
-    except _INCOMPLETE:  # topics that are incomplete have been named
-        return
-    if not (release / PAGE).is_file():
-        yield f"{PAGE}: missing"
-    for name, kind in ((CARD, "card"), (PAGE, "page")):
-        # Another version may have other words for the same content.
-        path = release / name
-        if made_by == __version__ and path.is_file() and path.read_text("utf-8") != expected[name]:
-            yield f"{STATEMENT}: the {kind} of this content is not the {kind} in the folder"
-
-
-def _faults_of_tensors(release: Path, content: dict[str, Any]) -> Iterator[str]:
-    statement = statement_of(content)
-    try:
-        path = released_tensors(release)
-    except CommandError:
-        yield f"{GENERATOR}: missing"
+    shipped, about = is_shipped(recipe["method"]), content.get("administrative")
+    if not shipped and method_class is None:
         return
     try:
-        recipe, _ = read_recipe(path)
-        shipped = is_shipped(recipe["method"])
-        method = _rebuilt(path, statement) if shipped else None
+        method = rebuild(path, (PrivateModule,), None if shipped else method_class)
     except CommandError as error:
         yield str(error).splitlines()[0].removeprefix(f"{release}/")
         return
-    if recipe.get("privacy") != statement:
-        yield f"{path.name}: its privacy statement is not that of privacy.json"
-    if recipe["method"].rpartition(".")[2] != statement.get("method"):
-        yield f"{path.name}: its method is {recipe['method']}, not that of privacy.json"
-    about = content.get("administrative")
-    if isinstance(about, dict) and about.get("method") != recipe["method"]:
-        yield f"{STATEMENT}: its settings are of {about.get('method')}, not of {recipe['method']}"
-    if isinstance(about, dict) and about.get("shipped", shipped) is not shipped:
-        yield f"{STATEMENT}: it is wrong on whether the method is one of lightning_dpg"
-    if method is not None and isinstance(about, dict):
-        yield from _faults_of_settings(release, recipe, method, content)
-    if method is not None:
+    method.ledger.budget = main.budget  # on which its condition may depend
+    method.ledger.beside = {each.relation: each.budget for each in others}
+    if shipped and isinstance(about, dict):
+        is_set = method.capabilities.reads is GraphSetRecords
+        yield from faults_of_settings(release, recipe, content, is_set)
+    if shipped:
         is_same_version = isinstance(about, dict) and about.get("lightning_dpg") == __version__
         try:
             yield from list(_faults_by_the_method(method, statement, is_same_version))
-        except (*_INCOMPLETE, RuntimeError) as error:  # of settings that no run had
+        except (*INCOMPLETE, RuntimeError) as error:  # of settings that no run had
             name = type(method).__name__
             yield f"{STATEMENT}: {name} has no plan at its epsilon ({type(error).__name__}: {error})"
+    yield from _faults_of_draws(release, method, content)
 
 
-def _faults_of_settings(
-    release: Path, recipe: dict[str, Any], method: PrivateModule, content: dict[str, Any]
-) -> Iterator[str]:
-    """Find settings that are not those of the tensors, and topics that do not follow from them."""
-    about = content["administrative"]
-    if about.get("settings") != recipe["hparams"]:
-        yield f"{STATEMENT}: its settings are not those of its tensors"
-    if about.get("card_lightning_dpg") != __version__:
-        return  # another version may have other words
-    graphs = {path.stem for path in release.glob("synthetic-*")}
-    try:
-        yield from list(faults_of_texts(method, content, len(graphs)))
-    except _INCOMPLETE as error:
-        yield f"{STATEMENT}: its topics are incomplete ({type(error).__name__}: {error})"
-
-
-def _rebuilt(path: Path, statement: dict[str, Any]) -> PrivateModule:
-    """Rebuild the method of a release with the stated budget, on which its condition may depend."""
-    method: PrivateModule = rebuild(path, (PrivateModule,))
-    main, *others = proved_by(statement)
-    method.ledger.budget = main.budget
-    method.ledger.beside = {each.relation: each.budget for each in others}
-    return method
+def _faults_of_opinion(content: dict[str, Any], opinion: SecondOpinion | None) -> Iterator[str]:
+    """Find an epsilon below the lower bound of opacus, and a card that says another one."""
+    if opinion is not None:
+        yield from faults_of_bound(content, opinion)
+    recorded = content.get("accounting", {}).get("second_opinion")
+    if recorded is not None and recorded["by"] == OPACUS:  # another version may say otherwise
+        on_card = SecondOpinion(recorded["rdp"], recorded["prv"], recorded["is_part"])
+        if opinion is None or not on_card.is_near(opinion):
+            yield f"{STATEMENT}: it says {on_card} by {OPACUS}, which computes {opinion}"
 
 
 def _faults_by_the_method(
@@ -565,3 +239,53 @@ def _faults_by_the_plan(
         may_stop = method.capabilities.is_trained and isinstance(event, Gaussian)
         if is_cheaper or (booked[entry.key] < planned.steps and not may_stop):
             yield f"{STATEMENT}: its read {entry.key!r} costs less than {name} plans at its epsilon"
+
+
+def _faults_of_draws(release: Path, method: Any, content: dict[str, Any]) -> Iterator[str]:
+    """Draw all graphs, and what is drawn beside them, again, and compare the files.
+
+    It takes as long as ``generate``, and as much room on the disk for temporary files.
+
+    Args:
+        release: Folder of the release, which has plain files only.
+        method: The method, around its released tensors.
+        content: Content of ``privacy.json``.
+    """
+    names = {path.name for path in release.iterdir() if DRAWN.fullmatch(path.name)}
+    graphs = [match for name in names if (match := GRAPH.fullmatch(name))]
+    seeds, suffixes = {match[1] for match in graphs}, {match[2] for match in graphs}
+    formats = [suffix for suffix in (*FORMATS, "parquet") if suffix in suffixes] or None
+    with tempfile.TemporaryDirectory() as scratch:
+        drawn = Path(scratch)
+        try:
+            if (release / GENERATOR).exists():
+                method.node_attributes = read_attributes(release / ATTRIBUTES, method.node_names)
+            has_table = ATTRIBUTE_TABLE in names
+            write_draws(method, max(1, len(seeds)), drawn, formats, has_table=has_table)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001  tensors that were edited end draws in any way
+            yield f"{GENERATOR}: its tensors draw no graph ({first_line(error)})"
+            return
+        ours = {path.name for path in drawn.iterdir()}
+        yield from (f"{name}: missing, and its tensors draw it" for name in sorted(ours - names))
+        yield from (f"{name}: its tensors draw no such file" for name in sorted(names - ours))
+        for name in sorted(ours & names):
+            if not filecmp.cmp(release / name, drawn / name, shallow=False):
+                yield f"{name}: not what its tensors draw{_other_versions(content)}"
+
+
+def _other_versions(content: dict[str, Any]) -> str:
+    """Say that other versions may be the reason of a difference; nothing where they are the same."""
+    written = content.get("administrative", {}).get("drawn_with")
+    if not isinstance(written, dict):
+        return (
+            " here, and it does not say with which versions it was drawn: try the one of its card"
+        )
+    here = drawn_with()
+    other = [
+        f"{name} {written.get(name)} (here {here.get(name)})"
+        for name in sorted(written.keys() | here.keys())
+        if written.get(name) != here.get(name)
+    ]
+    return f" here; it was drawn with {', '.join(other)}: verify it with these" if other else ""

@@ -12,6 +12,7 @@ from lightning_dpg import methods
 from lightning_dpg.callbacks.privacy_accountant import UNASKED_DELTA
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.entry_points import class_path
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.interfaces import GraphSetRecords, public_path
 from lightning_dpg.methods.base import PrivateModule
@@ -125,6 +126,8 @@ def choose_method(method: Method, settings: Mapping[str, Any]) -> MethodChoice:
         return MethodChoice(cls, hparams, _sections_of_class(cls), method)
     if isinstance(method, str) and method in methods.__all__:
         method = getattr(methods, method)
+    if isinstance(method, str) and method not in shipped_configs() and method != class_path(method):
+        method = find_class(class_path(method))
     if isinstance(method, str):
         sections = _sections_of_name(method)
         cls = find_class(sections["model"]["class_path"])

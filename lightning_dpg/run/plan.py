@@ -2,8 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lightning_dpg.advice import OF_SETS, Facts, Goal, Kind, hints_of, recommend
 from lightning_dpg.errors import CommandError
@@ -31,7 +32,6 @@ class Plan:
         epsilon: Epsilon that the steps spend, rounded up.
         accountant: Accountant of that epsilon.
         max_steps: Largest number of steps within the budget with this noise.
-        second_opinion: Epsilon by opacus; None where it has no number.
     """
 
     budget: Budget
@@ -42,7 +42,12 @@ class Plan:
     epsilon: float
     accountant: str
     max_steps: int
-    second_opinion: SecondOpinion | None
+
+    @cached_property
+    def second_opinion(self) -> SecondOpinion | None:
+        """Epsilon by opacus, which imports PyTorch; None where it has no number."""
+        step = Gaussian(self.sigma, self.sample_rate)
+        return second_opinion([entry_of(step, self.steps)], self.budget.delta)
 
     def __str__(self) -> str:
         """Write the plan as text, with the epsilons of nearby settings."""
@@ -52,7 +57,6 @@ class Plan:
             f"noise multiplier: {digits_up(self.sigma, 6)}"
             + (" (smallest that fits)" if self.is_calibrated else ""),
             f"epsilon spent: {self.epsilon:.4f} ({self.accountant} accountant, that of the budget)",
-            *([] if self.second_opinion is None else [f"epsilon by opacus: {self.second_opinion}"]),
             f"steps that fit with this noise: {self.max_steps}"
             + (" (OVER BUDGET)" if self.max_steps < self.steps else ""),
             "",
@@ -92,7 +96,7 @@ def plan(
     num_graphs: int | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
-) -> Any:
+) -> Plan | Choice:
     """Choose a method for a goal, or plan the noise of a run with Gaussian steps. No data are read.
 
     Args:
@@ -159,7 +163,6 @@ def plan(
         budget, sample_rate=sample_rate, steps=steps
     )
     cost, accountant = _headline(sigma, sample_rate, steps, delta)
-    opinion = second_opinion([entry_of(Gaussian(sigma, sample_rate), steps)], delta)
     return Plan(
         budget,
         sample_rate,
@@ -169,7 +172,6 @@ def plan(
         epsilon=rounded_up(cost),
         accountant=accountant,
         max_steps=max_steps(budget, sigma, sample_rate=sample_rate),
-        second_opinion=opinion,
     )
 
 

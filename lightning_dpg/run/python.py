@@ -31,9 +31,9 @@ from lightning_dpg.preflight import check_data, preflight
 from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy.ledger import JOURNAL
 from lightning_dpg.progress import at_terminal
+from lightning_dpg.release.draws import check_settings
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release, refuse_foreign_folder
-from lightning_dpg.release.writer import check_settings
 from lightning_dpg.run.ends import spent_so_far, spent_too_early
 from lightning_dpg.run.fit import ReadData, under_ids
 from lightning_dpg.run.loggers import (
@@ -160,7 +160,8 @@ def fit(
             module. For a method of sets of graphs: name of a set, path of a folder, data set of
             PyTorch Geometric, or a list of graphs.
         method: Name of a configuration such as ``"bter"`` (:func:`lightning_dpg.list_methods` lists
-            them), class of a method, or a method object that was not fitted.
+            them) or of a method of another package, class of a method, or a method object that was not
+            fitted.
         epsilon: Budget; ``float("inf")`` for a method without noise.
         delta: Budget; by default that of the method's configuration, 0 for a pure method.
         seed: Public seed of the training. The noise is secret, and does not follow it.

@@ -18,7 +18,8 @@ from lightning_dpg.methods import BTER, DPNetGAN, DPNetGANAsPublished
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.card.topics import TOPICS
 from lightning_dpg.release.reader import open_release
-from lightning_dpg.release.writer import RECIPE, SCHEMA_VERSION, write_folder
+from lightning_dpg.release.recipe import RECIPE, SCHEMA_VERSION
+from lightning_dpg.release.writer import write_folder
 from tests.training import quiet_trainer
 
 KEYS = {

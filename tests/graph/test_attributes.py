@@ -205,6 +205,7 @@ def test_attributes_of_graph_objects_and_gexf(tmp_path):
     made = encode(read_networkx(graph).attributes(), ["a", "b", "c"], {})
     assert columns(made) == {"age": [3, 0, 5], "age is missing": [0, 1, 0], "kind=u": [1, 0, 0]}
     graph.nodes["a"].pop("tags")
+    graph.nodes["c"].update(age=5)  # networkx 3.7 writes one type of numbers only
     nx.write_gexf(graph, tmp_path / "g.gexf")
     assert columns(encode(read(tmp_path / "g.gexf").attributes(), ["a", "b", "c"], {})) == columns(
         made

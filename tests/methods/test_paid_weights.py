@@ -23,8 +23,8 @@ from lightning_dpg.methods.base import share_ledger
 from lightning_dpg.preflight.trainer import check_processes
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.paid_weights import load_released
+from lightning_dpg.release.draws import save_generator
 from lightning_dpg.release.statement import privacy_statement
-from lightning_dpg.release.writer import save_generator
 from tests.processes import LIMIT
 from tests.training import quiet_trainer
 

@@ -15,6 +15,7 @@ from torch.optim import Adam, Optimizer
 from examples import edge_lstm
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods.base import public_backward
@@ -207,7 +208,7 @@ def test_it_resumes_with_the_noise_that_was_settled(tmp_path):
     assert second.dpsgd.noise_multiplier == first.dpsgd.noise_multiplier
     third = EdgeScorer(24, 132, noise_multiplier=5.0)
     # The journal in the folder knows of the ten steps of the second run.
-    with pytest.raises(MisconfigurationException, match="30 steps had noise_multiplier"):
+    with pytest.raises(Refusal, match="30 steps had noise_multiplier"):
         fit(third, checkpoint=checkpoint, max_epochs=3, epsilon=8.0, **options)
     assert [entry.steps for entry in third.ledger.entries] == [30]
 

@@ -19,8 +19,8 @@ from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.methods import DK2, UniformDK2
 from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics.functional import degrees
-from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.ledger import Budget
+from lightning_dpg.privacy.mechanisms import laplace_tail_bound
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.degrees import (
     joint_degree_sensitivity,

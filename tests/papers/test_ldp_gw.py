@@ -44,7 +44,7 @@ from lightning_dpg.papers.jin2022.clients import (
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
-from lightning_dpg.release.writer import tensors_of
+from lightning_dpg.release.draws import tensors_of
 from tests.scoring import scored
 from tests.training import quiet_trainer
 

@@ -52,7 +52,7 @@ def test_the_deviation_of_the_number_of_edges_is_that_of_releases(name):
 
 def test_plan_fit_and_studio_say_it_before_they_spend(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    given = ["--goal", "shape", "--epsilon", "1", "--num-nodes", "34", "--json"]
+    given = ["--goal", "shape", "--epsilon", "1", "--num-nodes", "34", "--json", "--full"]
     assert main(["plan", *given]) == 0
     assert SMALL in json.loads(capsys.readouterr().out)["hints"]
     nx.write_edgelist(nx.karate_club_graph(), "club.csv", delimiter=",", data=False)

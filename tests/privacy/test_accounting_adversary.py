@@ -12,10 +12,10 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from lightning_dpg.privacy import accounting, mechanisms
 from lightning_dpg.privacy.accounting import ORDERS
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down
-from lightning_dpg.privacy.calibration import calibrate_noise_multiplier, laplace_tail_bound
+from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.composition import fits, headline
 from lightning_dpg.privacy.ledger import PrivacyLedger, Relation
-from lightning_dpg.privacy.mechanisms import integer_rate
+from lightning_dpg.privacy.mechanisms import integer_rate, laplace_tail_bound
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.reports import least_rate, piecewise_law

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.ledger import (
     Budget,
@@ -20,6 +19,7 @@ from lightning_dpg.privacy.ledger import (
 )
 from lightning_dpg.privacy.mechanisms import (
     integer_noise,
+    laplace_tail_bound,
     randomized_response,
     response_rates,
 )

@@ -2,11 +2,11 @@
 
 import struct
 
+import numpy as np
 import pytest
-import torch
 
 import lightning_dpg as dpg
-from lightning_dpg.release import writer
+from lightning_dpg.release import draws, recipe
 
 
 def released(folder):
@@ -21,7 +21,7 @@ def header(path):
 
 def test_names_of_many_nodes_are_a_tensor_and_come_back(tmp_path, monkeypatch):
     few = released(tmp_path / "few")
-    monkeypatch.setattr(writer, "MANY_NODES", 34)
+    monkeypatch.setattr(draws, "MANY_NODES", 34)
     many = released(tmp_path / "many")
     assert '\\"33\\"' in header(few) and '\\"33\\"' not in header(many)
     drawn = [dpg.open_release(path.parent).sample(seed=0) for path in (few, many)]
@@ -29,7 +29,7 @@ def test_names_of_many_nodes_are_a_tensor_and_come_back(tmp_path, monkeypatch):
     assert len(drawn[1].node_names) == 34
 
 
-@pytest.mark.parametrize("tensor", [torch.ones(3), torch.tensor([91, 49], dtype=torch.uint8)])
+@pytest.mark.parametrize("tensor", [np.ones(3), np.array([91, 49], dtype=np.uint8)])
 def test_damaged_names_are_refused(tensor):
     with pytest.raises(ValueError):
-        writer.with_names({"node_names": None}, {"node_names": tensor})
+        recipe.with_names({"node_names": None}, {"node_names": tensor})

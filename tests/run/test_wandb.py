@@ -4,60 +4,22 @@ import contextlib
 import csv
 import json
 import socket
-import struct
 import sys
 import threading
-import zlib
 from pathlib import Path
 
 import pytest
 import yaml
 
 import lightning_dpg as dpg
+from benchmarks.wandb_file import history, records
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 from lightning_dpg.run import loggers as tracking
 from tests.training import gan_config
 
-BLOCK = 32768
 CONFIG = gan_config()
 CONFIG["trainer"]["logger"] = {"class_path": "WandbLogger", "init_args": {"offline": True}}
-
-
-def records(path):
-    """Records of a run file: a log of blocks, in which each piece has checksum, length and kind."""
-    content = path.read_bytes()
-    assert content[:4] == b":W&B"
-    place, record = 7, b""
-    while len(content) - place >= 7:
-        room = BLOCK - place % BLOCK
-        if room < 7:  # too little for a head: the rest of the block is empty
-            place += room
-            continue
-        checksum, length, kind = struct.unpack_from("<IHB", content, place)
-        if kind == 0:
-            place += room
-            continue
-        piece = content[place + 7 : place + 7 + length]
-        assert zlib.crc32(bytes([kind]) + piece) == checksum
-        place += 7 + length
-        record = piece if kind in (1, 2) else record + piece  # whole, first, middle, last
-        if kind in (1, 4):
-            yield record
-
-
-def history(path):
-    """Logged values in order, one dict per step."""
-    from wandb.proto import wandb_internal_pb2
-
-    for content in records(path):
-        record = wandb_internal_pb2.Record()
-        record.ParseFromString(content)
-        if record.WhichOneof("record_type") == "history":
-            yield {
-                "/".join(item.nested_key) or item.key: json.loads(item.value_json)
-                for item in record.history.item
-            }
 
 
 def fit(folder, monkeypatch, config):

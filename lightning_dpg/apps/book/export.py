@@ -8,13 +8,13 @@ from lightning_dpg import __version__
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.report import read, summary_of
 from lightning_dpg.apps.book.state import Planned, Run
-from lightning_dpg.tables import as_csv, as_json, strict
+from lightning_dpg.tables import as_csv
 
 _OF_DATA = ("dataset", "relation", "record")
 _OF_RUN = (
     *("run", "family", "outcome", "method", "reserved_utc", "closed_utc", "who", "folder"),
     *("settings_sha256", "release_sha256", "budget_epsilon", "budget_delta"),
-    "condition",
+    *("condition", "retracted"),
 )
 _OF_ENTRY = (
     *("release", "mechanism", "epsilon", "delta", "noise_multiplier", "sample_rate"),
@@ -50,16 +50,6 @@ def csv_text(book: Book, names: Sequence[str]) -> str:
     return as_csv(columns, rows)
 
 
-def json_text(book: Book, names: Sequence[str]) -> str:
-    """Write :func:`whole` as strict JSON.
-
-    Args:
-        book: The book.
-        names: Data sets.
-    """
-    return as_json(strict(whole(book, names)))
-
-
 def whole(book: Book, names: Sequence[str]) -> dict[str, Any]:
     """Return all data sets with their totals, grants, measurements, runs and releases.
 
@@ -90,7 +80,7 @@ def _run(run: Run) -> dict[str, Any]:
     values = (
         *(run.number, run.family, run.outcome, run.method, run.opened, run.closed, run.who),
         *(run.folder, run.settings, run.release, run.budget.epsilon, run.budget.delta),
-        run.condition,
+        *(run.condition, run.retracted),
     )
     return dict(zip(_OF_RUN, values, strict=True))
 

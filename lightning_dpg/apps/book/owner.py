@@ -1,4 +1,4 @@
-"""Actions of owners: data and their totals, grants, approvals, closed data sets.
+"""Actions of owners: data and their totals, grants, approvals, retracted releases, closed data sets.
 
 Each appends a line, with the seal of the owner's token if the book was made with one.
 """
@@ -186,6 +186,22 @@ def close_data_set(book: Book, name: str) -> None:
     with book.database.write():
         check_open(book.data_set(name))
         _append(book, "close_data_set", name=name)
+
+
+def retract(book: Book, number: int, reason: str) -> None:
+    """Mark the release of a run as retracted; what it has spent stays spent.
+
+    Args:
+        book: The book.
+        number: Number of the run.
+        reason: Why, in the owner's words.
+
+    Raises:
+        Refusal: If the book has no such run, if it is open, or if it was retracted before.
+        BookError: If this user may not retract it.
+    """
+    with book.database.write():
+        _append(book, "retract", run=number, reason=reason)
 
 
 def _append(book: Book, kind: str, **facts: object) -> None:

@@ -259,6 +259,7 @@ def _release(run: Run) -> dict[str, Any]:
         "folder": run.folder,
         "settings": run.settings,
         "release": run.release,
+        "retracted": run.retracted,
         "condition": run.condition,
         "entries": [each.values for each in run.planned if each.booked],
     }

@@ -15,7 +15,7 @@ from lightning_dpg.privacy.events import LedgerEntry, Relation
 OPEN = "open"
 """Outcome of a run that goes on, or that was killed and not reconciled yet."""
 
-OWNER_KINDS = ("init", "register", "total", "grant", "approve", "close_data_set")
+OWNER_KINDS = ("init", "register", "total", "grant", "approve", "close_data_set", "retract")
 """Kinds of lines that an owner writes; a spender writes all others."""
 
 _SWEEPS = "sweeps of the chain"
@@ -188,6 +188,7 @@ class Run:
         closed: When it was closed.
         outcome: ``open``, ``ended``, ``stopped``, or ``killed``.
         release: Digest of its release, if there is one.
+        retracted: Why its release was retracted; None if it was not.
     """
 
     number: int
@@ -210,6 +211,7 @@ class Run:
     closed: str | None = None
     outcome: str = OPEN
     release: str | None = None
+    retracted: str | None = None
 
     def for_relation(self, relation: Relation) -> "Run":
         """The run as one total sees it: with the budget and the releases of one relation."""
@@ -305,6 +307,12 @@ class State:
                 dataset = self.data_sets[facts["name"]]
                 closed = replace(dataset, closed=line.time, closed_by=facts["user"])
                 self.data_sets[dataset.name] = closed
+            case "retract":
+                run = self._runs.get(facts["run"])
+                if run is None or run.is_open or run.retracted is not None:
+                    number = facts["run"]
+                    raise Refusal(f"run {number} is open, retracted already, or not in the book")
+                self._runs[run.number] = replace(run, retracted=facts["reason"])
             case "measure":
                 self.measurements.append(line)
             case "init":

@@ -138,7 +138,7 @@ def name_of_total(summary: dict[str, Any]) -> str:
 
 
 def upper_bounds(summary: dict[str, Any]) -> list[str]:
-    """Say which runs make the numbers of a data set an upper bound, and whether its total is exceeded.
+    """Say which runs make numbers an upper bound, which were retracted, and if the total is exceeded.
 
     Args:
         summary: Summary of a data set.
@@ -151,6 +151,11 @@ def upper_bounds(summary: dict[str, Any]) -> list[str]:
         )
     if killed := [number for number, outcome in states if outcome == "killed"]:
         notes.append(f"{_runs_of(killed)} killed: what may have been released counts as spent")
+    notes += [
+        f"the release of run {run['run']} was retracted ({run['retracted']}), and stays spent"
+        for run in summary["releases"]
+        if run["retracted"] is not None
+    ]
     if summary["spent"] > summary["total"]:
         notes.append(
             "the total is exceeded: lost steps were released, and are booked whatever the total"
@@ -193,7 +198,8 @@ def run_cells(run: dict[str, Any]) -> tuple[str, ...]:
     """
     epsilon, delta = (digits_up(run[key], 6) for key in ("epsilon", "delta"))
     method = run["method"] if run["condition"] is None else f"{run['method']} {MARK}"
-    first = (str(run["run"]), minute(run["opened"]), run["outcome"], method)
+    state = run["outcome"] if run["retracted"] is None else "retracted"
+    first = (str(run["run"]), minute(run["opened"]), state, method)
     return (*first, epsilon, delta, run["who"].partition(",")[0], run["folder"] or "-")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor, nn
 
 from lightning_dpg.graph.affinity_blocks import (
@@ -29,6 +29,7 @@ from lightning_dpg.graph.wedges import wedge_slots
 from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
+from lightning_dpg.outcome import note
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.sensitivity.degrees import edge_partition_sensitivity
@@ -212,7 +213,7 @@ class BTER(OneShotSynthesizer):
                 self.spread = self.spread + _LOOSENING
         for step in range(steps):
             if is_large:
-                rank_zero_info(f"BTER: drawing graph {step + 1} of {steps} to fit blocks")
+                rank_zero_only(note)(f"BTER: drawing graph {step + 1} of {steps} to fit blocks")
             self.densities = torch.from_numpy(np.cbrt(clustering)[groups])
             blocks = self._blocks(rng)
             graph = NumberedEdges(self._completed(blocks, rng), len(degrees))

@@ -19,8 +19,8 @@ from lightning_dpg.methods.single_graph.degree_mixing import (
 )
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.events import Approximate, LedgerEntry, Pure
+from lightning_dpg.privacy.mechanisms import laplace_tail_bound
 from lightning_dpg.privacy.sensitivity.degrees import (
     joint_degree_sensitivity,
     largest_degrees_sensitivity,

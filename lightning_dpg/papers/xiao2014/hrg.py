@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from pytorch_lightning.loggers import Logger
-from pytorch_lightning.utilities import rank_zero_info
+from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
@@ -24,6 +24,7 @@ from lightning_dpg.methods.single_graph.base import (
     noisy_num_edges,
     num_edges_entry,
 )
+from lightning_dpg.outcome import note
 from lightning_dpg.papers.xiao2014.dendrogram import (
     MAX_NODES,
     Dendrogram,
@@ -201,7 +202,7 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         super().on_fit_start()
         line = self.chain.memory()
         if not self.is_released:
-            rank_zero_info(line)
+            rank_zero_only(note)(line)
         fact = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
         self.assumptions.append(f"{fact} (edges may slow it down, which is not checked)")
 

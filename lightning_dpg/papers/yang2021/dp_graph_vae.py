@@ -109,6 +109,8 @@ class NoisySums(nn.Module):
 
 _DIVERGENCE = "train/divergence_per_node"
 """Curve of the divergence from the prior, which reads released rows only."""
+_ADVERSARIAL, _SEPARATION = "train/generator_loss", "train/discriminator_loss"
+"""Curves of the losses of the GAN, which read released rows only."""
 
 
 class DPGVAE(GraphAutoencoder):
@@ -266,9 +268,11 @@ class DPGVAE(GraphAutoencoder):
             [*parameters.values(), self.offset],
             [*(total[name] for name in parameters), surplus],
         )
-        divergence = self.divergence()
+        rows = self.sums.rows
+        nodes = torch.randint(len(rows), (self.hparams["public_pairs"],), device=rows.device)
+        divergence = divergence_from_prior(*self.encoder(self.inputs(nodes))).mean()
         self.log_curve(_DIVERGENCE, divergence)
-        per_edge = len(self.sums.rows) / self.total_edges
+        per_edge = len(rows) / self.total_edges
         loss = self._annealed_weight() * divergence * per_edge
         public_backward(self, loss, self._parameters_of(discriminator=False))
 
@@ -339,12 +343,6 @@ class DPGVAE(GraphAutoencoder):
         surplus = logits.sigmoid().sum() * per_edge - 1
         return {name: gradient * per_edge for name, gradient in total.items()}, surplus
 
-    def divergence(self) -> Tensor:
-        """Estimate the divergence from the prior per node, from uniform nodes."""
-        rows = self.sums.rows
-        nodes = torch.randint(len(rows), (self.hparams["public_pairs"],), device=rows.device)
-        return divergence_from_prior(*self.encoder(self.inputs(nodes))).mean()
-
 
 class DPGGAN(DPGVAE):
     r"""Private autoencoder and discriminator of a set of graphs, with a corrected proof (DPGGAN).
@@ -396,6 +394,8 @@ class DPGGAN(DPGVAE):
         learning_rate: Learning rate of Adam.
     """
 
+    curve_names: ClassVar[tuple[str, ...]] = (_DIVERGENCE, _ADVERSARIAL, _SEPARATION)
+
     def __init__(
         self,
         noise_multiplier: float | Literal["auto"] = "auto",
@@ -432,13 +432,8 @@ class DPGGAN(DPGVAE):
     def _public_terms(self) -> None:
         """Also add the gradients of the discriminator, and of the adversarial loss."""
         super()._public_terms()
-        self._adversarial_terms()
-
-    def _adversarial_terms(self) -> None:
-        """Add the gradients of the discriminator, and of the autoencoder's adversarial loss."""
-        sums = self.sums
         blocks = random_blocks(self.sizes, self.hparams["sample_rate"], self.trainer.world_size)
-        real = sums.scaled(sums.rows[blocks.nodes])
+        real = self.sums.scaled(self.sums.rows[blocks.nodes])
         width = self.hparams["latent_dim"]
         latent = self.latent(self.inputs(blocks.nodes), prior(blocks, width))
         rebuilt, fake = (self._drawn_rows(blocks, z) for z in (latent, prior(blocks, width)))
@@ -446,10 +441,12 @@ class DPGGAN(DPGVAE):
         distance = structure_loss(describe(real, mask), describe(rebuilt, mask))
         loss = distance / self.total_edges + generator_loss(self.discriminator(fake, mask))
         autoencoder = self._parameters_of(discriminator=False)
+        self.log_curve(_ADVERSARIAL, loss)
         public_backward(self, self.hparams["gan_weight"] * loss, autoencoder)
         separation = discriminator_loss(
             self.discriminator(real, mask), self.discriminator(fake.detach(), mask)
         )
+        self.log_curve(_SEPARATION, separation)
         public_backward(self, separation, list(self.discriminator.parameters()))
 
     def _drawn_rows(self, blocks: DenseBatch, latent: Tensor) -> Tensor:

@@ -7,11 +7,13 @@ edges of one node come or go, of which both graphs have at most D at each node.
 """
 
 import math
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+if TYPE_CHECKING:  # commands that draw nothing start without PyTorch
+    from torch import Tensor
 
 
-def edge_product_sensitivity(basis: Tensor) -> float:
+def edge_product_sensitivity(basis: "Tensor") -> float:
     r"""Largest change of AV in the Frobenius norm, by an edge: :math:`\sqrt{r_1^2 + r_2^2}`.
 
     The edge {i, j} adds :math:`v_j` to row i and :math:`v_i` to row j and leaves the other rows
@@ -24,7 +26,7 @@ def edge_product_sensitivity(basis: Tensor) -> float:
     return math.hypot(*_largest(basis, 2).tolist())
 
 
-def edge_rayleigh_sensitivity(basis: Tensor) -> float:
+def edge_rayleigh_sensitivity(basis: "Tensor") -> float:
     r"""Largest change of :math:`V^T A V` in the Frobenius norm, by an edge: :math:`2 r_1 r_2`.
 
     The edge {i, j} changes it by :math:`v_i v_j^T + v_j v_i^T`, whose squared norm is
@@ -79,7 +81,7 @@ def rounded_up(sensitivity: float) -> float:
     return float(f"{math.ceil(sensitivity * (1 - 1e-12) / unit) * unit:.12g}")
 
 
-def _largest(basis: Tensor, count: int) -> Tensor:
+def _largest(basis: "Tensor", count: int) -> "Tensor":
     """The largest row norms in descending order, shape ``(count,)`` or fewer."""
     norms = basis.norm(dim=1)
     return norms.topk(min(count, len(norms))).values

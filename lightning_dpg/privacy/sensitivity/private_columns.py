@@ -20,6 +20,9 @@ together change by less than S + C + 1 if all exact sums change by S at most, he
 
 from collections.abc import Sequence
 
+LABEL_REPORTS = "label_reports"
+"""Key of the reports of all private labels."""
+
 
 def row_table_sensitivity(num_tables: int) -> int:
     """L1 sensitivity of tables of nodes by private columns, under the columns of one node: 2 T.

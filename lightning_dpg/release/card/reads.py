@@ -2,31 +2,14 @@
 
 import math
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from lightning_dpg.privacy import reports
 from lightning_dpg.privacy.budget import digits_down, digits_up
-from lightning_dpg.privacy.sensitivity import (
-    degrees,
-    fitting,
-    matrix_products,
-    neighbor_sums,
-    private_columns,
-    subgraph_counts,
-    transfers,
-)
 from lightning_dpg.release.card.sentences import say, sentences
 
-_PROOFS = (
-    degrees,
-    fitting,
-    matrix_products,
-    neighbor_sums,
-    private_columns,
-    subgraph_counts,
-    transfers,
-    reports,
-)
+_PRIVACY = Path(__file__).parents[2] / "privacy"
 _INTEGER_NOISE = re.compile(
     "num_edges(_per_graph)?|edge_counts|(ordered_)?degrees|degree_mixing|wedges|largest_degrees|"
     "branch_edges|community_(links|wedges)|walks_[0-9]+|graphlets_[0-9]+|row_tables|"
@@ -166,13 +149,20 @@ def _proof_names(proof: str) -> list[str]:
     return names if all(name.isidentifier() for name in names) else []
 
 
+@cache
+def _proofs() -> dict[str, str]:
+    """Return the file of each function that proves a cost, from the sources: they import PyTorch."""
+    files = [*sorted(_PRIVACY.glob("sensitivity/*.py")), _PRIVACY / "reports.py"]
+    return {
+        name: file.relative_to(_PRIVACY.parents[1]).as_posix()
+        for file in files
+        for name in re.findall(r"^def ([a-z]\w*)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+
+
 def _place(name: str) -> str:
     """Name a function and the file of its docstring, which is the proof."""
-    for module in _PROOFS:
-        function = getattr(module, name, None)
-        if callable(function):
-            return f"{name} ({function.__module__.replace('.', '/')}.py)"
-    return name
+    return f"{name} ({_proofs()[name]})" if name in _proofs() else name
 
 
 def _capital(text: str) -> str:

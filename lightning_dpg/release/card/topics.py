@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from lightning_dpg import __version__
+from lightning_dpg.graph.kind import EDGES, Kind
 from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.privacy.budget import Budget, digits_up
 from lightning_dpg.privacy.events import PROVED_FOR, WITH_TRANSFERS, Relation
@@ -20,8 +21,8 @@ from lightning_dpg.privacy.meaning import (
     joint_budget,
     true_positive_bound,
 )
-from lightning_dpg.privacy.reports import LABEL_REPORTS
 from lightning_dpg.privacy.second_opinion import OPACUS, second_opinion
+from lightning_dpg.privacy.sensitivity.private_columns import LABEL_REPORTS
 from lightning_dpg.release.card.reads import read_of
 from lightning_dpg.release.card.sentences import chosen, say, sentences
 from lightning_dpg.release.card.texts import OWNER_TEXTS, Card
@@ -97,13 +98,15 @@ def statement_of(content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in TOPICS}
 
 
-def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
+def topics(statement: dict[str, Any], facts: Facts, *, has_opinion: bool = True) -> dict[str, Any]:
     """Build all topics of a release, without texts of the owner.
 
     Args:
         statement: Its privacy statement.
         facts: Other public facts.
+        has_opinion: Whether to compute epsilon by opacus, which imports PyTorch.
     """
+    opinion = _second_opinion(statement) if has_opinion else {}
     not_stated = say("responsible.not_stated")
     return {
         "product": _product(statement, facts),
@@ -111,7 +114,7 @@ def topics(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
         "trust_model": _trust_model(statement),
         "privacy_parameters": parameters_of(statement) | {"meaning": _meaning(statement)},
         "mechanisms": {"reads": _reads(statement)},
-        "accounting": _accounting(statement) | _second_opinion(statement) | _other_runs(facts),
+        "accounting": _accounting(statement) | opinion | _other_runs(facts),
         "exposure": {
             "published": say("public.files"),
             "unprotected_quantities": list(statement["assumptions"]),
@@ -384,7 +387,7 @@ def _limits(statement: dict[str, Any], facts: Facts) -> list[str]:
 
 _PUBLIC_ATTRIBUTES = ("the node attributes,", "Node attributes are public")
 """How the assumption begins, here and in earlier versions."""
-_KINDS = {"directed edge": "directed", "edge between the two sides": "bipartite"}
+_KINDS = {record: kind for kind, record in EDGES.items()}
 
 
 def unit_of(statement: dict[str, Any], facts: Facts) -> dict[str, Any]:
@@ -428,7 +431,7 @@ def _beside(proved: Proved) -> dict[str, Any]:
     }
 
 
-def kind_of(statement: dict[str, Any]) -> str:
+def kind_of(statement: dict[str, Any]) -> Kind:
     """Return the kind of one graph: undirected, directed or bipartite."""
     entries = statement["entries"]
     records = [

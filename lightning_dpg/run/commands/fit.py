@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from lightning_dpg.advice import GOALS, Facts, Goal, cases, recommend
+from lightning_dpg.entry_points import class_path
 from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.outcome import note
 from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
@@ -172,7 +173,7 @@ def fit(
         file: The private data.
         *other_options: Options by their full names, and configurations.
         epsilon: Budget.
-        method: Configuration or class of a method; by default the recommended one, see ``list``.
+        method: Configuration or class of a method, also of another package; by default the recommended one, see ``list``.
         goal: Purpose of the release, for the choice of a method; by default ``shape``, for a set
             ``graphs``, with a column of amounts or times ``transfers``.
         delta: Budget; by default that of the configuration, 0 for a pure method.
@@ -355,6 +356,8 @@ def _method_words(method: str) -> list[str]:
     try:
         return [f"--config={find_config(configuration)}"]
     except CommandError as error:
+        if (path := class_path(method)) != method:
+            return [f"--model={path}"]
         raise CommandError(str(error).replace("--config", "--method")) from error
 
 

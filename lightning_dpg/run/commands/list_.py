@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from lightning_dpg.advice import GOALS
+from lightning_dpg.entry_points import METHODS, class_path, entry_names
 from lightning_dpg.outcome import Outcome
 from lightning_dpg.run.configurations import conf_folder, shipped_configs
 from lightning_dpg.run.shipped import (
@@ -42,6 +43,9 @@ def list_(*, everything: Annotated[bool, "--all"] = False) -> Outcome:
     sections = {_TITLES[tier]: rows for tier, rows in found.items()}
     values: dict[str, Any] = {"recommended": recommended}
     values["methods"] = {tier: dict(rows) for tier, rows in found.items()}
+    if of_others := [(name, class_path(name)) for name in entry_names(METHODS)]:
+        sections["of other packages, which say what they protect"] = of_others
+        values["methods"]["other packages"] = dict(of_others)
     if everything:
         of_folders, names = configs(), data_sets()
         sections |= of_folders | {"data sets (data.init_args.name)": names}
@@ -58,7 +62,7 @@ def list_(*, everything: Annotated[bool, "--all"] = False) -> Outcome:
         lines.append(f"{title}:")
         lines += [f"  {name:<{width}}  {text}".rstrip() for name, text in rows]
     lines += [
-        "a name is that of a configuration (fit --config NAME), or of a class without one",
+        "fit --method NAME; a name is that of a configuration, of a class without one, or of another package",
         "[edge], [node], [local_graph]: what the guarantee protects; *: it has a condition",
     ]
     if not everything:

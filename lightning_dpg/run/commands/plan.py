@@ -8,9 +8,8 @@ from lightning_dpg.advice import (
     Facts,
     Goal,
     Kind,
-    hint,
+    hints_of,
     recommend,
-    reports_line,
 )
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
@@ -33,6 +32,7 @@ def plan(
     kind: Kind | None = None,
     attributes: bool = False,
     row_epsilon: float | None = None,
+    full: bool = False,
 ) -> Outcome:
     """Plan noise, steps, epsilon and delta of a run, or choose a method for a goal, without any data.
 
@@ -53,6 +53,7 @@ def plan(
         attributes: Attributes of the nodes are public.
         row_epsilon: Budget of the private columns of one node, to show the protection of these
             together with relations of the node.
+        full: Say epsilon by opacus, and of few nodes what the method serves: both import PyTorch.
 
     Example:
         python -m lightning_dpg plan --goal links --epsilon 1 --num-nodes 20000 --num-edges 200000
@@ -84,12 +85,12 @@ def plan(
         goal, kind = goal or "links", kind or ("set" if goal in OF_SETS else "undirected")
         has_delta = bool(delta)
         facts = Facts(goal, epsilon, nodes or 2, edges, kind, has_delta, attributes, graphs)
-        found = (hint(facts), reports_line(facts), _served(facts, delta or 0.0))
-        hints = [line for line in found if line]
+        hints = [*hints_of(facts), *filter(None, [_served(facts, delta or 0.0, full)])]
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}
     if delta is not None and sample_rate is not None and steps is not None:
         # Start-up time: a wrong option is refused before numpy is imported.
+        from lightning_dpg.run.plan import Plan
         from lightning_dpg.run.plan import plan as plan_of
 
         result = plan_of(
@@ -99,8 +100,10 @@ def plan(
             steps=steps,
             noise_multiplier=noise_multiplier,
         )
-        lines = [str(result), *([""] if lines else []), *lines]
-        second = result.second_opinion
+        assert isinstance(result, Plan)  # as without a goal
+        second = result.second_opinion if full else None
+        opinion = [] if second is None else [f"epsilon by opacus: {second}"]
+        lines = [*opinion, str(result), *([""] if lines else []), *lines]
         values |= {
             "sample_rate": sample_rate,
             "steps": steps,
@@ -142,10 +145,12 @@ def _lines_of(groups: list[dict[str, float]]) -> list[str]:
     ]
 
 
-def _served(facts: Facts, delta: float) -> str:
+def _served(facts: Facts, delta: float, full: bool) -> str:
     """Say what the method serves at this number of nodes; nothing of many nodes, where noise is small."""
     if facts.kind == "set" or facts.goal in OF_COLUMNS or facts.num_nodes * facts.epsilon > _MANY:
         return ""
+    if not full:
+        return f"{facts.num_nodes:,} nodes are few: see with --full what noise may hide of them"
     # Start-up time: methods import PyTorch.
     from lightning_dpg import methods
     from lightning_dpg.preflight.budget import served

@@ -36,11 +36,8 @@ def generate(
     tensors = released_tensors(run).absolute()
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.release.graph_files import write_graphs
-    from lightning_dpg.release.reader import (
-        first_line,
-        imported,
-        open_release,
-    )
+    from lightning_dpg.release.reader import imported, open_release
+    from lightning_dpg.release.recipe import first_line
     from lightning_dpg.release.writer import FEATURES
 
     if tensors.name == LEARNER:
@@ -77,7 +74,13 @@ def _first_new_seed(release: Path) -> int:
 _STATED = ("method", "guarantee", "epsilon", "delta", "relation", "conditional")
 
 
-def verify(release: Path, *, no_redraw: bool = False, method: str | None = None) -> Outcome:
+def verify(
+    release: Path,
+    *,
+    no_redraw: bool = False,
+    signed_by: Path | None = None,
+    method: str | None = None,
+) -> Outcome:
     """Check a release, from its own files alone.
 
     The command checks the checksums of all files (SHA256SUMS, as sha256sum -c does), and refuses files
@@ -93,31 +96,43 @@ def verify(release: Path, *, no_redraw: bool = False, method: str | None = None)
     Args:
         release: Folder or file of a release.
         no_redraw: Do not draw graphs again, which takes as long as generate.
+        signed_by: Public key of SSH or minisign, or file of allowed signers of SSH; the release must be
+            signed by it.
         method: Class of the release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
 
     Example:
         python -m lightning_dpg verify runs/chung_lu/version_0
     """
     folder = release_at(release)
-    # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.reader import imported
-    from lightning_dpg.release.verify import verify as check
+    if no_redraw:
+        # Start-up time: a wrong folder is refused before NumPy is imported.
+        from lightning_dpg.release.agreement import agreement
 
-    method_class = None if method is None else imported(method)
-    found = check(folder, redraw=not no_redraw, method_class=method_class)
+        found = agreement(folder, signed_by)
+    else:
+        # Start-up time: only draws, the plan of the method and opacus need PyTorch.
+        from lightning_dpg.release.reader import imported
+        from lightning_dpg.release.verify import verify as check
+
+        method_class = None if method is None else imported(method)
+        found = check(folder, method_class=method_class, signed_by=signed_by)
     lines = str(found).split("\n")
     values: dict[str, Any] = {"release": folder, "faults": list(found.faults)}
     if found.faults:
         return Outcome(lines, values, REFUTED)
     statement = statement_in(folder)
-    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw}
+    values |= {"warnings": list(found.warnings), "redrawn": not no_redraw, "signed_by": signed_by}
     values |= {name: statement.get(name) for name in _STATED}
     values |= {"beside": statement["beside"]} if "beside" in statement else {}
     return Outcome(lines, values)
 
 
 def card(
-    release: Path, *, texts: Card = Card(), method: str | None = None, registry: Path | None = None
+    release: Path,
+    *,
+    texts: Card = Card(),
+    sign: Path | None = None,
+    registry: Path | None = None,
 ) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 
@@ -130,7 +145,8 @@ def card(
     Args:
         release: Folder of a release or of a run.
         texts: See :class:`lightning_dpg.release.card.texts.Card`.
-        method: Class of an older release's method as MODULE.CLASS, if it is not shipped; it is code, and runs.
+        sign: Private key of SSH or minisign, which signs SHA256SUMS by its own tool. Without texts, the
+            card stays as it is.
         registry: File for a record by the schema of the registry of differential privacy deployments, in
             YAML. Without texts, the card stays as it is.
 
@@ -141,16 +157,17 @@ def card(
     if not (folder / "privacy.json").is_file():
         raise CommandError(f"{folder}: no release, it has no privacy.json")
 
-    # Start-up time: a wrong folder is refused before PyTorch is imported.
-    from lightning_dpg.release.cards import rewrite_card, write_record
-    from lightning_dpg.release.reader import imported
+    # Start-up time: a wrong folder is refused before NumPy is imported.
+    from lightning_dpg.release.cards import rewrite_card, sign_release, write_record
 
-    method_class, files = None if method is None else imported(method), list[Path]()
-    if registry is None or texts != Card():
-        rewrite_card(folder, texts, method_class)
+    files, lines = list[Path](), list[str]()
+    if texts != Card() or (sign is None and registry is None):
+        rewrite_card(folder, texts)
         files = [folder / "MODEL_CARD.md", folder / "MODEL_CARD.html"]
-    lines = list[str]()
+    if sign is not None:
+        sign_release(folder, sign)
+        files += folder.glob("SHA256SUMS.*sig")
     if registry is not None:
-        lines = [lacks] if (lacks := write_record(folder, registry, method_class)) else []
+        lines = [lacks] if (lacks := write_record(folder, registry)) else []
         files.append(registry)
     return Outcome([*map(str, files), *lines], {"release": folder, "files": files})

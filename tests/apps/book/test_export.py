@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from lightning_dpg.apps.book.export import csv_text, json_text
+from lightning_dpg.apps.book.export import csv_text, whole
 from lightning_dpg.apps.book.report import summary
 from lightning_dpg.apps.book.request import Request
 from lightning_dpg.privacy.budget import Budget
@@ -30,7 +30,7 @@ def test_one_row_for_each_planned_release(tmp_path):
     assert [row["outcome"] for row in found] == ["ended", "ended", "open", "ended"]
     assert (found[3]["noise_multiplier"], found[3]["budget_delta"]) == ("6.0", "0.001")
     assert all(row["reserved_utc"].endswith("+00:00") for row in found)
-    content = json.loads(json_text(book, ["crm", "web"]))
+    content = whole(book, ["crm", "web"])
     crm, web = content["datasets"]
     assert [crm[key] for key in ("total", "spent", "reserved", "left")] == [2.0, 0.75, 1.0, 0.25]
     entries = [each for run in crm["releases"] for each in run["entries"]]
@@ -46,7 +46,7 @@ def test_an_infinite_budget_is_a_word(tmp_path):
     made = book.reserve("crm", Request("DPNetGAN", plan=lambda budget: [noise], **values))
     made.book(noise)
     made.close("ended")
-    (shown,) = json.loads(json_text(book, ["crm"]), parse_constant=pytest.fail)["datasets"]
+    (shown,) = json.loads(as_json(strict(whole(book, ["crm"]))))["datasets"]
     assert shown["releases"][0]["budget_epsilon"] == "inf"
     assert 0 < shown["spent"] < 1
     shown = json.loads(as_json(strict(summary(book, "crm"))), parse_constant=pytest.fail)
@@ -57,7 +57,7 @@ def test_no_secret_leaves_the_book(tmp_path):
     book = small_book(f"sqlite:///{tmp_path}/book.db")
     ((secret,),) = book.database.rows("SELECT value FROM book_facts WHERE name = 'secret'")
     known = book.data_set("crm")
-    for text in (csv_text(book, ["crm"]), json_text(book, ["crm"])):
+    for text in (csv_text(book, ["crm"]), as_json(strict(whole(book, ["crm"])))):
         assert not [each for each in (secret, known.edges, known.nodes) if each in text]
 
 
@@ -71,4 +71,4 @@ def test_no_cell_is_a_formula(tmp_path, name):
         f"'{name}",
         f"'{name}/version_0",
     ]
-    assert json.loads(json_text(book, [name]))["datasets"][0]["dataset"] == name
+    assert whole(book, [name])["datasets"][0]["dataset"] == name

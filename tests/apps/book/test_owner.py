@@ -6,14 +6,17 @@ import stat
 import pytest
 
 from lightning_dpg.apps.book import owner as owner_acts
-from lightning_dpg.apps.book import sqlite_file
+from lightning_dpg.apps.book import sqlite_file, terminal
 from lightning_dpg.apps.book.book import Book
+from lightning_dpg.apps.book.export import csv_text
 from lightning_dpg.apps.book.identity import Fingerprint, protected_unit
 from lightning_dpg.apps.book.log import Line, lines
 from lightning_dpg.apps.book.owner_token import owner_faults
+from lightning_dpg.apps.book.page import page
 from lightning_dpg.apps.book.refusals import check_record
+from lightning_dpg.apps.book.report import summary
 from lightning_dpg.apps.book.store import faults
-from lightning_dpg.errors import BookError
+from lightning_dpg.errors import BookError, Refusal
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.apps.book.small_book import append_by_hand
@@ -68,6 +71,29 @@ def test_no_run_is_let_into_a_closed_data_set_and_open_ones_end(url):
         "book",
         "close",
     ]
+    assert faults(book.database) == []
+
+
+def test_a_retracted_release_stays_spent_and_the_book_says_why(url):
+    book = new(url)
+    spend(book, 0.5)
+    run = book.reserve("crm", asked(pure(0.25)))
+    for number in (2, 3):  # open, and none
+        with pytest.raises(Refusal, match=f"run {number} is open, retracted already, or not in"):
+            owner_acts.retract(book, number, "names")
+    before = summary(book, "crm")
+    owner_acts.retract(book, 1, "names of nodes")
+    with pytest.raises(Refusal, match="run 1 is open, retracted already"):
+        owner_acts.retract(book, 1, "again")
+    found = summary(book, "crm")
+    assert (found["spent"], found["left"]) == (before["spent"], before["left"]) == (0.5, 1.25)
+    assert [each["retracted"] for each in found["releases"]] == ["names of nodes", None]
+    shown = terminal.lines(found)
+    said = "the release of run 1 was retracted (names of nodes), and stays spent"
+    assert said in shown and any("retracted  BTER" in line for line in shown)
+    assert f"T{said[1:]}." in page(book, ["crm"])
+    assert csv_text(book, ["crm"]).splitlines()[1].count("names of nodes") == 1
+    run.close("ended")
     assert faults(book.database) == []
 
 

@@ -84,6 +84,7 @@ def test_the_server_refuses_all_else_of_a_spender(place):
         ("grant", "ann"),
         ("approve", "ann"),
         ("close_data_set", "ann"),
+        ("retract", "ann"),
         ("init", "ann"),
         ("reserve", "owner"),  # in the name of another user
     ]:

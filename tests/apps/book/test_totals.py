@@ -12,9 +12,9 @@ from lightning_dpg.apps.book.filter import Spending, together
 from lightning_dpg.apps.book.totals import SUM_OF_RUNS, node_level
 from lightning_dpg.privacy.accounting import rdp_to_epsilon
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.calibration import laplace_tail_bound
 from lightning_dpg.privacy.composition import quick_epsilon
 from lightning_dpg.privacy.meaning import group_budget
+from lightning_dpg.privacy.mechanisms import laplace_tail_bound
 from lightning_dpg.privacy.sensitivity.degrees import largest_degrees_sensitivity
 from tests.entries import entry
 

@@ -16,7 +16,7 @@ from lightning_dpg.formats.io import read_graph
 from lightning_dpg.main import main
 from lightning_dpg.methods import BTER, ChungLu
 from lightning_dpg.release.reader import open_release
-from lightning_dpg.release.writer import RECIPE
+from lightning_dpg.release.recipe import RECIPE
 from tests.training import quiet_trainer
 
 EVIL = """

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 
 import opacus
 import pytest
@@ -18,11 +19,14 @@ from lightning_dpg.main import main
 from lightning_dpg.methods import HRG, ChungLu, DPNetGAN
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.second_opinion import second_opinion
-from lightning_dpg.release import verify as verification
-from lightning_dpg.release.card.topics import statement_of
+from lightning_dpg.release import agreement
+from lightning_dpg.release.card.topics import parameters_of, statement_of
 from lightning_dpg.release.checksums import write_sums
+from lightning_dpg.release.recipe import RECIPE
 from lightning_dpg.release.statement import entries_of
-from lightning_dpg.release.writer import RECIPE, write_card
+from lightning_dpg.release.writer import write_card
+from tests.apps.book.small_book import small_book
+from tests.standalone import standalone
 from tests.training import quiet_trainer
 
 SMALL = {"latent_dim": 4, "generator_dim": 8, "critic_dim": 8, "embedding_dim": 8}
@@ -92,6 +96,7 @@ def test_a_release_is_good_as_it_was_written(releases, name, capsys):
     code, out = verify(release.parent, capsys)
     assert code == 0, out
     assert f"guarantee: {statement['guarantee']}" in out
+    assert not standalone(release)
     # As the tool that everybody has sees it.
     command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(command, cwd=release, capture_output=True, text=True, check=True)
@@ -128,6 +133,45 @@ def test_changed_files_are_named(release, capsys, name, change):
     assert set(FILES) & set(out.replace(":", " ").split()) <= {name, "privacy.json"}
 
 
+def test_what_draws_nothing_imports_no_torch(releases, tmp_path):
+    book = f"sqlite:///{tmp_path}/book.db"
+    small_book(book)
+    release = str(shutil.copytree(releases["trained"], tmp_path / "release"))
+    asked = [
+        ["list"],
+        ["plan", "--goal", "links", "--epsilon", "1", "--num-nodes", "34"],
+        [
+            "plan",
+            *[
+                "--epsilon",
+                "2",
+                "--delta",
+                "1e-6",
+                "--sample-rate",
+                "0.05",
+                "--steps",
+                "9",
+                "--row-epsilon",
+                "1",
+            ],
+        ],
+        ["budget", "show", "crm", "--book", book],
+        ["budget", "html", "crm", "--book", book, "--out", f"{tmp_path}/page.html"],
+        ["verify", release, "--no-redraw"],
+        ["card", release, "--operator", "A bank"],
+        ["verify", release, "--no-redraw"],
+    ]
+    code = (
+        "import sys; from lightning_dpg.main import main\n"
+        "slow = {'torch', 'pytorch_lightning', 'opacus'}\n"
+        "found = [(main(args), slow & {*sys.modules}) for args in eval(sys.argv[1])]\n"
+        "print(found, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, repr(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert eval(done.stderr.splitlines()[-1]) == [(0, set())] * len(asked)
+
+
 def edited(release, **changes):
     path = release / "privacy.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -153,6 +197,7 @@ def test_edited_statements_are_named_even_under_new_checksums(release, capsys, c
     assert code == 1
     assert said in out
     assert "generator.safetensors" in out or "no privacy statement" in out
+    assert standalone(release)
 
 
 def belief(content):
@@ -266,7 +311,7 @@ def forged(source, release, edit):
     content = json.loads((release / "privacy.json").read_text())
     edit(content)
     content["exposure"]["unprotected_quantities"] = content["assumptions"]
-    content["privacy_parameters"] |= verification.parameters_of(content)
+    content["privacy_parameters"] |= parameters_of(content)
     with safe_open(release / "generator.safetensors", "pt") as file:
         recipe = json.loads(file.metadata()[RECIPE])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -353,11 +398,12 @@ def test_an_epsilon_below_the_lower_bound_of_opacus_is_refused(
     release = forged(releases["trained"], tmp_path / "forged", lambda each: restated(each, 2.5))
     # As if our own accountant were wrong, and agreed.
     monkeypatch.setattr(
-        verification, "_proved", lambda statement: {Relation.EDGE: statement["epsilon"]}
+        agreement, "_proved", lambda statement: {Relation.EDGE: statement["epsilon"]}
     )
     code, out = verify(release, capsys)
     assert code == 1
     assert "states epsilon 2.5, but by opacus" in out
+    assert "stated is 2.5" in standalone(release)[0]
 
 
 def test_card_and_verify_say_what_opacus_computes(releases, capsys):

@@ -69,7 +69,7 @@ from lightning_dpg.papers.jin2022.ldp_gw_as_published import LDPGromovWasserstei
 from lightning_dpg.papers.sajadmanesh2023.aggregation_perturbation import AggregationPerturbation
 from lightning_dpg.privacy.events import LedgerEntry
 from lightning_dpg.privacy.paid_weights import load_released
-from lightning_dpg.release.writer import plain_settings
+from lightning_dpg.release.draws import plain_settings
 
 
 def white_box_score(observation: Observation) -> Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightning_dpg.apps.book.commands.export import export, html
 from lightning_dpg.apps.book.commands.open_book import open_book
-from lightning_dpg.apps.book.commands.owner import close, grant, init, register, rows
+from lightning_dpg.apps.book.commands.owner import close, grant, init, register, retract, rows
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import REFUTED, Outcome
 from lightning_dpg.run.commands.arguments import Group
@@ -143,6 +143,7 @@ _OWNER_LINES = {
     "grant": "grant {number} on {dataset}: {grantee} may spend epsilon {epsilon:g}, delta {delta:g}, "
     "by {user}",
     "approve": "grant {number}: approved by {user}",
+    "retract": "run {run}: its release was retracted by {user}: {reason}",
     "close_data_set": "closed {name}, by {user}",
 }
 
@@ -209,7 +210,7 @@ def _values(row: "Row") -> dict[str, Any]:
 
 BUDGET = Group(
     "budget",
-    (init, register, rows, grant, close, show, history, plan, export, html, verify),
+    (init, register, rows, grant, retract, close, show, history, plan, export, html, verify),
     """\
 The budget book: what a data set has spent over all its releases.
 

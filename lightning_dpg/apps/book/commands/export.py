@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from lightning_dpg.apps.book.commands.open_book import open_book
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.tables import as_json, strict
 
 if TYPE_CHECKING:
     from lightning_dpg.apps.book.book import Book
@@ -35,11 +36,11 @@ def export(
         check_output(out, overwrite=overwrite)
     with open_book(book) as place:
         # Start-up time: the import brings PyTorch.
-        from lightning_dpg.apps.book.export import csv_text, json_text, whole
+        from lightning_dpg.apps.book.export import csv_text, whole
 
         names = names_of(place, name)
-        content = (csv_text if format == "csv" else json_text)(place, names)
         values = whole(place, names)
+        content = csv_text(place, names) if format == "csv" else as_json(strict(values))
     if out is not None:
         return written(out, content)
     return Outcome([content.removesuffix("\n")], values)

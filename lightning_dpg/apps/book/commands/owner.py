@@ -1,4 +1,4 @@
-"""``budget init``, ``register``, ``rows``, ``grant`` and ``close``: the commands of an owner."""
+"""``budget init``, ``register``, ``rows``, ``grant``, ``retract``, ``close``: the commands of an owner."""
 
 import contextlib
 import math
@@ -323,6 +323,31 @@ def _grant(
     if has_two_persons:
         lines.append(f"it waits for another user: budget grant --approve {new.number}")
     return Outcome(lines, _values(new) | {"waits": has_two_persons})
+
+
+def retract(
+    run: int, *, reason: str, token: Path | None = None, book: str | None = None
+) -> Outcome:
+    """Mark the release of a run as retracted, which the book then says. What it has spent stays spent.
+
+    Args:
+        run: Number of the run, as in budget show.
+        reason: Why it was retracted.
+        token: File with the owner's token; by default ``$LIGHTNING_DPG_BOOK_TOKEN``.
+        book: See :func:`lightning_dpg.apps.book.commands.open_book.open_book`.
+
+    Example:
+        python -m lightning_dpg budget retract 3 --reason "names of nodes were not public"
+    """
+    if not (words := " ".join(reason.split())):
+        raise CommandError("--reason needs a text")
+    # Start-up time: the import brings PyTorch.
+    from lightning_dpg.apps.book import owner
+
+    with _opened_by_owner(book, token) as place:
+        owner.retract(place, run, words)
+    line = f"run {run}: its release is retracted; tell everybody who has it"
+    return Outcome([line], {"run": run, "reason": words})
 
 
 def close(name: str, *, token: Path | None = None, book: str | None = None) -> Outcome:

@@ -54,7 +54,7 @@ def test_an_early_release_of_0_2_has_no_topics_and_is_verified_without(release, 
     (release / "privacy.json").write_text(json.dumps(statement))
     write_sums(release)
     assert main(["card", str(release), "--operator", "Bank X"]) == 2
-    assert "no card to rewrite" in capsys.readouterr().err
+    assert "no card to write" in capsys.readouterr().err
     assert main(["verify", str(release), "--no-redraw"]) == 0
 
 

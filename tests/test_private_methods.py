@@ -294,10 +294,10 @@ LEDGERS["transfers"] = [
     ("transfers by amount and classes of payer and payee", "pure", 10, 0.05, 1),
     ("sums of amounts by classes of payer and payee, in 1/100", "pure", 10 * 50_000, 0.1, 1),
     ("nodes by degree and sum of their amounts", "pure", 4, 0.1, 1),
-    ("transfers by day, week or four weeks", "pure", 10, 0.053125, 1),
     ("transfers by hour of the week", "pure", 10, 0.031875, 1),
-    ("gaps between transfers of a pair", "pure", 9, 0.074375, 1),
+    ("transfers by day, week or four weeks", "pure", 10, 0.053125, 1),
     ("pairs by the day, week or four weeks of their first transfer", "pure", 1, 0.053125, 1),
+    ("gaps between transfers of a pair", "pure", 9, 0.074375, 1),
 ]
 OF_ROWS = {"row_tables", "column_mixing_rows"}
 """Keys of the reads of private columns."""

@@ -8,6 +8,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.errors import Refusal
 from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import JOURNAL, JournalOfTwoRuns, PrivacyLedger, open_journal
 from lightning_dpg.privacy.paid_weights import LEDGER
@@ -153,6 +154,6 @@ def test_a_lower_budget_that_is_spent_adds_no_step_and_is_not_what_is_stated(
 
 def test_noise_that_was_changed_after_releases_were_seen_is_refused(interrupted, tmp_path):
     """At (1, 1e-5) noise that follows from a first release of 0.5 had a delta of 1.32e-5."""
-    with pytest.raises(MisconfigurationException, match=r"noise_multiplier 1 (.|\n)*cannot change"):
+    with pytest.raises(Refusal, match=r"noise_multiplier 1 (.|\n)*cannot change"):
         resume(interrupted, tmp_path / "noisier", sigma=2.0)
     assert resume(interrupted)[0] == 12  # nothing was booked by the refused run

@@ -97,7 +97,7 @@ def test_an_audit_scores_all_reads_of_transfers(unit, bounds, reads):
     assert not report.refuting and len(report.unscored) == (has_one and unit == "transfer")
 
 
-@pytest.mark.parametrize("key", ["days", "strengths"])
+@pytest.mark.parametrize("key", ["hours", "strengths"])
 def test_noise_of_transfers_that_is_off_is_caught(monkeypatch, key):
     """Few canaries, which hardly share a cell of these counts."""
     plant(monkeypatch, 0, [key])

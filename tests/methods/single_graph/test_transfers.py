@@ -162,7 +162,7 @@ def test_each_read_gets_the_noise_of_its_price(unit):
         size, scale = noisy[key].numel(), reads[key].sensitivity / reads[key].event.epsilon
         found = noisy[key].double().abs().mean()
         assert found == pytest.approx(scale, rel=5 / math.sqrt(size)), key
-    assert noisy["hours"].shape == (168,) and noisy["days"].shape == (28,)
+    assert noisy["hours"].shape == (168,) and noisy["days"].shape == (1,)  # days would be noise
     assert noisy["amounts"].shape[-1] == len(amount_borders(1000.0))
 
 

@@ -73,7 +73,9 @@ def transfer_score(observation: Observation) -> Tensor:
     others = of_edges(observation.data.train_transfers, known, size, is_directed=False)
 
     def counts(transfers: Transfers) -> Integers:
-        return count(method, counts_of(transfers, facts, method.space)).ravel()
+        found = count(method, counts_of(transfers, facts, method.space)).ravel()
+        # Curves of days may have been released by weeks.
+        return np.add.reduceat(found, first_days_of(len(found), observation.noisy.numel()))
 
     before, changes = counts(others), []
     nothing = counts(of_edges(others, known[:0], size, is_directed=False))
@@ -96,20 +98,15 @@ def _classes(of_end: Tensor) -> EndClasses:
     return EndClasses(of_end.cpu().numpy(), (size, size))
 
 
-def _in_bins(by_day: Integers, released: Tensor) -> Integers:
-    """Add up counts of days in the bins of a released curve."""
-    return np.add.reduceat(by_day, first_days_of(len(by_day), len(released)))
-
-
 _STRENGTHS = "strengths"
 COUNTS: dict[str, Callable[[Attributed, TransferStatistics], Integers]] = {
     "pair_numbers": lambda _, source: source.numbers(),
     "amounts": lambda m, source: source.amounts(_classes(m.transfers.amounts.count_classes)),
     "amount_sums": lambda m, source: source.sums(_classes(m.transfers.amounts.sum_classes)),
     _STRENGTHS: lambda m, source: source.strengths(strength_nodes(m.space)),
-    "days": lambda m, source: _in_bins(source.days(), m.transfers.times.days),
+    "days": lambda _, source: source.days(),
     "hours": lambda _, source: source.hours(),
     "gaps": lambda _, source: source.gaps(),
-    "new_pairs": lambda m, source: _in_bins(source.new_pairs(), m.transfers.times.new_pairs),
+    "new_pairs": lambda _, source: source.new_pairs(),
 }
 """Exact count of each read of transfers, by its key in the ledger."""

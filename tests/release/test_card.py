@@ -111,7 +111,7 @@ def test_page_1_is_what_is_signed_and_reads_are_an_appendix():
         "word ... (whole text in the appendix) |",
         "- The node set is public.",
         "Not stated by the operator: operator, recipient, contact, licence, data,",
-        "Name: ________  Decision: ________",
+        "Name, decision: ________  Begin of sha256sum SHA256SUMS: ________",
     ):
         assert said in page
     assert "word " * 79 in appendix and "edge_count_sensitivity" in appendix

@@ -33,6 +33,7 @@ from lightning_dpg.graph.rows import (
     tables_of_pairs,
     times_counted,
 )
+from lightning_dpg.graph.transfer_counts import first_days_of
 from lightning_dpg.interfaces import ALL_KINDS, HoldsPrivateColumns, PrivateColumns, TransferBounds
 from lightning_dpg.methods.base import share_ledger
 from lightning_dpg.methods.constraints import Constraint, Constraints
@@ -377,7 +378,7 @@ class Attributed(OneShotSynthesizer):
 
     @property
     def reading_note(self) -> str | None:
-        """Say that rows are drawn, and so are amounts and times."""
+        """Say that rows are drawn, and so are amounts and times, and which days are noise."""
         columns = zip(("amounts", "times"), self._bounds, strict=True)
         drawn = " and ".join(name for name, bound in columns if bound is not None).capitalize()
         return " ".join(
@@ -385,9 +386,22 @@ class Attributed(OneShotSynthesizer):
             for note, is_there in (
                 (DRAWN_ROWS, self.has_rows),
                 (f"{drawn} of transfers are drawn: {_NOT_REAL}", self.has_transfers),
+                (
+                    f"Days were counted in bins of {self._days_of_bins} days.",
+                    self._days_of_bins > 1,
+                ),
             )
             if is_there
         )
+
+    @property
+    def _days_of_bins(self) -> int:
+        """Number of days of a bin of the released curve of days; 1 before the release."""
+        bins, window = len(self.transfers.times.days), self.facts.window
+        if window is None or not bins:
+            return 1
+        first = first_days_of(window.days, bins)
+        return int(first[1]) if bins > 1 else window.days
 
     @property
     def _sizes(self) -> tuple[int, ...]:

@@ -163,6 +163,7 @@ def test_each_read_gets_the_noise_of_its_price(unit):
         found = noisy[key].double().abs().mean()
         assert found == pytest.approx(scale, rel=5 / math.sqrt(size)), key
     assert noisy["hours"].shape == (168,) and noisy["days"].shape == (1,)  # days would be noise
+    assert method.reading_note.endswith("Days were counted in bins of 28 days.")
     assert noisy["amounts"].shape[-1] == len(amount_borders(1000.0))
 
 

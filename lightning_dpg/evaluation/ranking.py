@@ -1,7 +1,8 @@
 """Whether a release orders models as the real graph does, for classes of nodes and for links.
 
 Eight models learn from a graph, and are tested on nodes and links that are held out of the real graph.
-All settings are usual ones; the learning rate was chosen on models of the real graph. The real graph is read: nothing here is private.
+All settings are usual ones; the learning rate was chosen on models of the real graph. The real graph is
+read: nothing here is private.
 """
 
 import math

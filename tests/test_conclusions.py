@@ -45,8 +45,8 @@ def sets():
     return uniform == [5] * 4 and counts == {
         ("imdb_multi", "DPGVAE"): [3, 0, 0],
         ("imdb_multi", "DPGGAN"): [3, 0, 0],
-        ("dblp", "DPGVAE"): [3, 2, 3],
-        ("dblp", "DPGGAN"): [2, 2, 2],
+        ("dblp", "DPGVAE"): [3, 0, 3],
+        ("dblp", "DPGGAN"): [2, 0, 2],
     }
 
 
@@ -150,7 +150,7 @@ def local():
 def gan():
     cells = column("edge_list_gan/cora_ml", "matched AUC")
     private = [value for row, value in cells.items() if re.match(r"DPNetGAN\w* \d", row)]
-    return len(private) == 8 and all(abs(value - 50) < 2 for value in private)
+    return len(private) == 9 and all(-3 < value - 50 < 2 for value in private)
 
 
 def blocks_need_more_than_degrees():
@@ -259,7 +259,7 @@ def classes_of_nodes():
 @pytest.mark.parametrize(
     ("page", "sentence", "holds"),
     [
-        ("results/sets/README.md", "`DPGGAN` in two at both", sets),
+        ("results/sets/README.md", "three on IMDB-MULTI and in two on DBLP", sets),
         ("results/sets/README.md", "not reach the paper's LCC and GINI", another_original),
         ("docs/choosing.md", "has the smallest error of all private methods here", shape),
         ("results/shape/README.md", "Distances are lost again and again", peers),
@@ -271,7 +271,7 @@ def classes_of_nodes():
         ("docs/choosing.md", "beyond numbers of nodes by more than a point", sizes_of_dd),
         ("docs/choosing.md", "at no epsilon up to 10,000", local),
         ("results/local/README.md", "beyond the number of nodes at no epsilon", local),
-        ("docs/choosing.md", "at every epsilon up to 440", gan),
+        ("docs/choosing.md", "at every epsilon up to 420", gan),
         (
             "results/attributes/README.md",
             "At epsilon .5 `AttributeEncoder` is no better than they are",

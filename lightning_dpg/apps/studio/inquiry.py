@@ -24,6 +24,7 @@ from lightning_dpg.datamodules.batches import number_of_steps
 from lightning_dpg.formats.edge_columns import column_names
 from lightning_dpg.formats.node_lists import place_of_ids
 from lightning_dpg.formats.text_rows import is_edge_list
+from lightning_dpg.graph.transfer_counts import first_days
 from lightning_dpg.pages.page import number
 from lightning_dpg.preflight import check_data
 from lightning_dpg.preflight.budget import budget_warnings, row_budget_warnings, served
@@ -326,11 +327,14 @@ def _noise(entry: LedgerEntry, answers: Answers, data: Read) -> Noise:
         return Noise(name, None, None, "", False)
     first, _, last = answers.time_window.partition(",")
     days = (date.fromisoformat(last) - date.fromisoformat(first)).days + 1 if last else 1
+    bins = first_days(days, mean, float(answers.size or 0))
+    span = int(bins[1]) if len(bins) > 1 else days
+    of_days = len(bins), "a day has" if span == 1 else f"{span} days have"
     units: dict[str, tuple[float, str]] = {
         "num_edges": (1, "in all"),
-        "days": (days, "a day has"),
+        "days": of_days,
         "hours": (24 * 7, "an hour of the week has"),
-        "new_pairs": (days, "a day has"),
+        "new_pairs": of_days,
     }
     if answers.persons:  # otherwise the number of nodes is not public
         units["degrees"] = data.nodes / (1 if answers.kind == "directed" else 2), "a node has"

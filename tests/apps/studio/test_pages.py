@@ -144,7 +144,7 @@ def test_noise_stands_beside_a_public_size_in_the_unit_of_the_data(client):
     page = text_of(client.get("/runs/1/plan"))
     assert "a day has" not in page and "Give a public guess of the number of rows" in page
     page = text_of(client.post("/runs/1/plan", epsilon="1", size="1810", go="show"))
-    assert "transfers by day a day has about 10: this will be noise ± 188" in page
+    assert "transfers by day, week or four weeks 28 days have about 259 ± 188" in page
     assert "these will be noise: " in page and "1/100" not in page
     # Up to 100 euros of each of 10 transfers at a tenth of epsilon, and no cents.
     assert "sums of amounts by classes of payer and payee ± 10,000" in page

@@ -4,6 +4,7 @@ Which transfers count depends on the unit of protection, see :func:`counted_tran
 how far the counts of neighbors differ are in :mod:`lightning_dpg.privacy.sensitivity.transfers`.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -21,9 +22,9 @@ HOURS_OF_WEEK = 168
 # Amounts below C / 1000 are one bin. The others have eight bins for each factor of 10.
 _LOWEST = 1_000
 _BINS_OF_AMOUNTS = 24
-_WIDTHS = (1, 7, 28)
-"""Days of a bin of curves of days, narrowest first."""
-_MOST_MOVED = 0.05
+_WIDTHS = {1: 0.25, 7: 0.05, 28: math.inf}
+"""Days of a bin of curves of days, and the share of all counts that its noise may move. Days bear more:
+their weekdays and moving means take noise out, and weeks would lose single days."""
 # The last bin of the number of transfers of a pair is open.
 _DOUBLINGS = 12
 
@@ -190,15 +191,15 @@ def window_of(first: datetime, last: datetime) -> Window:
 def first_days(days: int, scale: float, total: float) -> Integers:
     """Return the first day of each bin of a curve: days, weeks, or four weeks where noise asks for it.
 
-    The narrowest bins are taken whose expected noise moves at most a twentieth of all counts.
+    The narrowest bins are taken whose expected noise moves no more of all counts than their share.
 
     Args:
         days: Number of days (public).
         scale: Scale of the Laplace noise in each bin.
         total: Released number of all counts.
     """
-    widths = (width for width in _WIDTHS if scale * days / width / 2 <= _MOST_MOVED * total)
-    return np.arange(0, days, next(widths, _WIDTHS[-1]))
+    moved = scale * days / 2 / max(total, 1.0)
+    return np.arange(0, days, next(w for w, most in _WIDTHS.items() if moved / w <= most))
 
 
 def first_days_of(days: int, bins: int) -> Integers:

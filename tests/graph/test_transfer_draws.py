@@ -234,7 +234,7 @@ def test_a_long_window_is_counted_by_weeks_where_days_would_be_noise():
     first = first_days(len(days), scale, 20_000)
     assert (first == first_days_of(len(days), len(first))).all() and first[1] == 28
     assert len(first_days(len(days), scale, 10**6)) == len(days)
-    assert first_days(len(days), scale, 10**5)[1] == 7
+    assert first_days(len(days), scale, 40_000)[1] == 7
     noisy = np.add.reduceat(exact, first) + rng.laplace(0, scale, len(first))
     found = smoothed_days(noisy, scale, window, hours)
     months = np.arange(0, len(days), 30)

@@ -78,7 +78,8 @@ def strength_sensitivity(ends: int) -> int:
 def event_count_sensitivity(most: int) -> int:
     """L1 sensitivity of the number of transfers by day or a longer time, or by hour of the week: k.
 
-    A counted transfer is part of one cell, which its own time decides, and k of them come or go.
+    A counted transfer is part of one cell, which its own time decides, and k of them come or go. The cells
+    may be any division of the window that is public or follows from earlier releases.
 
     Args:
         most: Number k of counted transfers at most that come or go (public).
@@ -113,6 +114,8 @@ def transfer_gap_sensitivity() -> int:
 def relation_contact_sensitivity() -> int:
     """L1 sensitivity of the number of pairs by the day of their first transfer, under one relation: 1.
 
+    Likewise by a longer time, in cells as those of :func:`event_count_sensitivity`.
+
     A pair that comes or goes is part of one cell, which its own transfers decide.
     """
     return 1
@@ -120,6 +123,8 @@ def relation_contact_sensitivity() -> int:
 
 def transfer_contact_sensitivity() -> int:
     """L1 sensitivity of the number of pairs by the day of their first transfer, under one transfer: 2.
+
+    Likewise by a longer time, in cells as those of :func:`event_count_sensitivity`.
 
     A transfer that is earlier than all others of its pair moves the pair from one day to another. Any
     other one moves nothing, and the only one of its pair adds or removes 1.

@@ -87,6 +87,14 @@ def read(value, kind, most, table, has_times=True):
 K = 2
 RELATIONS = {"undirected": [{(0, 1), (1, 0)}, {(0, 2)}], "directed": [{pair} for pair in PAIRS]}
 DAYS_OF = partial(counts.count_days, window=WINDOW)
+NEW_PAIRS_OF = partial(counts.count_new_pairs, window=WINDOW)
+
+
+def by_longer_times(curve):
+    """Counts of a curve of days in two bins: the first day, and both others."""
+    return lambda counted: np.add.reduceat(curve(counted), [0, 1])
+
+
 BY_RELATION = [
     (amount_counts, bounds.amount_count_sensitivity(K), 2),
     (amount_sums, bounds.amount_sum_sensitivity(K, 70), 140),
@@ -95,7 +103,9 @@ BY_RELATION = [
     (partial(counts.count_numbers, most=K), bounds.pair_number_sensitivity(), 1),
     (DAYS_OF, bounds.event_count_sensitivity(K), 2),
     (partial(counts.count_hours, window=WINDOW), bounds.event_count_sensitivity(K), 2),
-    (partial(counts.count_new_pairs, window=WINDOW), bounds.relation_contact_sensitivity(), 1),
+    (NEW_PAIRS_OF, bounds.relation_contact_sensitivity(), 1),
+    (by_longer_times(DAYS_OF), bounds.event_count_sensitivity(K), 2),
+    (by_longer_times(NEW_PAIRS_OF), bounds.relation_contact_sensitivity(), 1),
     (partial(counts.count_gaps, window=WINDOW), bounds.relation_gap_sensitivity(K), 1),
 ]
 BY_TRANSFER = [
@@ -106,7 +116,9 @@ BY_TRANSFER = [
     (partial(counts.count_numbers, most=None), bounds.transfer_number_sensitivity(), 2),
     (DAYS_OF, bounds.event_count_sensitivity(1), 1),
     (partial(counts.count_hours, window=WINDOW), bounds.event_count_sensitivity(1), 1),
-    (partial(counts.count_new_pairs, window=WINDOW), bounds.transfer_contact_sensitivity(), 2),
+    (NEW_PAIRS_OF, bounds.transfer_contact_sensitivity(), 2),
+    (by_longer_times(DAYS_OF), bounds.event_count_sensitivity(1), 1),
+    (by_longer_times(NEW_PAIRS_OF), bounds.transfer_contact_sensitivity(), 2),
     (partial(counts.count_gaps, window=WINDOW), bounds.transfer_gap_sensitivity(), 3),
 ]
 
@@ -161,6 +173,19 @@ def test_a_window_of_the_data_is_found():
         first = min((time for _, time, _ in table), default=0) // counts.DAY * counts.DAY
         shifted = [(pair, time - first, amount) for pair, time, amount in table]
         return read(DAYS_OF, "undirected", None, shifted)
+
+    assert largest_move(reads, TABLES, None) > bounds.event_count_sensitivity(1)
+
+
+def test_a_width_of_the_data_is_found():
+    """Bins as wide as the exact number of transfers asks for: one transfer merges the bins of all others."""
+
+    def reads(table):
+        days = read(DAYS_OF, "undirected", None, table)
+        merged = np.zeros_like(days)
+        first = counts.first_days(len(days), 0.2, float(len(table)))
+        merged[first] = np.add.reduceat(days, first)
+        return merged
 
     assert largest_move(reads, TABLES, None) > bounds.event_count_sensitivity(1)
 

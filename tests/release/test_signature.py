@@ -103,3 +103,6 @@ def test_a_key_or_a_tool_that_is_missing_and_a_release_with_a_fault(release, tmp
     (release / "MODEL_CARD.md").write_text("Better.")
     write_sums(release)
     assert main(["card", str(release), "--sign", str(key)]) == 2
+    (release / "SHA256SUMS").unlink()
+    found = verify(release, redraw=False, signed_by=key)
+    assert found.faults[0] == "SHA256SUMS: missing: no file can be checked"

@@ -128,9 +128,8 @@ class PrivateLabels(NamedTuple):
 
     def class_numbers(self) -> Tensor:
         """Return the number of each node's class (private), -1 without one, shape ``(N,)``."""
-        numbers = self.values.new_tensor(
-            [*self.numbers, -1, -1]
-        )  # of a value that is no class, and of none
+        # The last two are of a value that is no class, and of none.
+        numbers = self.values.new_tensor([*self.numbers, -1, -1])
         return numbers[self.values]
 
 

@@ -260,10 +260,9 @@ def link_numbers(
 
 def _pairs_near(a: int, b: int, start: int, num_nodes: int, num_first: int | None) -> Iterator[int]:
     """Yield the numbers of all pairs: those of node a, of b, and of all others, from a node on."""
+    # No list of all nodes: this is about one pair, of a large graph as well.
     for one in chain((a, b), range(start, num_nodes), range(start)):
-        for other in chain(
-            range(start, num_nodes), range(start)
-        ):  # a large graph needs no list of them
+        for other in chain(range(start, num_nodes), range(start)):
             low, high = min(one, other), max(one, other)
             if low < high and (num_first is None or low < num_first <= high):
                 yield low * num_nodes + high

@@ -53,6 +53,7 @@ _BISECTIONS = 40
 _LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
 _EXCHANGES = 50
 _SWAP_ROUNDS = 200
+_WIDTHS = (3, 5, 9, 17)  # of moving means
 _LEAST_GAPS = 0.005  # of all gaps, that may be in the wrong bin
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
@@ -78,7 +79,7 @@ def smoothed_days(noisy: Floats, scale: float, window: Window, hours: Floats) ->
     bins = np.searchsorted(first, days, side="right") - 1
     of_weekday = shares(hours.reshape(7, 24).sum(axis=1))[weekdays]
     in_bin = np.bincount(bins, of_weekday)
-    smooth = _best(noisy, scale, (_moving_mean(noisy, width) for width in (3, 5, 9, 17)))
+    smooth = _best(noisy, scale, (_moving_mean(noisy, width) for width in _WIDTHS))
     return smooth[bins] * of_weekday / np.maximum(in_bin, np.finfo(float).tiny)[bins]
 
 
@@ -140,7 +141,7 @@ def _moving_mean(values: Floats, width: int) -> tuple[Floats, float]:
 
 def _of_changes(noisy: Floats) -> Iterator[tuple[Floats, float]]:
     yield np.zeros(len(noisy)), 0.0
-    for width in (3, 5, 9, 17):
+    for width in _WIDTHS:
         yield _moving_mean(noisy, width)
 
 

@@ -78,21 +78,22 @@ def sign_release(release: Path, key: Path) -> None:
     Raises:
         CommandError: If the release is damaged or edited, or if it cannot be signed.
     """
-    if wrong := faults(release):
-        raise CommandError(
-            "\n".join([f"{release}: it is not signed, since it has faults", *wrong[:3]])
-        )
+    _refuse_faults(release, "it is not signed", with_cards=True)
     sign(release, key)
 
 
 def _content(release: Path) -> dict[str, Any]:
     """Return the content of the ``privacy.json`` of a release without faults, with topics."""
-    if wrong := faults(release, with_cards=False):
-        lines = [f"{release}: no card is written, since it has faults", *wrong[:3]]
-        raise CommandError("\n".join(lines))
+    _refuse_faults(release, "no card is written", with_cards=False)
     content = statement_in(release)
     if not has_topics(content):
         raise CommandError(
             f"{release}: of an early version 0.2, whose releases have no card to write"
         )
     return content
+
+
+def _refuse_faults(release: Path, what: str, *, with_cards: bool) -> None:
+    """Refuse a release that has faults, and name three of them."""
+    if wrong := faults(release, with_cards=with_cards):
+        raise CommandError("\n".join([f"{release}: {what}, since it has faults", *wrong[:3]]))

@@ -2,10 +2,9 @@
 
     python verify_release.py FOLDER
 
-Read it before you trust it. It prints what is wrong and ends with 1, or what is proved and ends with 0. It
-draws no graph: only `python -m lightning_dpg verify` can tell whether the graphs are those of the tensors, and
-whether the reads are those of the method. Whoever edits a release can write new checksums, so compare
-SHA256SUMS with the one that the sender has published.
+Read it before you trust it. It prints what is wrong and ends with 1, or what is proved and ends with 0. Only
+`python -m lightning_dpg verify` can tell whether graphs are those of the tensors, and reads those of the method.
+An editor of a release can write new checksums: compare SHA256SUMS with the one that the sender has published.
 """
 
 import html
@@ -36,16 +35,13 @@ def faults_of_files(folder):
         return [f"{name}: no plain file" for name in odd]
     if SUMS not in names:
         return [f"{SUMS}: missing"]
-    lines = (folder / SUMS).read_text("utf-8").splitlines()
-    sums = {line[66:]: line[:64] for line in lines}
+    sums = {line[66:]: line[:64] for line in (folder / SUMS).read_text("utf-8").splitlines()}
     found = [f"{name}: missing" for name in sorted(sums.keys() - {*names})]
     for name in names:
+        digest = sha256((folder / name).read_bytes()).hexdigest()
         if name not in WRITTEN and not DRAWN.fullmatch(name):
             found.append(f"{name}: no file of a release")
-        elif (
-            name not in SIGNED
-            and sums.get(name) != sha256((folder / name).read_bytes()).hexdigest()
-        ):
+        elif name not in SIGNED and sums.get(name) != digest:
             found.append(f"{name}: not the file of its checksum")
     return found
 

@@ -435,7 +435,9 @@ def draw_numbers(
     is_left_out = np.logical_or.accumulate(is_within_noise)
     numbers = np.arange(1, 2 * borders[-1])
     bins = np.searchsorted(borders, numbers, side="right") - 1
-    probabilities = _of_mean(numbers, bins, shares(np.where(is_left_out, 0, noisy)), mean)
+    known = np.where(is_left_out, 0, noisy)
+    known[0] = max(known[0], 0.0 if (known > 0).any() else 1.0)  # no shares of nothing but noise
+    probabilities = _of_mean(numbers, bins, shares(known), mean)
     lacking = mean - float(numbers @ probabilities)
     if is_left_out.any() and lacking > _LEAST_LACK * mean:
         first = borders[np.argmax(is_left_out)]

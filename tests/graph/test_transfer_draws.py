@@ -283,6 +283,9 @@ def test_bins_within_the_noise_have_no_pairs():
     counts[:2], counts[-1] = (900, 100), 25  # 25 pairs of thousands of transfers would decide
     drawn = draw_numbers(counts, 10.0, None, 1.13, 1000, np.random.default_rng(0))
     assert drawn.max() <= 3
+    noise = np.full(len(counts), -5.0)  # no bin beyond it: the mean is known, and decides
+    few = draw_numbers(noise, 10.0, None, 8.5, 1000, np.random.default_rng(0))
+    assert few.mean() == pytest.approx(8.5, rel=0.02) and few.max() < 200
     more = draw_numbers(counts, 10.0, None, 3.0, 1000, np.random.default_rng(0))
     assert more.mean() == pytest.approx(3, rel=0.02)  # the rest of a released mean is a tail
     assert (more == 1).mean() > 0.5 and more.max() < 100

@@ -19,6 +19,7 @@ from lightning_dpg.errors import (
     nearest,
 )
 from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
+from lightning_dpg.run.commands import database
 from lightning_dpg.run.commands.arguments import SWITCHES, call
 from lightning_dpg.run.commands.describe_domain import describe_domain
 from lightning_dpg.run.commands.evaluate import evaluate, meanings
@@ -41,6 +42,12 @@ CORE_COMMANDS: dict[str, Callable[..., Outcome]] = {
     "describe-domain": describe_domain,
     "list": list_,
 }
+_OF_DATABASE: dict[str, tuple[Callable[[str], bool], Callable[..., Outcome]]] = {
+    "fit": (database.is_schema, database.fit),
+    "evaluate": (database.is_database, database.evaluate),
+    "generate": (database.is_database, database.generate),
+}
+"""Commands that do something else with a database, and the words by which it is told."""
 _EPILOGS: dict[str, Callable[[], str]] = {"evaluate": meanings}
 """Last paragraphs of the help of a command."""
 
@@ -203,6 +210,10 @@ def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
         )
     if command == "--version":
         return Outcome([f"lightning_dpg {__version__}"], {"version": __version__})
+    of_database = _OF_DATABASE.get(command)
+    if of_database is not None and any(map(of_database[0], args)):
+        mute_known_warnings()
+        return call(of_database[1], args)
     if command in LIGHTNING_COMMANDS:
         return _run_lightning(command, args, is_json=is_json)
     mute_known_warnings()

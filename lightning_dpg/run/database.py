@@ -1,0 +1,168 @@
+"""The fit of a database: one run for each kind of relation, and a release of all of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lightning_dpg.callbacks.release_writer import KEY
+from lightning_dpg.datamodules.database import DatabaseDataModule
+from lightning_dpg.errors import CommandError
+from lightning_dpg.outcome import note
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.release.database import DatabaseRelease, write_database
+from lightning_dpg.run.messages import readable_errors
+from lightning_dpg.run.method_choice import MethodChoice, choose_method
+from lightning_dpg.run.python import data_module, fit
+from lightning_dpg.run_folder import RELEASE, owner_only
+
+_RUNS = "kinds"
+"""Folder of the runs of the kinds, in the folder of the run of a database."""
+
+
+def fit_database(
+    schema: str | Path | Mapping[str, Any] | DatabaseDataModule,
+    *,
+    epsilon: float,
+    out: str | Path,
+    row_epsilon: float | None = None,
+    delta: float = 0.0,
+    seed: int = 0,
+    card: Mapping[str, str] | None = None,
+    book: str | None = None,
+    dataset: str | None = None,
+) -> DatabaseRelease:
+    """Fit a whole private database within a budget, and open its release.
+
+    Each kind of relation has a run of its own, at the whole epsilon: a relation is in one kind. The
+    budget of the private columns of a node table is divided among the kinds that touch it. All plans are
+    checked before the first run spends anything. A run that fails or is killed leaves those before it,
+    with their journals, and no release of the whole.
+
+    Args:
+        schema: Schema of the database, see :class:`lightning_dpg.datamodules.DatabaseDataModule`.
+        epsilon: Budget of one relation of any kind.
+        out: New or empty folder of the run.
+        row_epsilon: Budget of the private columns of one node, over all kinds together.
+        delta: Budget of one relation.
+        seed: Public seed of the training.
+        card: Texts of the owner for the cards of all kinds.
+        book: URL of the budget book; each kind is a data set of its own.
+        dataset: Name of the database in the book, before the names of the kinds.
+
+    Returns:
+        The open release.
+
+    Raises:
+        CommandError: If the schema, the data or a budget is refused. Nothing is spent then.
+    """
+    folder = Path(out).expanduser()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CommandError(f"{folder}: there are files already\ngive a new folder")
+    with readable_errors(), owner_only():
+        data = schema if isinstance(schema, DatabaseDataModule) else DatabaseDataModule(schema)
+        data.setup("fit")
+        shares = _row_shares(data, row_epsilon)
+        chosen = {kind: _method(data, kind) for kind in data.schema.relations}
+        for kind, each in chosen.items():
+            _check(data, kind, each, Budget(epsilon, delta), shares[kind])
+        releases = {}
+        for kind, each in chosen.items():
+            note(f"{kind}: {each.method.__name__}")
+            fit(
+                data.relation(kind),
+                each.build(data.relation(kind)),
+                epsilon=epsilon,
+                delta=delta,
+                row_epsilon=shares[kind],
+                seed=seed,
+                out=folder / _RUNS / kind,
+                card=card,
+                book=book,
+                dataset=None if dataset is None else f"{dataset}, {kind}",
+            )
+            releases[kind] = folder / _RUNS / kind / RELEASE
+        data.write_key(folder / KEY)
+        return write_database(_facts(data), releases, folder / RELEASE)
+
+
+def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str, float | None]:
+    """Divide the budget of rows: each kind has the smallest share of its tables with private columns."""
+    touched = {
+        table: [kind for kind, of in data.schema.relations.items() if table in of.between]
+        for table, about in data.schema.nodes.items()
+        if about.private
+    }
+    if touched and row_epsilon is None:
+        raise CommandError(
+            f"--row-epsilon is missing: {next(iter(touched))} has private columns, whose budget it is\n"
+            "such as: --row-epsilon 1"
+        )
+    if not touched and row_epsilon is not None:
+        raise CommandError(
+            "--row-epsilon is the budget of private columns, and no node table has one\n"
+            "leave it out, or name them in the schema"
+        )
+    shares: dict[str, float | None] = {}
+    for kind, of in data.schema.relations.items():
+        parts = [len(touched[table]) for table in of.between if table in touched]
+        shares[kind] = row_epsilon / max(parts) if parts and row_epsilon is not None else None
+    return shares
+
+
+def _method(data: DatabaseDataModule, kind: str) -> MethodChoice:
+    """Choose the method of a kind: the structure that learns its sort of graph, with all that it holds."""
+    of, module = data.schema.relations[kind], data.relation(kind)
+    structure = "bter" if module.kind == "undirected" else "chung_lu"
+    has_columns = module.private_columns is not None
+    if not has_columns and not of.has_transfers:
+        return choose_method(structure, {})
+    settings: dict[str, Any] = {"structure": structure, "unit": of.unit}
+    if has_columns and kind not in data.home.values():
+        settings["table_share"] = 0.0
+    return choose_method("attributed", settings)
+
+
+def _check(
+    data: DatabaseDataModule,
+    kind: str,
+    chosen: MethodChoice,
+    budget: Budget,
+    row_epsilon: float | None,
+) -> None:
+    """Refuse a budget that the plan of a kind exceeds, with its name."""
+    module = data_module(data.relation(kind), chosen)
+    method = chosen.build(module)
+    method.accept_data(module)
+    rows = None if row_epsilon is None else Budget(row_epsilon, 0.0)
+    try:
+        method.accept_budget(budget, 1, rows)
+    except Exception as error:
+        error.args = (f"{kind}: {error}",)
+        raise
+
+
+def _facts(data: DatabaseDataModule) -> dict[str, Any]:
+    """List what is public about the tables."""
+    schema = data.schema
+    return {
+        "nodes": {
+            table: {
+                "id": about.id,
+                "size": data.sizes[table],
+                "names": schema.names,
+                "columns": [*about.private],
+            }
+            for table, about in schema.nodes.items()
+        },
+        "relations": {
+            kind: {
+                "between": [*of.between],
+                "keys": [*of.keys],
+                "graph": data.relation(kind).kind,
+                "exactly_one": of.exactly_one,
+                "amount": of.amount,
+                "time": of.time,
+            }
+            for kind, of in schema.relations.items()
+        },
+    }

@@ -161,7 +161,7 @@ def read_on_nodes(
         )
     if names is None or reading.node_set is NodeSet.LIST:
         return reading
-    return on_nodes(reading, names, reading.summary.removeprefix("read ").partition(":")[0])
+    return on_nodes(reading, names, reading.origin)
 
 
 def _converted(source: object, undirected: bool, columns: Columns) -> GraphReading:

@@ -89,6 +89,7 @@ class PrivateColumns(NamedTuple):
 
     domains: dict[str, list[str]]
     values: Tensor
+    right: tuple[str, ...] = ()
 
     def of_nodes(self, nodes: Tensor) -> PrivateColumns:
         """Return the rows of some nodes, in their order."""

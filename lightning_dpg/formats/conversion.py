@@ -75,6 +75,15 @@ class GraphReading(NamedTuple):
     place: Callable[[int], str] | None = None
     """Say where a row of ``links`` is, such as ``, line 3``."""
 
+    @property
+    def origin(self) -> str:
+        """Name of the source, for an error."""
+        return self.summary.removeprefix("read ").partition(":")[0]
+
+    def first(self, row: int) -> str:
+        """Say for an error where the first of some rows is, if that is known."""
+        return "" if self.place is None else f", the first in{self.place(row).removeprefix(',')}"
+
 
 def holds_attributes(reading: GraphReading) -> bool:
     """Return whether the source holds attributes of nodes, without reading them."""
@@ -88,10 +97,7 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
     numbers = torch.tensor([number.get(name.strip(), -1) for name in graph.node_names])
     edges = numbers[undirected_edges(graph)]
     if outside := int((edges < 0).any(dim=1).sum()):
-        first = ""
-        if reading.place is not None:
-            row = int((numbers[reading.links] < 0).any(dim=1).nonzero()[0])
-            first = f", the first in{reading.place(row).removeprefix(',')}"
+        first = reading.first(int((numbers[reading.links] < 0).any(dim=1).nonzero()[0]))
         raise GraphFormatError(
             f"{origin}: edges with an id that is not among the {len(nodes):,} ids of nodes: "
             f"{outside:,}{first}\nexpected edges between ids of the node list only\n"

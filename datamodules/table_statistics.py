@@ -11,10 +11,12 @@ from torch import Tensor
 
 from lightning_dpg.datamodules.table_records import EdgeTable
 from lightning_dpg.graph.edge_statistics import (
+    Pairs,
     cells_of_counts,
     check_mixing,
     mixing_cells,
     mixing_of_counts,
+    num_mixing_cells,
     on_grid,
 )
 from lightning_dpg.graph.wedges import WedgeHash, count_closed
@@ -66,16 +68,20 @@ class TableStatistics:
         return counts
 
     def column_mixing(
-        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int
+        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int, pairs: Pairs = None
     ) -> NDArray[np.int64]:
         """Sum weights by the values of private columns, from edges by values and larger degree."""
-        check_mixing(self._table.num_nodes, sizes)
-        sums = []
-        for values, size in zip(rows.T, sizes, strict=True):
-            self._table.engine.upload(_NODES, {"node": np.arange(len(values)), "class": values})
-            counted = self._table.engine.numbers(_edges_by_value_and_degree(self._table.pairs()))
-            high, low, larger, edges = counted.astype(np.int64).T
-            cells = mixing_cells(low, high)
+        check_mixing(self._table.num_nodes, sizes, pairs)
+        sums, engine = [], self._table.engine
+        columns = [(j, j) for j in range(len(sizes))] if pairs is None else pairs
+        for (one, other), size in zip(columns, num_mixing_cells(sizes, pairs), strict=True):
+            values = {"class": rows[:, one], "second": rows[:, other]}
+            engine.upload(_NODES, {"node": np.arange(len(rows)), **values})
+            counted = engine.numbers(
+                _edges_by_value_and_degree(self._table.pairs(), ordered=pairs is not None)
+            )
+            first, second, larger, edges = counted.astype(np.int64).T
+            cells = mixing_cells(first, second, None if pairs is None else sizes[other])
             sums.append(mixing_of_counts(cells, larger, edges, size, max_weight))
         return np.concatenate(sums)
 
@@ -143,18 +149,20 @@ class TableStatistics:
         return counts
 
 
-def _classes_of_ends(pairs: Any) -> Any:
-    """Return the larger and the smaller uploaded class of the ends of each pair, beside the pair."""
-    nodes = ibis.table({"node": "int64", "class": "int64"}, name=_NODES)
+def _classes_of_ends(pairs: Any, *, ordered: bool = False) -> Any:
+    """Return the uploaded classes of the ends of each pair beside the pair.
+
+    They are the larger and the smaller one, or with an order the class of the first end and what was
+    uploaded as ``second`` of the second end.
+    """
+    of_second = "second" if ordered else "class"
+    nodes = ibis.table(dict.fromkeys(["node", "class", of_second], "int64"), name=_NODES)
     low = nodes.select(low=nodes.node, low_class=nodes["class"])
-    high = nodes.select(high=nodes.node, high_class=nodes["class"])
+    high = nodes.select(high=nodes.node, high_class=nodes[of_second])
     ends = pairs.join(low, "low").join(high, "high")
-    return ends.select(
-        "low",
-        "high",
-        first=ibis.greatest(ends.low_class, ends.high_class),
-        second=ibis.least(ends.low_class, ends.high_class),
-    )
+    both = ends.low_class, ends.high_class
+    first, second = both if ordered else (ibis.greatest(*both), ibis.least(*both))
+    return ends.select("low", "high", first=first, second=second)
 
 
 def _with_degrees(pairs: Any) -> Any:
@@ -165,9 +173,9 @@ def _with_degrees(pairs: Any) -> Any:
     return pairs.join(low, "low").join(high, "high")
 
 
-def _edges_by_value_and_degree(pairs: Any) -> Any:
+def _edges_by_value_and_degree(pairs: Any, *, ordered: bool) -> Any:
     """Count edges by the uploaded values of their ends and by the larger degree of both."""
-    ends = _with_degrees(_classes_of_ends(pairs))
+    ends = _with_degrees(_classes_of_ends(pairs, ordered=ordered))
     ends = ends.mutate(larger=ibis.greatest(ends.low_degree, ends.high_degree))
     return ends.group_by(["first", "second", "larger"]).aggregate(edges=ends.count())
 

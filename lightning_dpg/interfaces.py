@@ -85,6 +85,8 @@ class PrivateColumns(NamedTuple):
         domains: Names of all values that a column can have, by the name of the column (public).
         values: Place of each node's cell in the domain of each column (private), shape ``(N, J)``. A
             cell that is missing, or none of the domain, has a place of its own among the values.
+        right: Names of the columns that right nodes of a bipartite graph have; left nodes have all others
+            (public). A node of the other side has the place 0, which nothing reads.
     """
 
     domains: dict[str, list[str]]

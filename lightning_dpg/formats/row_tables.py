@@ -39,7 +39,7 @@ def read_rows(path: Path, nodes: Sequence[str], domains: Mapping[str, Sequence[s
         with path.open(encoding="utf-8", newline="") as file:
             lines = {line["node"]: line for line in csv.DictReader(file)}
         places = [
-            [list(values).index(lines[node][name]) for node in nodes]
+            [["", *values].index(lines[node][name]) - 1 for node in nodes]
             for name, values in domains.items()
         ]
     except (KeyError, ValueError, UnicodeDecodeError, OSError) as error:

@@ -277,7 +277,7 @@ def block_mixing(
         Symmetric matrix of shape ``(K, K)``.
     """
     if two_sided:
-        return stub_mixing(links, totals, two_sided=True)
+        return stub_mixing(links, totals, num_first=len(totals) // 2)
     between = np.tril(links, -1)
     within = np.maximum(totals - ends_of_links(between).sum(axis=1), 0) / 2
     return stub_mixing(between + np.diag(within), totals)

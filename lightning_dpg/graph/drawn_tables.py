@@ -19,7 +19,8 @@ class DrawnRows(NamedTuple):
 
     Attributes:
         domains: Names of all values of each column, by its name (public).
-        values: Place of each node's value in the domain of each column, shape ``(N, J)``.
+        values: Place of each node's value in the domain of each column, shape ``(N, J)``; -1 where a
+            node does not have the column, since right nodes have it, or left ones.
     """
 
     domains: dict[str, list[str]]
@@ -28,7 +29,7 @@ class DrawnRows(NamedTuple):
     def texts(self) -> list[list[str]]:
         """Return the value of each node as text, a list per column."""
         return [
-            [names[place] for place in places]
+            ["" if place < 0 else names[place] for place in places]
             for names, places in zip(self.domains.values(), self.values.T.tolist(), strict=True)
         ]
 
@@ -51,7 +52,8 @@ def attach_rows(graph: Data, rows: DrawnRows, public: NodeAttributes | None) -> 
     names = [] if public is None else list(public.names)
     for (column, values), places in zip(rows.domains.items(), rows.values.T, strict=True):
         held = torch.zeros(len(places), len(values))
-        held[torch.arange(len(places)), torch.from_numpy(places)] = 1.0
+        (nodes,) = np.nonzero(places >= 0)
+        held[nodes, places[nodes]] = 1.0
         parts.append(held)
         names += [f"{column}={value}" for value in values]
     classes = None if public is None else public.y

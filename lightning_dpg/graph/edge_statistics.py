@@ -18,6 +18,9 @@ from lightning_dpg.graph.wedges import BLOCK, count_wedges, wedges_over_blocks
 
 # Edges whose rows are in memory at a time.
 _CHUNK = 65_536
+Pairs = Sequence[tuple[int, int]] | None
+"""Column of the first and of the second end, for each matrix of mixing whose ends have an order; None of
+an undirected graph, which has a matrix for each column."""
 MIXING_UNIT = 1024
 """Units of a weight of 1."""
 MOST_MIXING_NODES = 2**24
@@ -237,30 +240,33 @@ def _standing_out(
     return values * np.maximum(1 - (threshold / size) ** 2, 0)
 
 
-def check_mixing(num_nodes: int, sizes: Sequence[int]) -> None:
+def check_mixing(num_nodes: int, sizes: Sequence[int], pairs: Pairs = None) -> None:
     """Refuse a graph, or columns, for which sums are not known to be exact enough.
 
     Args:
         num_nodes: Number of nodes (public).
         sizes: Number of values of each column (public).
+        pairs: Columns of each matrix whose ends have an order, see :data:`Pairs`.
 
     Raises:
         Refusal: If there are too many nodes or cells.
     """
-    if num_nodes >= MOST_MIXING_NODES:
+    # A node of a directed graph has up to two records with each other one.
+    most = MOST_MIXING_NODES if pairs is None else MOST_MIXING_NODES // 2
+    if num_nodes >= most:
+        raise Refusal(f"{num_nodes:,} nodes: mixing of private columns is for fewer than {most:,}")
+    if (cells := sum(num_mixing_cells(sizes, pairs))) >= MOST_MIXING_CELLS:
         raise Refusal(
-            f"{num_nodes:,} nodes: mixing of private columns is for fewer than {MOST_MIXING_NODES:,}"
-        )
-    if num_mixing_cells(sizes) >= MOST_MIXING_CELLS:
-        raise Refusal(
-            f"{num_mixing_cells(sizes):,} pairs of values of private columns\ngive fewer columns, or fewer "
+            f"{cells:,} pairs of values of private columns\ngive fewer columns, or fewer "
             f"values, so that there are fewer than {MOST_MIXING_CELLS:,}"
         )
 
 
-def num_mixing_cells(sizes: Sequence[int]) -> int:
-    """Return the number of cells {a, b} of all columns together."""
-    return sum(size * (size + 1) // 2 for size in sizes)
+def num_mixing_cells(sizes: Sequence[int], pairs: Pairs = None) -> list[int]:
+    """Return the number of cells {a, b} of each column, or of cells (a, b) of each of ``pairs``."""
+    if pairs is None:
+        return [size * (size + 1) // 2 for size in sizes]
+    return [sizes[first] * sizes[second] for first, second in pairs]
 
 
 def exact_mixing(
@@ -269,6 +275,7 @@ def exact_mixing(
     rows: NDArray[np.int64],
     sizes: Sequence[int],
     max_weight: int,
+    pairs: Pairs = None,
 ) -> NDArray[np.int64]:
     r"""Sum the weights of edges by the values of their ends, in units of 1 / 1024 rounded down.
 
@@ -280,33 +287,42 @@ def exact_mixing(
     :mod:`lightning_dpg.privacy.sensitivity.private_columns` requires.
 
     Args:
-        edges: Undirected edges, each once, shape ``(M, 2)`` (private).
-        degrees: True degrees of the nodes, shape ``(N,)`` (private).
+        edges: Edges, each once, shape ``(M, 2)`` (private).
+        degrees: True number of edges at each node, in any direction, shape ``(N,)`` (private).
         rows: Value of each node in each column, shape ``(N, J)``, from 0 to ``sizes[j] - 1`` (private).
         sizes: Number of values of each column (public).
         max_weight: Largest weight D of all edges of a node together, a whole number (public).
+        pairs: Columns of each matrix whose ends have an order, see :data:`Pairs`.
 
     Returns:
         Cells {a, b} with a >= b of the first column, in the order (0, 0), (1, 0), (1, 1), (2, 0) and so
-        on; then the same for the next columns (private).
+        on; then the same for the next columns. With ``pairs`` all cells (a, b) of each, row by row
+        (private).
 
     Raises:
         Refusal: If :func:`check_mixing` refuses the sizes.
     """
-    check_mixing(len(degrees), sizes)
+    check_mixing(len(degrees), sizes, pairs)
     larger, place = np.unique(degrees[edges].max(axis=1), return_inverse=True)
     sums = []
-    for column, size in enumerate(sizes):
-        low, high = np.sort(rows[:, column][edges], axis=1).T
-        keys, counts = np.unique(mixing_cells(low, high) * len(larger) + place, return_counts=True)
+    columns = [(j, j) for j in range(len(sizes))] if pairs is None else pairs
+    for (one, other), size in zip(columns, num_mixing_cells(sizes, pairs), strict=True):
+        first, second = rows[edges[:, 0], one], rows[edges[:, 1], other]
+        places = mixing_cells(first, second, None if pairs is None else sizes[other])
+        keys, counts = np.unique(places * len(larger) + place, return_counts=True)
         cells, degree = keys // len(larger), larger[keys % len(larger)]
         sums.append(mixing_of_counts(cells, degree, counts, size, max_weight))
     return np.concatenate(sums)
 
 
-def mixing_cells(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each cell {a, b} of a column, given its smaller and its larger value."""
-    return high * (high + 1) // 2 + low
+def mixing_cells(
+    first: NDArray[np.int64], second: NDArray[np.int64], width: int | None
+) -> NDArray[np.int64]:
+    """Return the place of the cell of values of both ends: {a, b}, or (a, b) in rows of a width."""
+    if width is not None:
+        return first * width + second
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    return np.asarray(high * (high + 1) // 2 + low)
 
 
 def mixing_of_counts(
@@ -316,36 +332,42 @@ def mixing_of_counts(
     size: int,
     max_weight: int,
 ) -> NDArray[np.int64]:
-    """Sum the weights of counted edges of one column, see :func:`exact_mixing`.
+    """Sum the weights of counted edges of one matrix, see :func:`exact_mixing`.
 
     Args:
         cells: Cells as :func:`mixing_cells` numbers them, each with each degree once, shape ``(C,)``
             (private).
         larger: Larger degree of the ends, shape ``(C,)`` (private).
         counts: Edges of the cell with this larger degree, shape ``(C,)`` (private).
-        size: Number of values of the column (public).
+        size: Number of cells of the matrix (public).
         max_weight: Largest weight of all edges of a node together (public).
     """
     whole, rest = np.divmod(MIXING_UNIT * counts * np.minimum(max_weight, larger), larger)
-    total, fraction = np.zeros((2, num_mixing_cells([size])), dtype=np.int64)
+    total, fraction = np.zeros((2, size), dtype=np.int64)
     np.add.at(total, cells, whole)
     np.add.at(fraction, cells, (rest << _FRACTION_BITS) // larger)
     return total + (fraction >> _FRACTION_BITS)
 
 
-def mixing_matrices(cells: NDArray[np.float64], sizes: Sequence[int]) -> list[NDArray[np.float64]]:
-    """Arrange cells of :func:`exact_mixing` as a lower triangular matrix for each column.
+def mixing_matrices(
+    cells: NDArray[np.float64], sizes: Sequence[int], pairs: Pairs = None
+) -> list[NDArray[np.float64]]:
+    """Arrange cells of :func:`exact_mixing` as matrices.
 
     Args:
-        cells: Cells of all columns, shape ``(C,)``.
+        cells: Cells of all matrices, shape ``(C,)``.
         sizes: Number of values of each column (public).
+        pairs: Columns of each matrix whose ends have an order, see :data:`Pairs`.
 
     Returns:
-        A matrix of shape ``(K, K)`` per column, 0 above the diagonal.
+        A matrix of shape ``(K, K)`` per column, 0 above the diagonal; or one of shape ``(K, L)`` per pair.
     """
-    ends = np.cumsum([num_mixing_cells([size]) for size in sizes])
+    parts = np.split(cells, np.cumsum(num_mixing_cells(sizes, pairs))[:-1])
+    if pairs is not None:
+        shapes = [(sizes[first], sizes[second]) for first, second in pairs]
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
     matrices = []
-    for size, part in zip(sizes, np.split(cells, ends[:-1]), strict=True):
+    for size, part in zip(sizes, parts, strict=True):
         matrices.append(np.zeros((size, size)))
         matrices[-1][np.tril_indices(size)] = part
     return matrices
@@ -454,14 +476,15 @@ class GraphStatisticsSource(CountsWedges, Protocol):
         """Edges by the classes of their ends, shape ``(K, K)``, given public classes ``(N,)``."""
 
     def column_mixing(
-        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int
+        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int, pairs: Pairs = None
     ) -> NDArray[np.int64]:
-        """Weights of edges by the values of their ends, see :func:`exact_mixing`, undirected graphs.
+        """Weights of edges by the values of their ends, see :func:`exact_mixing`.
 
         Args:
             rows: Value of each node in each private column, shape ``(N, J)`` (private).
             sizes: Number of values of each column (public).
             max_weight: Largest weight of all edges of a node together (public).
+            pairs: Columns of each matrix of a directed or bipartite graph, see :data:`Pairs`.
         """
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
@@ -513,11 +536,12 @@ class EdgeStatistics:
         return count_links(classes, self.edges.numpy())
 
     def column_mixing(
-        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int
+        self, rows: NDArray[np.int64], sizes: Sequence[int], max_weight: int, pairs: Pairs = None
     ) -> NDArray[np.int64]:
         """Sum weights by the values of private columns, see :func:`exact_mixing`."""
-        degrees = self.degrees().numpy()
-        return exact_mixing(self.edges.numpy(), degrees, rows, sizes, max_weight)
+        edges = self.edges.numpy()
+        degrees = np.bincount(edges.ravel(), minlength=len(rows))
+        return exact_mixing(edges, degrees, rows, sizes, max_weight, pairs)
 
     def joint_degrees(self, largest_two: int) -> NDArray[np.int64]:
         """Count edges by the degrees of their ends, see :func:`joint_degrees`: ``(C,)``."""

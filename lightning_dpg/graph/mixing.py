@@ -1,8 +1,8 @@
 """Edges by the categories of their ends: rows are placed and edges swapped until a graph has released mixing."""
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +30,44 @@ _CLOSE = 0.01  # share of the triangles that is not worth another swap
 
 
 class NoisyMixing(NamedTuple):
-    """Released mixing of a column.
+    """Released mixing of a column, or of two columns of ends with an order.
 
     Attributes:
         counts: Noisy weights of edges between categories, the larger one in the row and the smaller
-            one in the column, shape ``(K, K)``; entries above the diagonal are ignored.
+            one in the column, shape ``(K, K)``; entries above the diagonal are ignored. With ``pair``
+            the category of the first end is in the row, and that of the second one in the column,
+            shape ``(K, L)``.
         scale: Scale of the Laplace noise of each entry.
+        pair: Column of the first and of the second end, whose order counts in directed and bipartite
+            graphs; None of an undirected graph.
     """
 
     counts: NDArray[np.float64]
     scale: float
+    pair: tuple[int, int] | None = None
+
+    @property
+    def cells(self) -> NDArray[np.bool_]:
+        """Entries that count, shape ``(K, L)``."""
+        every = np.ones(self.counts.shape, dtype=bool)
+        return every if self.pair else np.tril(every)
+
+    @property
+    def diagonal(self) -> NDArray[np.bool_]:
+        """Entries of edges within a category; two columns have none."""
+        has_any = self.pair is None or self.pair[0] == self.pair[1]
+        return np.eye(*self.counts.shape, dtype=bool) & has_any
+
+    def of(
+        self, edges: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Count edges ``(..., 2)`` by the categories of the nodes as first and as second ends."""
+        one, other = first[edges[..., 0]].ravel(), second[edges[..., 1]].ravel()
+        if self.pair is None:
+            one, other = np.maximum(one, other), np.minimum(one, other)
+        rows, columns = self.counts.shape
+        counts = np.bincount(one * columns + other, minlength=rows * columns)
+        return counts.reshape(rows, columns)
 
 
 class MixingGap(NamedTuple):
@@ -47,7 +75,8 @@ class MixingGap(NamedTuple):
 
     Attributes:
         lacking: For each column the edges that a pair of categories lacks, negative where it has too
-            many, symmetric matrices of shape ``(K, K)``.
+            many, symmetric matrices of shape ``(K, K)``; or arranged as in :class:`NoisyMixing` where
+            ends have an order.
         distance: Sum of the squares over all columns.
         is_close: Whether the difference is an edge for each entry, or much smaller than its noise.
     """
@@ -57,7 +86,9 @@ class MixingGap(NamedTuple):
     is_close: bool
 
 
-def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.float64]:
+def fitted_mixing(
+    noisy: NoisyMixing, totals: NDArray[np.int64], of_second: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
     r"""Estimate the edges between categories of a graph from released mixing.
 
     Released mixing is the sum of three parts: that which the totals of its categories make likely; the
@@ -71,31 +102,44 @@ def fitted_mixing(noisy: NoisyMixing, totals: NDArray[np.int64]) -> NDArray[np.f
     Args:
         noisy: Released mixing.
         totals: Ends of edges at the nodes of each category in the graph, shape ``(K,)``.
+        of_second: Second ends of edges at the nodes of each category, shape ``(L,)``, where ends have
+            an order and the totals are those of first ends.
 
     Returns:
-        Edges between categories, arranged as in :class:`NoisyMixing`, shape ``(K, K)``.
+        Edges between categories, arranged as in :class:`NoisyMixing`.
     """
-    size = len(totals)
-    lower, diagonal = np.tril(np.ones((size, size), dtype=bool)), np.eye(size, dtype=bool)
-    unit = _unit(noisy, totals.sum() / 2)
-    scale, independent = unit * noisy.scale, _chance(totals.astype(np.float64))
+    cells, diagonal, per_edge = noisy.cells, noisy.diagonal, 2 if of_second is None else 1
+    second = totals if of_second is None else of_second
+    unit = _unit(noisy, totals.sum() / per_edge)
+    scale, independent = unit * noisy.scale, _chance(totals, second)
     # No more than all ends of the rarer category can be in a cell: below the noise, that says more.
-    is_rare = np.minimum.outer(totals, totals) < _STANDS_OUT * scale
-    ends = np.where(is_rare, independent, unit * ends_of_links(noisy.counts))
+    is_rare = np.minimum.outer(totals, second) < _STANDS_OUT * scale
+    counts = noisy.counts if noisy.pair else ends_of_links(noisy.counts)
+    ends = np.where(is_rare, independent, unit * counts)
     sums = np.maximum(ends.sum(axis=1), _LEAST)
-    chance = _chance(sums)
-    within = np.diag(sums) - chance
-    excess, largest = np.trace(ends - chance), max(np.trace(within), _LEAST)
-    # A Laplace variate of scale b has variance 2 b^2; each edge has two ends.
-    on_diagonal, in_all = (int(np.count_nonzero(~is_rare & part)) for part in (diagonal, lower))
-    shrunk = _shrinkage(float(excess**2), 8 * on_diagonal * scale**2) * excess
-    model = links_of_ends(chance + shrunk / largest * within)
-    rest = links_of_ends(ends - chance - excess / largest * within)[lower]
-    wanted = model.copy()
-    wanted[lower] += _shrinkage(float(rest @ rest), 2 * in_all * scale**2) * rest
-    for part in (diagonal, lower & ~diagonal):
+    others = np.maximum(ends.sum(axis=0), _LEAST) if noisy.pair else sums
+    chance = _chance(sums, others)
+    within = np.where(diagonal, np.minimum.outer(sums, others), 0.0) - chance
+    excess = np.trace(ends - chance) if diagonal.any() else 0.0
+    largest = max(np.trace(within), _LEAST)
+    # A Laplace variate of scale b has variance 2 b^2; each edge without an order has two ends.
+    on_diagonal, in_all = (int(np.count_nonzero(~is_rare & part)) for part in (diagonal, cells))
+    shrunk = _shrinkage(float(excess**2), 2 * per_edge**2 * on_diagonal * scale**2) * excess
+    model, rest = chance + shrunk / largest * within, ends - chance - excess / largest * within
+    if noisy.pair is None:
+        model, rest = links_of_ends(model), links_of_ends(rest)
+    rest, wanted = rest[cells], model.copy()
+    wanted[cells] += _shrinkage(float(rest @ rest), 2 * in_all * scale**2) * rest
+    for part in (diagonal, cells & ~diagonal):
         wanted[part] = _nonnegative(wanted[part], float(model[part].sum()))
-    return links_of_ends(stub_mixing(wanted, totals))
+    if of_second is None:
+        return links_of_ends(stub_mixing(wanted, totals))
+    # Categories of first ends, then those of second ends, which are linked to each other only.
+    size = len(totals)
+    links = np.zeros((size + len(second),) * 2)
+    links[:size, size:] = wanted
+    fitted = stub_mixing(links, np.concatenate([totals, second]), num_first=size)
+    return fitted[:size, size:]
 
 
 def mixing_gap(
@@ -106,31 +150,40 @@ def mixing_gap(
     Args:
         edges: Edges of shape ``(M, 2)``.
         rows: Category of each node in each of J columns, shape ``(N, J)``.
-        mixing: Released mixing of each column.
+        mixing: Released mixing of each column, or of pairs of columns.
     """
     lacking, distance, negligible = [], 0.0, 0.0
-    for categories, noisy in zip(rows.T, mixing, strict=True):
-        size = len(noisy.counts)
-        first, second = categories[edges].T
-        cells = np.maximum(first, second) * size + np.minimum(first, second)
-        counts = np.bincount(cells, minlength=size**2).reshape(size, size)
-        wanted = fitted_mixing(noisy, ends_of_links(counts).sum(axis=1))
-        difference = wanted - counts
-        lacking.append(difference + np.tril(difference, -1).T)
+    for first, second, noisy in _columns(rows, mixing):
+        counts = noisy.of(edges, first, second)
+        if noisy.pair is None:
+            difference = fitted_mixing(noisy, ends_of_links(counts).sum(axis=1)) - counts
+            lacking.append(difference + np.tril(difference, -1).T)
+        else:
+            difference = fitted_mixing(noisy, counts.sum(axis=1), counts.sum(axis=0)) - counts
+            lacking.append(difference)
         distance += float((difference**2).sum())
         variance = 2 * (_unit(noisy, len(edges)) * noisy.scale) ** 2
-        negligible += size * (size + 1) / 2 * max(_CLOSE_SHARE**2 * variance, 1)
+        negligible += np.count_nonzero(noisy.cells) * max(_CLOSE_SHARE**2 * variance, 1)
     return MixingGap(lacking, distance, distance <= negligible)
 
 
-def _chance(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+def _columns(
+    rows: NDArray[np.int64], mixing: Sequence[NoisyMixing]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NoisyMixing]]:
+    """Yield the categories of all nodes as first and as second ends, with each mixing."""
+    for place, noisy in enumerate(mixing):
+        one, other = noisy.pair or (place, place)
+        yield rows[:, one], rows[:, other], noisy
+
+
+def _chance(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
     """Ends of edges between categories that their totals make likely."""
-    return np.asarray(np.outer(totals, totals) / max(float(totals.sum()), _LEAST))
+    return np.asarray(np.outer(first, second) / max(float(first.sum()), _LEAST))
 
 
 def _unit(noisy: NoisyMixing, num_edges: float) -> float:
     """Edges for a weight of 1; very many where noise leaves no positive weight."""
-    return float(num_edges) / max(float(np.tril(noisy.counts).sum()), _LEAST)
+    return float(num_edges) / max(float((noisy.counts * noisy.cells).sum()), _LEAST)
 
 
 def _shrinkage(square: float, variance: float) -> float:
@@ -159,10 +212,10 @@ def place_rows(
     lacks is much smaller than the noise of the release.
 
     Args:
-        edges: Edges of shape ``(M, 2)``, rows ``i < j``.
+        edges: Edges of shape ``(M, 2)``, rows ``i < j`` of an undirected graph.
         rows: Category of each node in each of J columns, shape ``(N, J)``.
         groups: Group of each node, such as the class of its degree, shape ``(N,)``.
-        mixing: Released mixing of each column.
+        mixing: Released mixing of each column, or of pairs of columns.
         rng: Source of the draws.
 
     Returns:
@@ -170,8 +223,9 @@ def place_rows(
     """
     rows, num_nodes = rows.copy(), len(rows)
     # In ascending order, sums of a node touch neighboring memory.
-    keys = np.sort(np.concatenate([edges, edges[:, ::-1]]) @ [num_nodes, 1])
-    centers, neighbors = np.divmod(keys, num_nodes)
+    ahead, back = (np.sort(part @ [num_nodes, 1]) for part in (edges, edges[:, ::-1]))
+    keys = np.sort(np.concatenate([ahead, back]))
+    of_first, of_second, of_any = (np.divmod(part, num_nodes) for part in (ahead, back, keys))
     least, idle = math.inf, 0
     for _ in range(_PLACING_ROUNDS):
         gap = mixing_gap(edges, rows, mixing)
@@ -186,13 +240,17 @@ def place_rows(
         is_possible &= ~are_among(one * num_nodes + other, keys)
         one, other = one[is_possible], other[is_possible]
         gains = np.zeros(len(one))
-        for column, lacking in zip(rows.T, gap.lacking, strict=True):
-            size = len(lacking)
-            cells = centers * size + column[neighbors]
-            around = np.bincount(cells, minlength=num_nodes * size).reshape(num_nodes, size)
-            fits = around @ lacking
-            first, second = column[one], column[other]
-            gains += fits[one, second] - fits[one, first] + fits[other, first] - fits[other, second]
+        for (first, second, noisy), lacking in zip(_columns(rows, mixing), gap.lacking, strict=True):
+            sides = [(of_any, first, first, lacking)]
+            if noisy.pair:
+                sides = [(of_first, first, second, lacking.T), (of_second, second, first, lacking)]
+            for (centers, neighbors), column, others, lacks in sides:
+                size = len(lacks)
+                cells = centers * size + others[neighbors]
+                around = np.bincount(cells, minlength=num_nodes * size).reshape(num_nodes, size)
+                fits = around @ lacks
+                old, new = column[one], column[other]
+                gains += fits[one, new] - fits[one, old] + fits[other, old] - fits[other, new]
         moves = np.flatnonzero(gains > 0)
         moves = moves[rng.random(len(moves)) < _KEPT]
         one, other = one[moves], other[moves]
@@ -249,37 +307,43 @@ def rewire(
     Swaps that keep the number of triangles go first. The swaps end where what lacks is much smaller
     than the noise. Swaps between ends with equal rows then bring back the number of triangles.
 
+    Where ends have an order, first ends stay first ones, and triangles do not count.
+
     Args:
-        edges: Different edges of shape ``(M, 2)``, rows ``i < j``.
+        edges: Different edges of shape ``(M, 2)``, rows ``i < j`` of an undirected graph.
         rows: Category of each node in each of J columns, shape ``(N, J)``.
-        mixing: Released mixing of each column.
+        mixing: Released mixing of each column, or of pairs of columns.
         rng: Source of the draws.
 
     Returns:
-        Different edges of shape ``(M, 2)``, rows ``i < j``, in no order; each node keeps its degree.
+        Different edges of shape ``(M, 2)`` of the same form, in no order; each node keeps its degree as
+        a first and as a second end, or the sum of both where edges have no order.
     """
     edges, num_nodes, idle = edges.copy(), len(rows), 0
     kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    wanted = triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
+    ordered = any(noisy.pair for noisy in mixing)
+    wanted = triangles = 0.0 if ordered else _triangles(edges, num_nodes)
     for _ in range(_ROUNDS):
         gap = mixing_gap(edges, rows, mixing)
         if gap.is_close or idle == _PATIENCE:
             break
-        worth = _worth(edges, rows, gap.lacking)
+        worth = _worth(edges, rows, mixing, gap.lacking)
         pairs = _paired(rng.permutation(np.flatnonzero(worth < 0)))
-        new = _swapped(edges[pairs], rng.random(len(pairs)) < 0.5)
-        gains = _worth(new, rows, gap.lacking).sum(axis=1) - worth[pairs].sum(axis=1)
+        new = _swapped(edges[pairs], None if ordered else rng.random(len(pairs)) < 0.5)
+        gains = _worth(new, rows, mixing, gap.lacking).sum(axis=1) - worth[pairs].sum(axis=1)
         gaining = np.flatnonzero(gains > 0)
         moves = gaining[_are_simple(new[gaining], edges, num_nodes)]
         if len(moves) < _BLOCKED * len(gaining):
             # Edges that exist are in the way, as between hubs: link their ends to other nodes.
-            edges = _loosened(edges, worth < 0, kinds, rng)
-            triangles = CommonNeighbors(edges, num_nodes).count(edges).sum() / 3
+            edges = _loosened(edges, worth < 0, kinds, rng, ordered=ordered)
+            triangles = 0.0 if ordered else _triangles(edges, num_nodes)
             idle += 1
             continue
         few = np.searchsorted(np.cumsum(gains[moves]), _CHOICE * _STEP * gap.distance)
         moves = moves[: 1 + few]
-        closed = _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
+        closed = np.zeros(len(moves))
+        if not ordered:
+            closed = _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
         sign = 1 if triangles > wanted else -1
         order = np.argsort(sign * closed / gains[moves], kind="stable")
         moves, closed = moves[order], closed[order]
@@ -290,7 +354,11 @@ def rewire(
         edges[pairs[moves]] = new[moves]
         triangles += closed[: len(moves)].sum()
         idle = 0 if len(moves) else idle + 1
-    return _with_triangles(edges, kinds, wanted, rng)
+    return edges if ordered else _with_triangles(edges, kinds, wanted, rng)
+
+
+def _triangles(edges: NDArray[np.int64], num_nodes: int) -> float:
+    return float(CommonNeighbors(edges, num_nodes).count(edges).sum() / 3)
 
 
 def _with_triangles(
@@ -322,10 +390,12 @@ def _loosened(
     is_surplus: NDArray[np.bool_],
     kinds: NDArray[np.int64],
     rng: np.random.Generator,
+    *,
+    ordered: bool,
 ) -> NDArray[np.int64]:
     """Swap ends with equal rows between edges of surplus kinds and others."""
     edges = edges.copy()
-    pairs, new = _equal_swaps(edges, kinds, rng)
+    pairs, new = _equal_swaps(edges, kinds, rng, ordered=ordered)
     differs = is_surplus[pairs[:, 0]] != is_surplus[pairs[:, 1]]
     pairs, new = pairs[differs], new[differs]
     moves = _are_simple(new, edges, len(kinds))
@@ -334,14 +404,21 @@ def _loosened(
 
 
 def _equal_swaps(
-    edges: NDArray[np.int64], kinds: NDArray[np.int64], rng: np.random.Generator
+    edges: NDArray[np.int64],
+    kinds: NDArray[np.int64],
+    rng: np.random.Generator,
+    *,
+    ordered: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pair edges at random by an end with equal rows: pairs ``(P, 2)`` and swaps ``(P, 2, 2)``."""
     turned = rng.random(len(edges)) < 0.5
+    if ordered:  # all edges by the same end
+        turned[:] = rng.random() < 0.5
     kind = kinds[np.where(turned, edges[:, 0], edges[:, 1])]
     pairs = _paired(np.argsort(kind + rng.random(len(edges))))
     pairs = rng.permutation(pairs[kind[pairs[:, 0]] == kind[pairs[:, 1]]])
-    return pairs, _swapped(edges[pairs], turned[pairs[:, 0]] != turned[pairs[:, 1]])
+    both = turned[pairs[:, 0]] != turned[pairs[:, 1]]
+    return pairs, _swapped(edges[pairs], None if ordered else both)
 
 
 def _paired(places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -349,12 +426,17 @@ def _paired(places: NDArray[np.int64]) -> NDArray[np.int64]:
     return places[: len(places) // 2 * 2].reshape(-1, 2)
 
 
-def _swapped(edges: NDArray[np.int64], turned: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """From (a, b), (c, d) make (a, d), (c, b), or (a, c), (d, b) if turned: ``(P, 2, 2)``, i < j."""
+def _swapped(edges: NDArray[np.int64], turned: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """From (a, b), (c, d) make (a, d), (c, b), or (a, c), (d, b) if turned: ``(P, 2, 2)``, i < j.
+
+    None keeps first and second ends as they are.
+    """
     first, second = edges[:, 0], edges[:, 1]
-    second = np.where(turned[:, None], second[:, ::-1], second)
+    if turned is not None:
+        second = np.where(turned[:, None], second[:, ::-1], second)
     new = np.stack([first[:, 0], second[:, 1], second[:, 0], first[:, 1]], axis=1)
-    return np.sort(new.reshape(-1, 2, 2), axis=2)
+    new = new.reshape(-1, 2, 2)
+    return new if turned is None else np.sort(new, axis=2)
 
 
 def _closed(
@@ -367,12 +449,15 @@ def _closed(
 
 
 def _worth(
-    edges: NDArray[np.int64], rows: NDArray[np.int64], lacking: Sequence[NDArray[np.float64]]
+    edges: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    mixing: Sequence[NoisyMixing],
+    lacking: Sequence[NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """How much the categories of the ends of edges ``(..., 2)`` lack such edges, over all columns."""
-    columns = zip(rows.T, lacking, strict=True)
+    columns = zip(_columns(rows, mixing), lacking, strict=True)
     return sum(
-        (part[column[edges[..., 0]], column[edges[..., 1]]] for column, part in columns),
+        (part[one[edges[..., 0]], other[edges[..., 1]]] for (one, other, _), part in columns),
         np.zeros(edges.shape[:-1]),
     )
 
@@ -398,14 +483,7 @@ def _squared_change(
 ) -> float:
     """Sum of squares of the change in mixing by edges ``(S, 2, 2)`` that become others."""
     total = 0.0
-    for column, noisy in zip(rows.T, mixing, strict=True):
-        size = len(noisy.counts)
-        counts = [
-            np.bincount(
-                column[ends].max(axis=-1).ravel() * size + column[ends].min(axis=-1).ravel(),
-                minlength=size**2,
-            )
-            for ends in (old, new)
-        ]
-        total += float(((counts[1] - counts[0]) ** 2).sum())
+    for first, second, noisy in _columns(rows, mixing):
+        change = noisy.of(new, first, second) - noisy.of(old, first, second)
+        total += float((change**2).sum())
     return total

@@ -158,14 +158,15 @@ def draw_links(
 
 
 def stub_mixing(
-    links: NDArray[Any], totals: NDArray[Any], *, two_sided: bool = False
+    links: NDArray[Any], totals: NDArray[Any], *, num_first: int | None = None
 ) -> NDArray[np.float64]:
     """Return how many stubs of class a link to class b if totals take precedence over links.
 
     Args:
         links: Wanted links between classes, as :func:`count_links` gives them, shape ``(K, K)``.
         totals: Number of stubs of each class, shape ``(K,)``.
-        two_sided: Whether classes of one half are linked to those of the other half only.
+        num_first: Classes of the first of two sides, where links are between both; None of a single
+            side.
 
     Returns:
         Symmetric matrix of shape ``(K, K)`` with the row sums ``totals``: ``links`` with scaled
@@ -173,9 +174,8 @@ def stub_mixing(
     """
     total = max(totals.sum(), 1)
     independent = _INDEPENDENT * np.outer(totals, totals) / total
-    if two_sided:
-        half = len(totals) // 2
-        independent[:half, :half] = independent[half:, half:] = 0
+    if num_first is not None:
+        independent[:num_first, :num_first] = independent[num_first:, num_first:] = 0
     mixing = links + links.T + independent
     scale = np.ones(len(totals))
     for _ in range(_SCALINGS):

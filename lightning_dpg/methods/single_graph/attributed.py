@@ -1,9 +1,10 @@
 """Attributed: private columns of nodes, amounts and times of transfers, beside private edges."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
+from itertools import product
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from lightning_dpg.graph.drawn_tables import DrawnRows, attach_rows, attach_tran
 from lightning_dpg.graph.edge_statistics import (
     MIXING_UNIT,
     GraphStatisticsSource,
+    Pairs,
     check_mixing,
     mixing_matrices,
 )
@@ -84,15 +86,33 @@ def row_record(domains: Mapping[str, Sequence[str]] | None) -> str:
     return f"private column{'s' * (len(names) > 1)} {', '.join(names)} of one node"
 
 
-def table_entry(epsilon: float, sizes: Sequence[int], record: str) -> LedgerEntry:
+class Side(NamedTuple):
+    """Nodes that have the same private columns: all, or those of one side of a bipartite graph.
+
+    Attributes:
+        nodes: Their numbers.
+        columns: Places of their columns among all.
+        sizes: Number of values of each of them.
+    """
+
+    nodes: slice
+    columns: list[int]
+    sizes: list[int]
+
+    def rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the part of rows ``(N, J)`` that they have."""
+        return rows[self.nodes][:, self.columns]
+
+
+def table_entry(epsilon: float, sides: Sequence[Side], record: str) -> LedgerEntry:
     """Plan the read of the tables of nodes.
 
     Args:
         epsilon: Its cost to the columns of one node.
-        sizes: Number of values of each private column (public).
+        sides: Nodes that have columns; each is in the tables of its side.
         record: Unit of protection in words.
     """
-    tables = sum(times_counted(1 + len(sizes)))
+    tables = max(sum(times_counted(1 + len(side.columns))) for side in sides)
     return LedgerEntry.proved(
         "row_tables",
         "nodes by private columns and classes of released degrees",
@@ -130,7 +150,7 @@ def node_groups(degrees: NDArray[np.int64], read: LedgerEntry, num_columns: int)
     classes = degree_classes(degrees)
     # The first table has the class.
     least = _NODES_PER_NOISE * read.scale / times_counted(1 + num_columns)[0]
-    of_class = merged_classes(np.bincount(classes).astype(np.float64), least)
+    of_class = merged_classes(np.bincount(classes, minlength=1).astype(np.float64), least)
     of_node = of_class[classes]
     sizes = np.bincount(of_node, minlength=int(of_class.max()) + 1).astype(np.float64)
     return NodeGroups(of_class, sizes, of_node)
@@ -171,15 +191,19 @@ class MixingRead(NamedTuple):
     Attributes:
         max_weight: Largest weight D of all edges of a node together (public).
         sizes: Number of values of each private column (public).
+        pairs: Columns of both ends, where these have an order; there may be none (public).
     """
 
     max_weight: int
     sizes: tuple[int, ...]
+    pairs: Pairs = None
 
     def costs(
         self, edges: Budget, rows: Budget | None, edge_share: float, row_share: float
     ) -> MixingCosts:
         """Return the epsilons under both relations, by the larger of the noises that they need.
+
+        They are 0 if no edge has columns at both ends, so that there is nothing to read.
 
         Args:
             edges: Budget of the edges.
@@ -187,6 +211,8 @@ class MixingRead(NamedTuple):
             edge_share: Share of the edges' budget at most.
             row_share: Share of the rows' budget at most.
         """
+        if self.pairs is not None and not self.pairs:
+            return MixingCosts(0.0, 0.0)
         edge, row = (self._sensitivity(relation) for relation in _PROOFS)
         most_edges = edge_share * edges.epsilon
         most_rows = math.inf if rows is None else row_share * rows.epsilon
@@ -196,7 +222,7 @@ class MixingRead(NamedTuple):
         return MixingCosts(min(edge / scale, most_edges), min(row / scale, most_rows))
 
     def _sensitivity(self, relation: Relation) -> int:
-        return _PROOFS[relation](self.max_weight, self.sizes, MIXING_UNIT)
+        return _PROOFS[relation](self.max_weight, self.sizes, MIXING_UNIT, self.pairs)
 
     def entry(self, costs: MixingCosts, relation: Relation, record: str) -> LedgerEntry:
         """Plan the read under one relation."""
@@ -209,6 +235,7 @@ class MixingRead(NamedTuple):
             self.max_weight,
             self.sizes,
             MIXING_UNIT,
+            self.pairs,
             relation=relation,
             record=record,
             public={"max_weight": self.max_weight, "unit": MIXING_UNIT},
@@ -245,10 +272,13 @@ class Attributed(OneShotSynthesizer):
        rows only. Classes are powers of two, and classes of few nodes are merged. A structure that
        releases no degree of each node has one class. With four columns and more, tables with the
        class count each node several times, which gives them less noise than the other tables.
-    3. For each column the sum of the weights of the edges between each pair of values, where an edge
+       Of a bipartite graph each side has tables of its own columns.
+    3. For each column the sum of the weights of the edges between each pair of values, in directed
+       graphs by the order of both ends, and in bipartite ones for each column of left nodes and each of
+       right ones. An edge
        weighs :math:`\min(1, D / \max(d_u, d_v))` by the true degrees. No edge is left out and no degree
        is bounded. This reads both, and one noise serves both: an edge pays
-       :math:`3D / ((D + 1) b)` and a row :math:`2D / b` for each column, see
+       :math:`3D / ((D + 1) b)` and a row :math:`2D / b` for each column or pair of them, see
        :func:`mixing_edge_sensitivity` and :func:`mixing_row_sensitivity`. What the smaller of both noises
        would save is left to the structure, or to the tables.
     4. Amounts: transfers by bins of amounts and by classes of the released degrees of payer and payee;
@@ -305,12 +335,15 @@ class Attributed(OneShotSynthesizer):
     Args:
         num_nodes: Number of nodes N (public); the command line reads it from the data.
         structure: Method of the edges. Directed and bipartite graphs need one that learns them, such as
-            ``chung_lu``, and have no private columns.
+            ``chung_lu``. Reciprocity of arcs is not learned.
         structure_share: Share of the edges' budget for the structure, at least; mixing gets the rest.
             With transfers it is the share of what these leave.
-        table_share: Share of the rows' budget for the tables, at least; mixing gets the rest.
+        table_share: Share of the rows' budget for the tables, at least; mixing gets the rest. With 0
+            there are no tables, and rows are drawn uniformly from the domains: for :meth:`sample_on`.
         max_weight: Largest weight D of all edges of a node together, a whole number.
         domains: Values of each private column by its name (public); they come from the data.
+        right_columns: Names of those that right nodes of a bipartite graph have; left nodes have the
+            others (public). They come from the data.
         unit: What is protected of transfers: one ``relation`` with all of them, or one ``transfer``.
         max_transfers: Number k of transfers of a relation that count, the first ones, where the data
             have times and the unit is a relation.
@@ -343,12 +376,14 @@ class Attributed(OneShotSynthesizer):
         time_share: float | None = None,
         weight_max: float | None = None,
         time_window: str | None = None,
+        right_columns: list[str] | None = None,
     ) -> None:
         self.relation = relation_of(unit)  # before the ledger is made
         super().__init__()
         self.save_hyperparameters()
         check_shares(structure_share=structure_share)
-        check_shares(table_share=table_share)
+        if table_share != 0:
+            check_shares(table_share=table_share)
         shares = {"amount_share": amount_share, "time_share": time_share}
         if given := {name: share for name, share in shares.items() if share is not None}:
             check_shares(**given)
@@ -410,6 +445,37 @@ class Attributed(OneShotSynthesizer):
         return _UNKNOWN_SIZES if not columns else tuple(map(len, columns.values()))
 
     @property
+    def sides(self) -> list[Side]:
+        """Nodes that have private columns (public): all of them, or each side that has some."""
+        if self.kind != "bipartite":
+            return [Side(slice(None), list(range(len(self._sizes))), list(self._sizes))]
+        right, left = set(self.hparams["right_columns"] or ()), self.num_left
+        is_right = [name in right for name in self.hparams["domains"] or "?"]
+        parts = []
+        for nodes, side in ((slice(left), False), (slice(left, None), True)):
+            columns = [place for place, found in enumerate(is_right) if found is side]
+            parts.append(Side(nodes, columns, [self._sizes[place] for place in columns]))
+        return [part for part in parts if part.columns]
+
+    @property
+    def pairs(self) -> Pairs:
+        """Columns of both ends whose mixing is read; None of an undirected graph (public)."""
+        if self.kind == "undirected":
+            return None
+        if self.kind == "directed":
+            return [(place, place) for place in range(len(self._sizes))]
+        sides = [side.columns for side in self.sides]
+        return list(product(*sides)) if len(sides) == 2 else []
+
+    @property
+    def noisy_mixing(self) -> list[NoisyMixing]:
+        """Released mixing of each column, or of pairs of columns."""
+        cells, scale, pairs = self.mixing.cpu().numpy(), float(self.mixing_scale), self.pairs
+        matrices = mixing_matrices(cells, self._sizes, pairs)
+        places = [None] * len(matrices) if pairs is None else pairs
+        return [NoisyMixing(*each, pair) for *each, pair in ((m, scale, p) for m, p in zip(matrices, places, strict=True))]
+
+    @property
     def _bounds(self) -> TransferBounds:
         """Public bounds of amounts and times."""
         return TransferBounds(self.hparams["weight_max"], window_from(self.hparams["time_window"]))
@@ -438,6 +504,8 @@ class Attributed(OneShotSynthesizer):
         records = served_records(type(self).__name__, self.capabilities.reads, data)
         columns = records.private_columns if isinstance(records, HoldsPrivateColumns) else None
         self._take_public_fact("domains", None if columns is None else columns.domains)
+        right = [] if columns is None else list(columns.right)
+        self._take_public_fact("right_columns", right or None)
         transfers = transfers_of(records)
         bounds = TransferBounds(None, None) if transfers is None else transfers.bounds
         self._take_public_fact("weight_max", bounds.weight_max)
@@ -447,11 +515,19 @@ class Attributed(OneShotSynthesizer):
                 "unit transfer protects one transfer, and the data have neither amounts nor times\n"
                 "name the columns, such as --data.columns.time at, or leave model.init_args.unit out"
             )
-        self._check_kind(has_columns=columns is not None)
+        self._check_kind()
         num_nodes = self.hparams["num_nodes"]
-        if columns is not None:
-            check_mixing(num_nodes, self._sizes)
-            check_cells([int(degree_classes(np.array([num_nodes]))[0]) + 1, *self._sizes])
+        if columns is None:
+            return
+        check_mixing(num_nodes, self._sizes, self.pairs)
+        largest = num_nodes * (2 if self.kind == "directed" else 1)
+        for side in self.sides:
+            check_cells([int(degree_classes(np.array([largest]))[0]) + 1, *side.sizes])
+        if self.pairs == [] and not self.hparams["table_share"]:
+            raise MisconfigurationException(
+                "table_share 0 leaves the mixing of columns of both sides, and one side has none\n"
+                "take another share, or leave the private columns out"
+            )
 
     def _take_public_fact(self, name: str, value: object) -> None:
         """Take a public fact of the data, and refuse a setting that differs from it."""
@@ -463,18 +539,13 @@ class Attributed(OneShotSynthesizer):
                 f"leave model.init_args.{name} out: it comes from the data"
             )
 
-    def _check_kind(self, *, has_columns: bool) -> None:
-        """Refuse kinds of graphs that the structure, or the mixing of columns, does not learn."""
-        name = type(self).__name__
-        if has_columns and self.kind != "undirected":
-            raise MisconfigurationException(
-                f"{name} learns undirected graphs, and this one is {self.kind}: private columns need "
-                "one\nread it as an undirected graph: --kind undirected, or leave the columns out"
-            )
+    def _check_kind(self) -> None:
+        """Refuse kinds of graphs that the structure does not learn."""
         if self.kind not in self.structure.capabilities.kinds:
             raise MisconfigurationException(
-                f"{name} learns undirected graphs by the structure {self.hparams['structure']}, and "
-                f"this one is {self.kind}\ntake another structure: --model.init_args.structure chung_lu"
+                f"{type(self).__name__} learns undirected graphs by the structure "
+                f"{self.hparams['structure']}, and this one is {self.kind}\n"
+                "take another structure: --model.init_args.structure chung_lu"
             )
 
     def on_fit_start(self) -> None:
@@ -512,15 +583,16 @@ class Attributed(OneShotSynthesizer):
         """Plan the structure, the tables of rows and the mixing."""
         h, rows = self.hparams, self.ledger.budget_of(Relation.ATTRIBUTES)
         record = row_record(h["domains"])
-        mixing = MixingRead(h["max_weight"], self._sizes)
+        mixing = MixingRead(h["max_weight"], self._sizes, self.pairs)
         costs = mixing.costs(budget, rows, 1 - h["structure_share"], 1 - h["table_share"])
-        structure = self.structure.plan(_rest(budget, costs.edges), 1)
-        of_edges = mixing.entry(costs, Relation.EDGE, self.edge_record)
-        if rows is None:
-            return [*structure, of_edges]
-        tables = table_entry(_rest(rows, costs.rows).epsilon, self._sizes, record)
-        of_rows = mixing.entry(costs, Relation.ATTRIBUTES, record)
-        return [*structure, tables, of_edges, of_rows]
+        entries = self.structure.plan(_rest(budget, costs.edges), 1)
+        if rows is not None and h["table_share"]:
+            entries.append(table_entry(_rest(rows, costs.rows).epsilon, self.sides, record))
+        if self.pairs != []:
+            entries.append(mixing.entry(costs, Relation.EDGE, self.edge_record))
+            if rows is not None:
+                entries.append(mixing.entry(costs, Relation.ATTRIBUTES, record))
+        return entries
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the structure, the rows and their mixing, and the transfers."""
@@ -529,8 +601,10 @@ class Attributed(OneShotSynthesizer):
         self.num_edges = self.structure.num_edges.clone()
         if self.has_rows:
             rows = private_columns_of(self.records).values.numpy()
-            self._release_tables(rows, reads["row_tables"])
-            self._release_mixing(source, rows, reads["column_mixing"], reads["column_mixing_rows"])
+            self._release_tables(rows, reads.get("row_tables"))
+            if self.pairs != []:
+                reads_of_mixing = reads["column_mixing"], reads["column_mixing_rows"]
+                self._release_mixing(source, rows, *reads_of_mixing)
         transfers = transfers_of(self.records)
         if transfers is not None:
             public = self.node_attributes
@@ -543,13 +617,57 @@ class Attributed(OneShotSynthesizer):
                 reads,
             )
 
-    def _release_tables(self, rows: NDArray[np.int64], read: LedgerEntry) -> None:
-        """Release the tables of rows of shape ``(N, J)`` (private), and fit their distribution."""
-        groups = node_groups(self._released_degrees(), read, len(self._sizes))
-        self.degree_groups = torch.from_numpy(groups.of_class)
-        counts = exact_tables(groups, rows, self._sizes)
-        noisy = self.pay(read, torch.from_numpy(counts)).numpy().astype(np.float64)
-        self.joint = torch.from_numpy(fitted_joint(noisy, groups, self._sizes, read.scale))
+    def _release_tables(self, rows: NDArray[np.int64], read: LedgerEntry | None) -> None:
+        """Release the tables of rows of shape ``(N, J)`` (private), and fit their distributions.
+
+        Without a read the distributions are uniform, and nothing of the rows is looked at.
+        """
+        sides, degrees = self.sides, self._released_degrees_of_nodes()
+        if read is None:
+            self._keep_joints(
+                [np.zeros(1, dtype=np.int64)] * len(sides),
+                [np.full((1, *side.sizes), 1 / math.prod(side.sizes)) for side in sides],
+            )
+            return
+        groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
+        counts = [
+            exact_tables(of_side, side.rows(rows), side.sizes)
+            for of_side, side in zip(groups, sides, strict=True)
+        ]
+        noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).numpy().astype(np.float64)
+        parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
+        self._keep_joints(
+            [each.of_class for each in groups],
+            [
+                fitted_joint(part, of_side, side.sizes, read.scale)
+                for part, of_side, side in zip(parts, groups, sides, strict=True)
+            ],
+        )
+
+    def _keep_joints(
+        self, of_class: list[NDArray[np.int64]], joints: list[NDArray[np.float64]]
+    ) -> None:
+        """Keep the groups of the classes of degrees, and the distributions, of all sides."""
+        longest = max(map(len, of_class))
+        padded = np.stack([np.pad(each, (0, longest - len(each)), "edge") for each in of_class])
+        flat = np.concatenate([joint.ravel() for joint in joints])
+        has_two = len(joints) == 2
+        self.degree_groups = torch.from_numpy(padded if has_two else padded[0])
+        self.joint = torch.from_numpy(flat if has_two else joints[0])
+
+    def joints(self) -> Iterator[tuple[Side, NDArray[np.int64], NDArray[np.float64]]]:
+        """Yield each side, the groups of its classes of degrees, and its joint distribution.
+
+        The distribution has the shape ``(G, K1, ...)``: groups, and the columns of the side.
+        """
+        sides = self.sides
+        groups = self.degree_groups.cpu().numpy().reshape(len(sides), -1)
+        flat, start = self.joint.cpu().numpy().ravel(), 0
+        for side, of_class in zip(sides, groups, strict=True):
+            shape = (int(of_class.max()) + 1, *side.sizes)
+            stop = start + math.prod(shape)
+            yield side, of_class, flat[start:stop].reshape(shape)
+            start = stop
 
     def _release_mixing(
         self,
@@ -559,7 +677,7 @@ class Attributed(OneShotSynthesizer):
         of_rows: LedgerEntry,
     ) -> None:
         """Release the mixing of rows of shape ``(N, J)`` (private), which costs both relations."""
-        cells = source.column_mixing(rows, self._sizes, self.hparams["max_weight"])
+        cells = source.column_mixing(rows, self._sizes, self.hparams["max_weight"], self.pairs)
         noisy = self.pay(of_edges, torch.from_numpy(cells), also=[of_rows])
         self.mixing = noisy.double() / MIXING_UNIT
         self.mixing_scale = torch.tensor(of_edges.scale / MIXING_UNIT, dtype=torch.double)
@@ -572,9 +690,14 @@ class Attributed(OneShotSynthesizer):
         found: NDArray[np.int64] = degrees.cpu().numpy()
         return found
 
+    def _released_degrees_of_nodes(self) -> NDArray[np.int64]:
+        """Released degree of each node, of both directions together, ``(N,)``."""
+        degrees = self._released_degrees()
+        return degrees.reshape(2, -1).sum(axis=0) if self.kind == "directed" else degrees
+
     def released_groups(self) -> NDArray[np.int64]:
         """Return the group of the released degree of each node, in which tables count it, ``(N,)``."""
-        return self.groups(self._released_degrees())
+        return self.groups(self._released_degrees_of_nodes())
 
     def groups(self, degrees: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the group of the class of each degree, the largest released class for larger ones.
@@ -583,10 +706,14 @@ class Attributed(OneShotSynthesizer):
             degrees: Degrees of shape ``(N,)``.
 
         Returns:
-            Places on the first axis of ``joint``, shape ``(N,)``.
+            Places on the first axis of the distribution, shape ``(N,)``, of the second side behind those
+            of the first one; -1 for nodes without columns.
         """
-        groups = self.degree_groups.cpu().numpy()
-        found: NDArray[np.int64] = groups[np.minimum(degree_classes(degrees), len(groups) - 1)]
+        found, before = np.full(len(degrees), -1, dtype=np.int64), 0
+        for side, of_class, joint in self.joints():
+            classes = degree_classes(degrees[side.nodes])
+            found[side.nodes] = before + of_class[np.minimum(classes, len(of_class) - 1)]
+            before += len(joint)
         return found
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -595,10 +722,38 @@ class Attributed(OneShotSynthesizer):
 
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes, with drawn rows and transfers."""
-        edges, rows, rng = self._drawn(generator)
+        return self._graph(*self._drawn(generator))
+
+    def sample_on(self, rows: NDArray[np.int64], generator: torch.Generator) -> Data:
+        """Draw a synthetic graph whose nodes have given rows, as another release has drawn them.
+
+        Args:
+            rows: Place of each node's value in the domain of each column, shape ``(N, J)``; of a node
+                that does not have the column, any number.
+            generator: Source of the draws.
+
+        Raises:
+            ValueError: If the rows have another shape, or a place is out of its domain.
+        """
+        if rows.shape != (self.hparams["num_nodes"], len(self._sizes)):
+            raise ValueError(f"expected a row of {len(self._sizes)} columns per node")
+        given = np.zeros_like(rows)
+        for side in self.sides:
+            given[side.nodes, side.columns] = found = side.rows(rows)
+            if (found < 0).any() or (found >= side.sizes).any():
+                raise ValueError("a place is out of the domain of its column")
+        return self._graph(*self._drawn(generator, given))
+
+    def _graph(
+        self, edges: Tensor, rows: NDArray[np.int64] | None, rng: np.random.Generator
+    ) -> Data:
+        """Build the graph of edges with rows of shape ``(N, J)``, and draw its transfers."""
         graph = self.space.graph(edges, self.node_names)
         if rows is not None:
-            attach_rows(graph, DrawnRows(self.hparams["domains"], rows), self.node_attributes)
+            shown = np.full_like(rows, -1)
+            for side in self.sides:
+                shown[side.nodes, side.columns] = side.rows(rows)
+            attach_rows(graph, DrawnRows(self.hparams["domains"], shown), self.node_attributes)
         elif self.node_attributes is not None:
             attach(graph, self.node_attributes)
         if self.has_transfers:
@@ -608,9 +763,12 @@ class Attributed(OneShotSynthesizer):
         return graph
 
     def _drawn(
-        self, generator: torch.Generator
+        self, generator: torch.Generator, rows: NDArray[np.int64] | None = None
     ) -> tuple[Tensor, NDArray[np.int64] | None, np.random.Generator]:
-        """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
+        """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes unless they are given, and more numbers.
+
+        Without private columns there are no rows.
+        """
         edges = self.structure.sample_edges(generator).cpu().numpy()
         rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
         if self.has_transfers and self.hparams["structure"] == "chung_lu":
@@ -621,11 +779,14 @@ class Attributed(OneShotSynthesizer):
             edges = with_degrees(edges, degrees, self.space, rng)
         if not self.has_rows:
             return torch.from_numpy(edges), None, rng
-        groups = self.groups(np.bincount(edges.ravel(), minlength=self.hparams["num_nodes"]))
-        rows = draw_rows(self.joint.cpu().numpy(), groups, rng)
-        matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes)
-        mixing = [NoisyMixing(matrix, float(self.mixing_scale)) for matrix in matrices]
-        rows = place_rows(edges, rows, groups, mixing, rng)
+        mixing = self.noisy_mixing
+        if rows is None:
+            rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
+            groups, before = self.groups(np.bincount(edges.ravel(), minlength=len(rows))), 0
+            for side, _, joint in self.joints():
+                rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes] - before, rng)
+                before += len(joint)
+            rows = place_rows(edges, rows, groups, mixing, rng)
         return torch.from_numpy(rewire(edges, rows, mixing, rng)), rows, rng
 
     def score(self, pairs: Tensor) -> Tensor:
@@ -638,6 +799,7 @@ class Attributed(OneShotSynthesizer):
 
 _FACTS = {
     "domains": "the list of private columns and values",
+    "right_columns": "the list of private columns of right nodes",
     "weight_max": "the largest amount",
     "time_window": "the window of the times",
 }

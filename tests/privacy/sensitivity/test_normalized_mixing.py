@@ -20,67 +20,112 @@ from lightning_dpg.privacy.sensitivity.private_columns import (
 )
 
 
-def counted(edges, rows, sizes, max_weight):
+def counted(edges, rows, sizes, max_weight, pairs=None):
     edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
     degrees = np.bincount(edges.ravel(), minlength=len(rows))
-    return exact_mixing(edges, degrees, np.array(rows), sizes, max_weight)
+    return exact_mixing(edges, degrees, np.array(rows), sizes, max_weight, pairs)
 
 
-def exactly(edges, rows, sizes, max_weight):
+def exactly(edges, rows, sizes, max_weight, pairs=None):
     """The sums of weights as fractions, cell by cell."""
     degrees = np.bincount(np.array(edges, dtype=int).ravel(), minlength=len(rows)).tolist()
     cells = []
-    for column, size in enumerate(sizes):
-        pairs = {(a, b): Fraction(0) for a in range(size) for b in range(a + 1)}
+    for one, other in pairs or [(column, column) for column in range(len(sizes))]:
+        width = [sizes[other]] * sizes[one] if pairs else range(1, sizes[one] + 1)
+        found = {(a, b): Fraction(0) for a in range(sizes[one]) for b in range(width[a])}
         for u, v in edges:
-            a, b = sorted((rows[u][column], rows[v][column]), reverse=True)
-            pairs[a, b] += min(Fraction(1), Fraction(max_weight, max(degrees[u], degrees[v])))
-        cells += pairs.values()
+            a, b = rows[u][one], rows[v][other]
+            if not pairs:
+                a, b = max(a, b), min(a, b)
+            found[a, b] += min(Fraction(1), Fraction(max_weight, max(degrees[u], degrees[v])))
+        cells += found.values()
     return cells
 
 
-def graphs(num_nodes):
-    pairs = list(itertools.combinations(range(num_nodes), 2))
-    for present in itertools.product([False, True], repeat=len(pairs)):
-        yield frozenset(itertools.compress(pairs, present))
-
-
-def tables(num_nodes, sizes):
-    values = list(itertools.product(*map(range, sizes)))
-    return itertools.product(values, repeat=num_nodes)
+def graphs(possible):
+    for present in itertools.product([False, True], repeat=len(possible)):
+        yield frozenset(itertools.compress(possible, present))
 
 
 def distance(one, other):
     return sum(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
+def undirected(num_nodes, sizes):
+    """All edges, the values that each node can have, and no pairs of columns."""
+    values = list(itertools.product(*map(range, sizes)))
+    return list(itertools.combinations(range(num_nodes), 2)), [values] * num_nodes, None
+
+
+def directed(num_nodes, sizes):
+    """All arcs, both ways; a matrix for each column."""
+    _, values, _ = undirected(num_nodes, sizes)
+    arcs = list(itertools.permutations(range(num_nodes), 2))
+    return arcs, values, [(column, column) for column in range(len(sizes))]
+
+
+def bipartite(num_nodes, sizes, of_left=1):
+    """Edges of 2 left nodes and all others; the other side has nothing but 0 in a column."""
+    sides = range(of_left), range(of_left, len(sizes))
+    of_side = [
+        list(itertools.product(*(range(size if k in side else 1) for k, size in enumerate(sizes))))
+        for side in sides
+    ]
+    values = [of_side[0]] * 2 + [of_side[1]] * (num_nodes - 2)
+    links = itertools.product(range(2), range(2, num_nodes))
+    return list(links), values, list(itertools.product(*sides))
+
+
 @pytest.mark.parametrize(
-    ("num_nodes", "sizes", "max_weight"),
+    ("kind", "num_nodes", "sizes", "max_weight"),
     [
-        (4, (2,), 1),
-        (4, (3,), 2),
-        (3, (2, 2), 1),
-        (5, (2,), 2),
+        (undirected, 4, (2,), 1),
+        (undirected, 4, (3,), 2),
+        (undirected, 3, (2, 2), 1),
+        (undirected, 5, (2,), 2),
+        (directed, 3, (3,), 1),
+        (directed, 3, (2,), 2),
+        (directed, 3, (2,), 3),
+        (directed, 3, (1, 2), 1),
+        (bipartite, 5, (3, 2), 1),
+        (bipartite, 5, (2, 2), 2),
     ],
 )
-def test_all_graphs_and_rows_move_within_the_bounds(num_nodes, sizes, max_weight):
+def test_all_graphs_and_rows_move_within_the_bounds(kind, num_nodes, sizes, max_weight):
+    possible, values, pairs = kind(num_nodes, sizes)
     found = {
-        (edges, rows): counted(sorted(edges), rows, sizes, max_weight).tolist()
-        for edges in graphs(num_nodes)
-        for rows in tables(num_nodes, sizes)
+        (edges, rows): counted(sorted(edges), rows, sizes, max_weight, pairs).tolist()
+        for edges in graphs(possible)
+        for rows in itertools.product(*values)
     }
     by_edge, by_row = 0, 0
     for (edges, rows), cells in found.items():
         assert cells == [
-            floor(MIXING_UNIT * cell) for cell in exactly(sorted(edges), rows, sizes, max_weight)
+            floor(MIXING_UNIT * cell)
+            for cell in exactly(sorted(edges), rows, sizes, max_weight, pairs)
         ]
         for edge in edges:
             by_edge = max(by_edge, distance(cells, found[edges - {edge}, rows]))
-        for value in itertools.product(*map(range, sizes)):
-            others = found[edges, (value, *rows[1:])]  # of any node: all graphs are here
-            by_row = max(by_row, distance(cells, others))
-    assert 0 < by_edge <= mixing_edge_sensitivity(max_weight, sizes, MIXING_UNIT)
-    assert 0 < by_row <= mixing_row_sensitivity(max_weight, sizes, MIXING_UNIT)
+        for node in {0, num_nodes - 1}:  # or any other one of its side: all graphs are here
+            for value in values[node]:
+                others = found[edges, (*rows[:node], value, *rows[node + 1 :])]
+                by_row = max(by_row, distance(cells, others))
+    assert 0 < by_edge <= mixing_edge_sensitivity(max_weight, sizes, MIXING_UNIT, pairs)
+    assert 0 < by_row <= mixing_row_sensitivity(max_weight, sizes, MIXING_UNIT, pairs)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_bounds_of_two_sides_are_attained_but_for_rounding(turned):
+    for max_weight, pairs in ((1, [(0, 0)]), (3, [(0, 1), (0, 2)])):
+        edges = [edge[:: -1 if turned else 1] for edge in two_stars(max_weight)]
+        new = (1, 0) if turned else (0, 1)
+        rows = [(0,) * 3, (1,) * 3] + [(2,) * 3] * 2 * max_weight
+        before, after = (counted(each, rows, (3,) * 3, max_weight, pairs) for each in (edges, [*edges, new]))
+        bound = mixing_edge_sensitivity(max_weight, (3,) * 3, MIXING_UNIT, pairs)
+        assert bound - 9 * len(pairs) <= distance(before, after) <= bound
+        moved = counted(edges, [(1,) * 3, *rows[1:]], (3,) * 3, max_weight, pairs)
+        of_row = mixing_row_sensitivity(max_weight, (3,) * 3, MIXING_UNIT, pairs)
+        assert distance(before, moved) == of_row - 8 * len(pairs)
 
 
 def two_stars(leaves):
@@ -131,10 +176,17 @@ def test_sums_over_a_large_graph_are_rounded_once():
     first, second = mixing_matrices(cells / MIXING_UNIT, (5, 2))
     assert first[4, 2] == cells[12] / MIXING_UNIT
     assert second.tolist()[1] == (cells[16:] / MIXING_UNIT).tolist()
+    ordered = counted(edges, rows, (5, 2), 3, [(0, 1)])
+    wanted = exactly(edges.tolist(), rows.tolist(), (5, 2), 3, [(0, 1)])
+    assert ordered.tolist() == [floor(MIXING_UNIT * cell) for cell in wanted]
+    (matrix,) = mixing_matrices(ordered / MIXING_UNIT, (5, 2), [(0, 1)])
+    assert matrix[3, 1] == ordered[7] / MIXING_UNIT
 
 
 def test_sizes_beyond_the_proof_are_refused():
     with pytest.raises(Refusal, match="16,777,216 nodes"):
         check_mixing(2**24, (2,))
+    with pytest.raises(Refusal, match="8,388,608 nodes"):  # with two records for each other one
+        check_mixing(2**23, (2,), [(0, 0)])
     with pytest.raises(Refusal, match="fewer columns, or fewer"):
         check_mixing(9, (64,) * 16)

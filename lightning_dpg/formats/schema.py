@@ -43,6 +43,7 @@ _RELATIONS = {
     "directed": (bool, "true or false"),
     "where": (str, "a condition in SQL: kind = 'O'"),
     "unit": (("relation", "transfer"), "relation or transfer"),
+    "exactly_one": (str, "the kind of nodes of which each has exactly one relation"),
     **dict.fromkeys(_VALUES, (object, "")),
 }
 _WORDS = {
@@ -98,6 +99,9 @@ class RelationTable(NamedTuple):
         columns: Columns of keys, amounts and times.
         where: Condition in SQL that a row must fulfill (public).
         unit: What is protected where a relation has several rows.
+        names: Names of the columns of both keys, of the amounts and of the times, as far as there are
+            any, by the words of the schema.
+        exactly_one: Kind of nodes of which each has exactly one relation (public); None without one.
     """
 
     table: Any
@@ -107,6 +111,8 @@ class RelationTable(NamedTuple):
     columns: Columns
     where: str | None
     unit: Literal["relation", "transfer"]
+    names: Mapping[str, Any]
+    exactly_one: str | None
 
 
 class Schema(NamedTuple):
@@ -231,7 +237,17 @@ def _relation(
     within: Kind = "directed" if section.get("directed", True) else "undirected"
     kind: Kind = within if one == other else "bipartite"
     unit, where, table = section.get("unit", "relation"), section.get("where"), section["table"]
-    return RelationTable(located(table), header, (one, other), kind, columns, where, unit)
+    single = section.get("exactly_one")
+    if single is not None and (single not in (one, other) or one == other):
+        _refuse(f"{place}.exactly_one", f"{single!r} is no side", f"expected {one} or {other}")
+    if single is not None and columns.values:
+        way = "leave exactly_one out, or the amounts and times"
+        _refuse(f"{place}.exactly_one", "a relation with transfers may have several rows", way)
+    names = {word: section.get(word) for word in ("keys", "amount", "time")}
+    located_table = located(table)
+    return RelationTable(
+        located_table, header, (one, other), kind, columns, where, unit, names, single
+    )
 
 
 def _section(

@@ -1,10 +1,12 @@
 """The fit of a database: one run for each kind of relation, and a release of all of them."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lightning_dpg.callbacks.release_writer import KEY
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
 from lightning_dpg.datamodules.database import DatabaseDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import note
@@ -81,40 +83,38 @@ def fit_database(
                 dataset=None if dataset is None else f"{dataset}, {kind}",
             )
             releases[kind] = folder / _RUNS / kind / RELEASE
-        data.write_key(folder / KEY)
+        data.write_key(folder)
         return write_database(_facts(data), releases, folder / RELEASE)
 
 
 def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str, float | None]:
-    """Divide the budget of rows: each kind has the smallest share of its tables with private columns."""
-    touched = {
-        table: [kind for kind, of in data.schema.relations.items() if table in of.between]
-        for table, about in data.schema.nodes.items()
-        if about.private
-    }
-    if touched and row_epsilon is None:
+    """Divide the budget of rows: each kind gets the smallest share of the tables that it reads."""
+    reading = [kind for kind in data.schema.relations if data.reads_columns(kind)]
+    if reading and row_epsilon is None:
         raise CommandError(
-            f"--row-epsilon is missing: {next(iter(touched))} has private columns, whose budget it is\n"
+            "--row-epsilon is missing: it is the budget of the private columns of one node\n"
             "such as: --row-epsilon 1"
         )
-    if not touched and row_epsilon is not None:
+    if not reading and row_epsilon is not None:
         raise CommandError(
-            "--row-epsilon is the budget of private columns, and no node table has one\n"
+            "--row-epsilon is the budget of private columns, and no table of nodes has one\n"
             "leave it out, or name them in the schema"
         )
-    shares: dict[str, float | None] = {}
-    for kind, of in data.schema.relations.items():
-        parts = [len(touched[table]) for table in of.between if table in touched]
-        shares[kind] = row_epsilon / max(parts) if parts and row_epsilon is not None else None
-    return shares
+    times = Counter(table for kind in reading for table in data.relation(kind).ends)
+    return {
+        kind: row_epsilon / max(times[table] for table in data.relation(kind).ends)
+        if kind in reading and row_epsilon is not None
+        else None
+        for kind in data.schema.relations
+    }
 
 
 def _method(data: DatabaseDataModule, kind: str) -> MethodChoice:
     """Choose the method of a kind: the structure that learns its sort of graph, with all that it holds."""
-    of, module = data.schema.relations[kind], data.relation(kind)
-    structure = "bter" if module.kind == "undirected" else "chung_lu"
-    has_columns = module.private_columns is not None
-    if not has_columns and not of.has_transfers:
+    of = data.schema.relations[kind]
+    structure = "bter" if of.kind == "undirected" else "chung_lu"
+    has_columns, has_transfers = data.reads_columns(kind), bool(of.columns.values)
+    if not has_columns and not has_transfers:
         return choose_method(structure, {})
     settings: dict[str, Any] = {"structure": structure, "unit": of.unit}
     if has_columns and kind not in data.home.values():
@@ -136,9 +136,8 @@ def _check(
     rows = None if row_epsilon is None else Budget(row_epsilon, 0.0)
     try:
         method.accept_budget(budget, 1, rows)
-    except Exception as error:
-        error.args = (f"{kind}: {error}",)
-        raise
+    except MisconfigurationException as error:
+        raise CommandError(f"{kind}: {error}") from error
 
 
 def _facts(data: DatabaseDataModule) -> dict[str, Any]:
@@ -146,23 +145,23 @@ def _facts(data: DatabaseDataModule) -> dict[str, Any]:
     schema = data.schema
     return {
         "nodes": {
-            table: {
-                "id": about.id,
-                "size": data.sizes[table],
+            name: {
+                "id": table.id,
+                "size": len(data.table(name).ids),
                 "names": schema.names,
-                "columns": [*about.private],
+                "columns": [*table.private],
             }
-            for table, about in schema.nodes.items()
+            for name, table in schema.nodes.items()
         },
         "relations": {
-            kind: {
+            name: {
                 "between": [*of.between],
-                "keys": [*of.keys],
-                "graph": data.relation(kind).kind,
+                "keys": [*of.names["keys"]],
+                "graph": of.kind,
                 "exactly_one": of.exactly_one,
-                "amount": of.amount,
-                "time": of.time,
+                "amount": of.names["amount"],
+                "time": of.names["time"],
             }
-            for kind, of in schema.relations.items()
+            for name, of in schema.relations.items()
         },
     }

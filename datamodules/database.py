@@ -145,27 +145,18 @@ class DatabaseDataModule(pl.LightningDataModule):
         return order
 
     def reads_columns(self, name: str) -> bool:
-        """Return whether a kind reads private columns: its rows are drawn in it, or both ends have some.
-
-        A kind that knows columns of one end only would learn nothing but what the first one has.
+        """Return whether a kind has private columns at one of its ends.
 
         Args:
             name: Kind of relations.
         """
         between = self.schema.relations[name].between
-        with_columns = [node for node in between if self.schema.nodes[node].private]
-        return len(with_columns) == 2 or any(self.home[node] == name for node in with_columns)
+        return any(self.schema.nodes[node].private for node in between)
 
-    def settings(self, nodes: Sequence[str], *, has_private: bool = True) -> Nodes:
-        """Return the settings of a graph of one or two kinds of nodes, with the columns of both.
-
-        Args:
-            nodes: The kinds of nodes.
-            has_private: Whether private columns are among them.
-        """
+    def settings(self, nodes: Sequence[str]) -> Nodes:
+        """Return the settings of a graph of one or two kinds of nodes, with the columns of both."""
         tables, given = [self.table(node) for node in nodes], self.schema.nodes
-        own = nodes if has_private else ()
-        private = {f"{n}.{name}": v for n in own for name, v in given[n].private.items()}
+        private = {f"{n}.{name}": v for n in nodes for name, v in given[n].private.items()}
         public = {f"{n}.{name}": v for n in nodes for name, v in given[n].public.items()}
         ids: dict[str, Any] = {"ids": tables[0].ids}
         rows = tables[0]
@@ -234,7 +225,7 @@ class RelationDataModule(EdgeTableDataModule):
             table=given.table if is_in_source else None,
             columns=given.columns,
             where=given.where,
-            nodes=database.settings(self.ends, has_private=database.reads_columns(name)),
+            nodes=database.settings(self.ends),
             kind=given.kind,
         )
         self._numbering = database.order(self.ends)

@@ -240,7 +240,9 @@ def place_rows(
         is_possible &= ~are_among(one * num_nodes + other, keys)
         one, other = one[is_possible], other[is_possible]
         gains = np.zeros(len(one))
-        for (first, second, noisy), lacking in zip(_columns(rows, mixing), gap.lacking, strict=True):
+        for (first, second, noisy), lacking in zip(
+            _columns(rows, mixing), gap.lacking, strict=True
+        ):
             sides = [(of_any, first, first, lacking)]
             if noisy.pair:
                 sides = [(of_first, first, second, lacking.T), (of_second, second, first, lacking)]

@@ -24,10 +24,13 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from lightning_dpg.errors import CommandError
-from lightning_dpg.graph.attributes import share_attributes
+from lightning_dpg.graph.degrees import with_degrees
 from lightning_dpg.graph.drawn_tables import DrawnRows, rows_of, transfers_of
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
 from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.graph.rows import draw_rows
+from lightning_dpg.methods.single_graph.attributed import Attributed
+from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.pages.page import render
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.agreement import Verification, faults_of_files
@@ -43,6 +46,7 @@ from lightning_dpg.tables import as_data_frame, as_json
 
 KINDS = "kinds"
 """Folder of the releases of the kinds, in the release of a database."""
+_LEAST = 1e-9  # of a cell that has no nodes by the noisy tables
 _LEAST_WEIGHT = 1e-3  # of a node whose released degree is 0, which may have any relation
 _SEEDS = 2**32
 """Distance between the seeds of two kinds."""
@@ -176,78 +180,100 @@ class DatabaseRelease:
     def sample(self, seed: int = 0) -> dict[str, Data]:
         """Draw a graph for each kind. A node has one drawn row, the same in all of them.
 
-        The rows of a node table are drawn in the first kind that has learned them, and the edges of
-        later kinds for these rows.
+        The edges of all kinds are drawn first, then rows by the degrees of the nodes in all kinds, and
+        then the edges of each kind are rewired to the mixing of these rows.
 
         Args:
             seed: Public seed: equal seeds draw equal databases.
         """
-        graphs: dict[str, Data] = {}
-        rows: dict[str, NDArray[np.int64]] = {}
+        edges: dict[str, NDArray[np.int64]] = {}
+        sources = {}
         for place, (kind, release) in enumerate(self.kinds.items()):
             generator = torch.Generator().manual_seed(seed + _SEEDS * place)
             with torch.no_grad():
-                graph = self._drawn(kind, release.method.eval(), rows, generator)
-            graphs[kind] = self._with_one(kind, graph, generator)
-        return graphs
+                drawn, rng = _edges_of(release.method.eval(), generator)
+            edges[kind], sources[kind] = self._with_one(kind, drawn, rng), rng
+        rows = self._rows(edges, np.random.default_rng([seed % 2**63, len(edges)]))
+        return {
+            kind: self._complete(kind, each, rows, sources[kind]) for kind, each in edges.items()
+        }
 
-    def _with_one(self, kind: str, graph: Data, generator: torch.Generator) -> Data:
+    def _with_one(
+        self, kind: str, edges: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
         """Leave each node of a table one relation, if that is a public fact of the kind.
 
         One of those that were drawn is kept. A node without any gets one to a node of the other
         table, which is drawn in proportion to its released degree.
         """
-        about = self.statement["relations"][kind]
+        about, method = self.statement["relations"][kind], self.kinds[kind].method
         if about["exactly_one"] is None:
-            return graph
-        method, space = self.kinds[kind].method, space_of(graph)
+            return edges
         side = about["between"].index(about["exactly_one"])
         (_, others, _), (_, nodes, _) = [*self._ends(kind)][:: 1 if side else -1]
-        edges = space.edges(graph)
-        edges = edges[torch.randperm(len(edges), generator=generator)]
-        everyone = torch.arange(space.num_nodes)
-        weights = method.degrees[others].double().clamp(min=0) + _LEAST_WEIGHT
-        drawn = torch.multinomial(
-            weights, len(everyone[nodes]), replacement=True, generator=generator
+        everyone = np.arange(method.hparams["num_nodes"])
+        weights = _degrees_of(method)[others].clip(min=0) + _LEAST_WEIGHT
+        partner = everyone.copy()
+        partner[nodes] = rng.choice(
+            everyone[others], len(everyone[nodes]), p=weights / weights.sum()
         )
-        partner = everyone.clone()
-        partner[nodes] = everyone[others][drawn]
+        edges = rng.permutation(edges)
         partner[edges[:, side]] = edges[:, 1 - side]
-        pairs = torch.stack([partner[nodes], everyone[nodes]][:: 1 if side else -1], dim=1)
-        new = share_attributes(space.graph(pairs, graph.node_names), graph)
-        if rows_of(graph) is not None:
-            new.drawn_rows = rows_of(graph)
-        return new
+        return np.stack([partner[nodes], everyone[nodes]][:: 1 if side else -1], axis=1)
 
-    def _drawn(
+    def _rows(
+        self, edges: Mapping[str, NDArray[np.int64]], rng: np.random.Generator
+    ) -> dict[str, NDArray[np.int64]]:
+        r"""Draw the rows of each node table by the degrees of its nodes in all kinds.
+
+        Given the columns, the groups :math:`g_k` of a node in the kinds k are taken to be independent:
+        :math:`P(c | g) \propto P(c)^{1 - m} \prod_k P(c | g_k)` for m kinds.
+        """
+        found: dict[str, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
+        for kind, drawn in edges.items():
+            method = self.kinds[kind].method
+            if not isinstance(method, Attributed) or not method.has_rows:
+                continue
+            size, before = method.hparams["num_nodes"], 0
+            groups = method.groups(np.bincount(drawn.ravel(), minlength=size))
+            ends = [end for end in self._ends(kind) if end[2]]
+            for (table, nodes, _), (_, _, joint) in zip(ends, method.joints(), strict=True):
+                found.setdefault(table, []).append((groups[nodes] - before, joint))
+                before += len(joint)
+        rows = {}
+        for table, parts in found.items():
+            both = np.stack([groups for groups, _ in parts], axis=1)
+            combined, place = np.unique(both, axis=0, return_inverse=True)
+            shape = parts[0][1].shape[1:]
+            flat = [_LEAST + joint.reshape(len(joint), -1) for _, joint in parts]
+            share = sum(each.sum(axis=0) / each.sum() for each in flat) / len(flat)
+            logs = (1 - len(flat)) * np.log(share)[None, :]
+            for own, each in zip(combined.T, flat, strict=True):
+                logs = logs + np.log(each / each.sum(axis=1, keepdims=True))[own]
+            joint = np.exp(logs - logs.max(axis=1, keepdims=True)).reshape(-1, *shape)
+            rows[table] = draw_rows(joint, place.ravel(), rng)
+        return rows
+
+    def _complete(
         self,
         kind: str,
-        method: Any,
-        rows: dict[str, NDArray[np.int64]],
-        generator: torch.Generator,
+        edges: NDArray[np.int64],
+        rows: Mapping[str, NDArray[np.int64]],
+        rng: np.random.Generator,
     ) -> Data:
-        """Draw the graph of a kind on the rows that there are, and add those of its tables to them."""
-        own = {table: (nodes, columns) for table, nodes, columns in self._ends(kind) if columns}
-        graph: Data | None = None
-        values = np.zeros((0, 0), dtype=np.int64)
-        if not own or not rows.keys() >= own.keys():
-            graph = method.sample(generator)
-            drawn = rows_of(graph)
-            if drawn is None:
-                return graph
-            values = drawn.values.copy()
-        else:
-            size = int(method.hparams["num_nodes"]), len(method.hparams["domains"])
-            values = np.zeros(size, dtype=np.int64)
-        has_given = False
-        for table, (nodes, columns) in own.items():
-            if table in rows:
-                values[nodes, columns], has_given = rows[table], True
-            else:
-                rows[table] = values[nodes, columns]
-        if has_given or graph is None:
-            graph = method.sample_on(values, generator)
-        return graph
+        """Build the graph of a kind, with the rows of its tables."""
+        method = self.kinds[kind].method
+        if not isinstance(method, Attributed):
+            graph: Data = method.space.graph(torch.from_numpy(edges), method.node_names)
+            return graph
+        if not method.has_rows:
+            return method.complete(edges, None, rng)
+        size = method.hparams["num_nodes"], len(method.hparams["domains"])
+        values = np.zeros(size, dtype=np.int64)
+        for table, nodes, columns in self._ends(kind):
+            if columns:
+                values[nodes, columns] = rows[table]
+        return method.complete(edges, values, rng)
 
     def _ends(self, kind: str) -> Iterator[tuple[str, slice, list[int]]]:
         """Yield each node table of a kind, its nodes, and the places of its private columns."""
@@ -446,6 +472,33 @@ class DatabaseRelease:
         )
         calls = "tables(seed), to_hetero_data(seed), to_duckdb(path), to_neo4j(folder), kinds, save(folder)"
         return f"Release of a database: {sizes}; {', '.join(self.kinds)}\n{self.guarantee}\n{calls}"
+
+
+def _edges_of(
+    method: Any, generator: torch.Generator
+) -> tuple[NDArray[np.int64], np.random.Generator]:
+    """Draw the edges of a method, shape ``(M, 2)``, and a source for all that follows.
+
+    Keys have the numbers of relations that were released, where the method draws expected ones.
+    """
+    if isinstance(method, Attributed):
+        edges, rng = method.draw_edges(generator)
+        structure: Any = method.structure
+    else:
+        edges = method.sample_edges(generator).numpy(force=True)
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        structure = method
+    is_moved = isinstance(method, Attributed) and method.has_transfers
+    if isinstance(structure, ChungLu) and not is_moved:
+        edges = with_degrees(edges, _degrees_of(method), method.space, rng)
+    return edges, rng
+
+
+def _degrees_of(method: Any) -> NDArray[np.int64]:
+    """Return the released degree of each end."""
+    structure = method.structure if isinstance(method, Attributed) else method
+    degrees: NDArray[np.int64] = structure.degrees.numpy(force=True)
+    return degrees
 
 
 def write_database(

@@ -100,7 +100,12 @@ def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str
             "--row-epsilon is the budget of private columns, and no table of nodes has one\n"
             "leave it out, or name them in the schema"
         )
-    times = Counter(table for kind in reading for table in data.relation(kind).ends)
+    times = Counter(
+        table
+        for kind in reading
+        for table in data.relation(kind).ends
+        if data.schema.nodes[table].private
+    )
     return {
         kind: row_epsilon / max(times[table] for table in data.relation(kind).ends)
         if kind in reading and row_epsilon is not None
@@ -117,8 +122,6 @@ def _method(data: DatabaseDataModule, kind: str) -> MethodChoice:
     if not has_columns and not has_transfers:
         return choose_method(structure, {})
     settings: dict[str, Any] = {"structure": structure, "unit": of.unit}
-    if has_columns and kind not in data.home.values():
-        settings["table_share"] = 0.0
     return choose_method("attributed", settings)
 
 

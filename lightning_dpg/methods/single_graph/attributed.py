@@ -470,10 +470,15 @@ class Attributed(OneShotSynthesizer):
     @property
     def noisy_mixing(self) -> list[NoisyMixing]:
         """Released mixing of each column, or of pairs of columns."""
+        if self.pairs == []:
+            return []
         cells, scale, pairs = self.mixing.cpu().numpy(), float(self.mixing_scale), self.pairs
         matrices = mixing_matrices(cells, self._sizes, pairs)
         places = [None] * len(matrices) if pairs is None else pairs
-        return [NoisyMixing(*each, pair) for *each, pair in ((m, scale, p) for m, p in zip(matrices, places, strict=True))]
+        return [
+            NoisyMixing(*each, pair)
+            for *each, pair in ((m, scale, p) for m, p in zip(matrices, places, strict=True))
+        ]
 
     @property
     def _bounds(self) -> TransferBounds:
@@ -718,37 +723,52 @@ class Attributed(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw edges of the structure, and rewire them towards the released mixing of drawn rows."""
-        return self._drawn(generator)[0]
+        return self.space.edges(self.sample(generator))
 
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes, with drawn rows and transfers."""
-        return self._graph(*self._drawn(generator))
+        edges, rng = self.draw_edges(generator)
+        if not self.has_rows:
+            return self.complete(edges, None, rng)
+        rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
+        groups, before = self.groups(np.bincount(edges.ravel(), minlength=len(rows))), 0
+        for side, _, joint in self.joints():
+            rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes] - before, rng)
+            before += len(joint)
+        return self.complete(edges, place_rows(edges, rows, groups, self.noisy_mixing, rng), rng)
 
-    def sample_on(self, rows: NDArray[np.int64], generator: torch.Generator) -> Data:
-        """Draw a synthetic graph whose nodes have given rows, as another release has drawn them.
+    def draw_edges(
+        self, generator: torch.Generator
+    ) -> tuple[NDArray[np.int64], np.random.Generator]:
+        """Draw edges of the structure, shape ``(M, 2)``, and a source for all that follows."""
+        edges = self.structure.sample_edges(generator).cpu().numpy()
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        if self.has_transfers and self.hparams["structure"] == "chung_lu":
+            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
+            degrees = self._released_degrees()
+            if self.hparams["weight_max"] is not None:
+                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
+            edges = with_degrees(edges, degrees, self.space, rng)
+        return edges, rng
+
+    def complete(
+        self,
+        edges: NDArray[np.int64],
+        rows: NDArray[np.int64] | None,
+        rng: np.random.Generator,
+    ) -> Data:
+        """Build a graph of drawn edges, which are rewired to the released mixing of given rows.
 
         Args:
+            edges: Edges of shape ``(M, 2)``, as :meth:`draw_edges` returns them.
             rows: Place of each node's value in the domain of each column, shape ``(N, J)``; of a node
-                that does not have the column, any number.
-            generator: Source of the draws.
-
-        Raises:
-            ValueError: If the rows have another shape, or a place is out of its domain.
+                that does not have the column, any number. None without private columns.
+            rng: Source of the draws.
         """
-        if rows.shape != (self.hparams["num_nodes"], len(self._sizes)):
-            raise ValueError(f"expected a row of {len(self._sizes)} columns per node")
-        given = np.zeros_like(rows)
-        for side in self.sides:
-            given[side.nodes, side.columns] = found = side.rows(rows)
-            if (found < 0).any() or (found >= side.sizes).any():
-                raise ValueError("a place is out of the domain of its column")
-        return self._graph(*self._drawn(generator, given))
-
-    def _graph(
-        self, edges: Tensor, rows: NDArray[np.int64] | None, rng: np.random.Generator
-    ) -> Data:
-        """Build the graph of edges with rows of shape ``(N, J)``, and draw its transfers."""
-        graph = self.space.graph(edges, self.node_names)
+        if rows is not None:
+            edges = rewire(edges, rows, self.noisy_mixing, rng)
+        drawn = torch.from_numpy(edges)
+        graph = self.space.graph(drawn, self.node_names)
         if rows is not None:
             shown = np.full_like(rows, -1)
             for side in self.sides:
@@ -758,36 +778,8 @@ class Attributed(OneShotSynthesizer):
             attach(graph, self.node_attributes)
         if self.has_transfers:
             facts, num_edges = self.facts, int(self.num_edges)
-            drawn = self.transfers.draw(edges, self.space, facts, num_edges, rng)
-            attach_transfers(graph, drawn)
+            attach_transfers(graph, self.transfers.draw(drawn, self.space, facts, num_edges, rng))
         return graph
-
-    def _drawn(
-        self, generator: torch.Generator, rows: NDArray[np.int64] | None = None
-    ) -> tuple[Tensor, NDArray[np.int64] | None, np.random.Generator]:
-        """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes unless they are given, and more numbers.
-
-        Without private columns there are no rows.
-        """
-        edges = self.structure.sample_edges(generator).cpu().numpy()
-        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        if self.has_transfers and self.hparams["structure"] == "chung_lu":
-            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
-            degrees = self._released_degrees()
-            if self.hparams["weight_max"] is not None:
-                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
-            edges = with_degrees(edges, degrees, self.space, rng)
-        if not self.has_rows:
-            return torch.from_numpy(edges), None, rng
-        mixing = self.noisy_mixing
-        if rows is None:
-            rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
-            groups, before = self.groups(np.bincount(edges.ravel(), minlength=len(rows))), 0
-            for side, _, joint in self.joints():
-                rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes] - before, rng)
-                before += len(joint)
-            rows = place_rows(edges, rows, groups, mixing, rng)
-        return torch.from_numpy(rewire(edges, rows, mixing, rng)), rows, rng
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)`` by the structure alone: shape ``(P,)``.

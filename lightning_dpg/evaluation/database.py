@@ -137,6 +137,17 @@ def evaluate_database(
         data: The real database.
         release: The release.
         seed: Public seed of the synthetic database.
+
+    Returns:
+        The figures; ``str(evaluation)`` is a text for people.
+
+    Raises:
+        CommandError: If a table is not readable.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> bank = dpg.open_database("runs/database/version_0")  # doctest: +SKIP
+        >>> dpg.evaluate_database(DatabaseDataModule("schema.yaml"), bank)  # doctest: +SKIP
     """
     data.setup("fit")
     facts = release.statement

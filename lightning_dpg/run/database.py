@@ -5,20 +5,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from lightning_dpg.datamodules.database import DatabaseDataModule
+from lightning_dpg.datamodules.database import BUILT_IN_DATABASES, DatabaseDataModule
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.node_names import user_path
 from lightning_dpg.outcome import note
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.release.database import DatabaseRelease, write_database
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run.method_choice import MethodChoice, choose_method
 from lightning_dpg.run.python import data_module, fit
-from lightning_dpg.run_folder import RELEASE, owner_only
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only, release_in
 
 _RUNS = "kinds"
 """Folder of the runs of the kinds, in the folder of the run of a database."""
+SCHEMA = "schema.yaml"
+"""Copy of the schema in the folder of a run (private), with absolute paths."""
 
 
 def fit_database(
@@ -56,6 +60,16 @@ def fit_database(
 
     Raises:
         CommandError: If the schema, the data or a budget is refused. Nothing is spent then.
+
+    Example:
+        >>> import tempfile
+        >>> import lightning_dpg as dpg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     bank = dpg.fit_database(
+        ...         "small_database", epsilon=1.0, row_epsilon=1.0, out=f"{folder}/run"
+        ...     )
+        ...     list(bank.tables(seed=1))
+        ['person', 'account', 'merchant', 'owns', 'transfers', 'buys']
     """
     folder = Path(out).expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -82,9 +96,43 @@ def fit_database(
                 book=book,
                 dataset=None if dataset is None else f"{dataset}, {kind}",
             )
-            releases[kind] = folder / _RUNS / kind / RELEASE
+            releases[kind] = release_in(folder / _RUNS / kind)
         data.write_key(folder)
-        return write_database(_facts(data), releases, folder / RELEASE)
+        if isinstance(schema, str | Path):
+            (folder / SCHEMA).write_text(_absolute(schema), encoding="utf-8")
+        names = {each.name for each in releases.values()}
+        return write_database(
+            _facts(data), releases, folder / (RELEASE if names == {RELEASE} else NOT_PRIVATE)
+        )
+
+
+def _absolute(schema: str | Path) -> str:
+    """Return a schema whose files have absolute paths, for commands that read the data again."""
+    if schema in BUILT_IN_DATABASES:
+        return f"{schema}\n"
+    path = user_path(schema)
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for part in ("nodes", "relations") if "source" not in content else ():
+        for table in content[part].values():
+            if "table" in table:
+                table["table"] = str(path.absolute().parent / user_path(table["table"]))
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+def database_of_run(run: Path) -> DatabaseDataModule:
+    """Return the private database of a run.
+
+    Args:
+        run: Folder of the run.
+
+    Raises:
+        CommandError: If the folder is not that of a run of a database.
+    """
+    path = run / SCHEMA
+    if not path.is_file():
+        raise CommandError(f"{run}: no run of a database: there is no {SCHEMA}")
+    name = path.read_text(encoding="utf-8").strip()
+    return DatabaseDataModule(name if name in BUILT_IN_DATABASES else path)
 
 
 def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str, float | None]:

@@ -7,8 +7,6 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
 from lightning_dpg.run_folder import DATABASE, release_in
 
-SCHEMA = "schema.yaml"
-"""Copy of the schema in the folder of a run (private), with absolute paths."""
 BUILT_IN = "small_database"
 
 
@@ -109,14 +107,12 @@ def evaluate(
     Example:
         python -m lightning_dpg evaluate runs/database/version_0 --html quality.html
     """
-    if not (run / SCHEMA).is_file():
-        raise CommandError(f"{run}: no run of a database: there is no {SCHEMA}")
     # Start-up time: a wrong option is refused before PyTorch is imported.
-    from lightning_dpg.datamodules.database import DatabaseDataModule
     from lightning_dpg.evaluation.database import evaluate_database
     from lightning_dpg.release.database import open_database
+    from lightning_dpg.run.database import database_of_run
 
-    found = evaluate_database(DatabaseDataModule(run / SCHEMA), open_database(run), seed)
+    found = evaluate_database(database_of_run(run), open_database(run), seed)
     if html is not None:
         found.to_html(html)
     if csv is not None:

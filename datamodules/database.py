@@ -68,10 +68,11 @@ class DatabaseDataModule(pl.LightningDataModule):
         for name, table in self.schema.nodes.items():
             with _placed(f"{self.schema.origin}: nodes.{name}"):
                 Nodes(private_columns=list(table.private), domains=table.private)
-        kinds = [
-            (node, name) for name, each in self.schema.relations.items() for node in each.between
-        ]
-        self.home = dict(reversed(kinds))
+        relations = self.schema.relations
+        self.home = {
+            node: next(name for name, each in relations.items() if node in each.between)
+            for node in self.schema.nodes
+        }
         self._tables: dict[str, AttributeTable] = {}
         self._orders: dict[str, list[int]] = {}
         self._relations: dict[str, RelationDataModule] = {}

@@ -1,6 +1,5 @@
 """Schemas of databases: tables of nodes and of relations, checked before any is opened. It needs no PyTorch."""
 
-import glob
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
@@ -57,11 +56,7 @@ _WORDS = {
     r"columns\.": "",
 }
 """Words of a schema for the settings in messages of readers."""
-_SAME = (
-    {"1", "on", "t", "true", "y", "yes"},
-    {"", "f", "false", "n", "no", "off"},
-    {"inf", "infinity"},
-)
+_PLAIN = str | list | dict | None
 NODES_ARE_PUBLIC = (
     "nodes are public here: that a row of their table exists is no secret that a method protects"
 )
@@ -170,7 +165,7 @@ def _read(origin: str, folder: Path, content: object) -> Schema:
         """Return the path of a file; other tables as they are."""
         in_source = source is not None and not str(table).lower().endswith(FILES)
         is_path = isinstance(table, str | Path) and not in_source
-        return folder / user_path(table) if is_path else table
+        return (folder / user_path(table)).resolve() if is_path else table
 
     nodes = {
         name: _nodes(f"{origin}: nodes.{name}", each, located)
@@ -240,7 +235,8 @@ def _section(
     """Check the words of a section and the form of their values; leave out what is empty."""
     if not isinstance(given, Mapping):
         _refuse(place, "no section", f"expected {', '.join(words)}")
-    section = {word: value for word, value in given.items() if value is not None}
+    is_empty = {word: not value for word, value in given.items() if isinstance(value, _PLAIN)}
+    section = {word: value for word, value in given.items() if not is_empty.get(word)}
     for word, value in section.items():
         if word not in words:
             problem = f"{word!r} is unknown{nearest(str(word), words)}"
@@ -253,7 +249,7 @@ def _section(
         if not is_right:
             _refuse(f"{place}: {word}", f"{str(value)[:40]!r} is not right", f"expected {expected}")
     for word in needed:
-        if not section.get(word):
+        if word not in section:
             _refuse(place, f"{word} is missing", f"expected {words[word][1]}")
     return section
 
@@ -265,40 +261,35 @@ def _refuse_shared(schema: Schema) -> None:
     if alone := [name for name in nodes if name not in used]:
         _refuse(f"{place}: nodes.{alone[0]}", "no relation has such nodes", "leave it out")
     for one, other in combinations(nodes, 2):
-        if _may_share(nodes[one].table, nodes[other].table):
+        if _is_same(nodes[one].table, nodes[other].table):
             way = f"use {one} in its place, or make two tables of them"
             _refuse(f"{place}: nodes.{other}", f"its table is that of nodes.{one}", way)
     for one, other in combinations(relations, 2):
         first, second = relations[one], relations[other]
-        if _may_share(first.table, second.table) and not _are_apart(first.where, second.where):
+        if _is_same(first.table, second.table) and not _are_apart(first.where, second.where):
             problem = f"a row may be in relations.{one} as well, and would cost the epsilon of both"
-            way = "part the rows by one column: where: kind = 'O', and where: kind = 'D'"
+            way = (
+                "part the rows by one column of words: where: kind = 'O', and where: kind = 'D'\n"
+                "or, if each of both is a secret of its own, make a table or a view of each"
+            )
             _refuse(f"{place}: relations.{other}", problem, way)
 
 
-def _may_share(table: Any, other: Any) -> bool:
-    """Return whether two tables may have a row in common."""
-    if isinstance(table, Path) and isinstance(other, Path):
-        files = (
-            [each, *map(Path, glob.glob(str(each), recursive=True))] for each in (table, other)
-        )
-        ours, theirs = ({path.resolve() for path in paths} for paths in files)
-        return not ours.isdisjoint(theirs)
-    if not isinstance(table, str) or not isinstance(other, str):
-        return table is not None and table is other
-    one, two = (each.casefold().replace('"', "").split(".")[::-1] for each in (table, other))
-    return all(part == another for part, another in zip(one, two, strict=False))
+def _is_same(table: Any, other: Any) -> bool:
+    """Return whether two tables are one; that others have no row in common is up to their owner."""
+    names = [str(each).casefold() for each in (table, other) if isinstance(each, str | Path)]
+    return names[0] == names[1] if len(names) == 2 else table is other is not None
 
 
 def _are_apart(where: str | None, other: str | None) -> bool:
-    """Return whether no row can fulfill both conditions: one column equals two values."""
-    form = r"\s*(\w+)\s*=\s*'([A-Za-z]+|[0-9]+)'\s*"
-    one, two = (re.fullmatch(form, each or "", re.ASCII) for each in (where, other))
+    """Return whether no row can fulfill both conditions: one column equals two words."""
+    # A database may take all of these for true or for false, and O for o.
+    odd = "true|yes|on|t|y|false|no|off|f|n"
+    form = rf"(?i:\s*(\w+)\s*=\s*'(?!(?:{odd})')([a-z]+)'\s*)"
+    one, two = (re.fullmatch(form, each or "") for each in (where, other))
     if one is None or two is None or one[1].casefold() != two[1].casefold():
         return False
-    # A database may take 01 and 1 for one value, o and O, and in a column of its own type t and yes.
-    values = {each[2].casefold().lstrip("0") for each in (one, two)}
-    return len(values) == 2 and not any(values <= same for same in _SAME)
+    return one[2].casefold() != two[2].casefold()
 
 
 def _refuse(place: str, problem: str, way: str) -> NoReturn:

@@ -143,10 +143,11 @@ def read_schema(schema: str | Path | Mapping[str, Any]) -> Schema:
 
 def in_schema_words(place: str, error: Refusal) -> GraphFormatError:
     """Return an error of a reader with its place in the schema, and in the words of schemas."""
-    text = f"{place}: {error}"
+    text = str(error)
     for pattern, word in _WORDS.items():
         text = re.sub(pattern, word, text)
-    return GraphFormatError("\n".join([line for line in text.splitlines() if line.strip()][:5]))
+    lines = [line for line in text.splitlines() if line.strip()]
+    return GraphFormatError(f"{place}: " + "\n".join(lines[:5]))
 
 
 def _read(origin: str, folder: Path, content: object) -> Schema:
@@ -154,10 +155,11 @@ def _read(origin: str, folder: Path, content: object) -> Schema:
     top = _section(origin, content, _TOP, ("nodes", "relations"))
     source = top.get("source")
     if source is not None and (source.endswith(".duckdb") or source.startswith("duckdb:")):
-        source = f"duckdb:///{folder.absolute() / user_path(source.removeprefix('duckdb:///'))}"
-    names = [*top["nodes"], *top["relations"]]
+        file = user_path(re.sub("^duckdb:///?", "", source))
+        source = f"duckdb:///{folder.absolute() / file}"
+    names = [str(name).casefold() for name in (*top["nodes"], *top["relations"])]
     for name in names:
-        if names.count(name) > 1 or not re.fullmatch(r"[A-Za-z]\w*", str(name), re.ASCII):
+        if names.count(name) > 1 or not re.fullmatch(r"[a-z]\w*", name, re.ASCII):
             way = "expected letters, digits and _, and another name for each table"
             _refuse(origin, f"{name!r} is no name, or that of two tables", way)
 
@@ -211,14 +213,6 @@ def _relation(
         _refuse(f"{place}.directed", f"relations of {one} and {other} have sides", "leave it out")
     settings = {"source": keys[0], "target": keys[1], "missing_ids": "drop"}
     settings |= {_VALUES[word]: value for word, value in section.items() if word in _VALUES}
-    if header is not None:
-        settings["header"] = False
-        for word in {"source", "target", "weight", "time"} & settings.keys():
-            if (name := settings[word]) not in header:
-                way = "name all columns of the file in their order"
-                _refuse(f"{place}.header", f"no {name!r}{nearest(str(name), header)}", way)
-            if "where" not in section:
-                settings[word] = str(header.index(name) + 1)
     try:
         columns = Columns(**settings).completed({})
     except Refusal as error:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,10 @@ _HEAD = """\
 """
 _FILES = (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _VALUES = {
-    "amount": r"(amount|price|value|sum|total)\b|.* (numeric|decimal|double|float)",
-    "time": r"(time|date|day|at|timestamp)\b|.* (date|timestamp)",
+    ("amount", "amount_max"): r"(amount|price|value|sum|total) |.* (numeric|decimal|double|float)",
+    ("time", "window"): r"(time|date|day|at|timestamp) |.* (date|timestamp)",
 }
 """Columns of amounts and times by their last word, or by their type behind it."""
-_BOUNDS = {"amount": "amount_max", "time": "window"}
-Columns = Mapping[str, str]
-"""Types of the columns of a table by their names."""
 
 
 def describe_schema(source: str, *, out: Path = Path("schema.yaml")) -> Outcome:
@@ -53,27 +50,25 @@ def describe_schema(source: str, *, out: Path = Path("schema.yaml")) -> Outcome:
     tables = dict(_of_database(source) if "://" in source else _of_folder(Path(source), out.parent))
     if not tables:
         raise CommandError(f"{source}: no tables\nexpected files of .csv, .tsv or .parquet")
-    ids = {table: _id_of(table, columns) for table, columns in tables.items()}
+    ids = {table: _id_of(table, [*columns]) for table, columns in tables.items()}
     kinds = [_kind(table) for table in tables if ids[table]]
-    keys = {table: _keys(columns, kinds, ids[table]) for table, columns in tables.items()}
+    keys = {table: _keys([*columns], kinds, ids[table]) for table, columns in tables.items()}
     meant = {kind for found in keys.values() for kind in found.values()}
     nodes, relations, notes = dict[str, Any](), dict[str, Any](), ""
     for table, columns in tables.items():
         kind, own, found = _kind(table), ids[table], keys[table]
         others = [name for name in columns if name != own and name not in found]
         if own and (kind in meant or len(found) < 2):
-            private = {"private": {name: list[str]() for name in others}} if others else {}
-            nodes[kind] = {"table": table, "id": own, **private}
+            nodes[kind] = {"table": table, "id": own, "private": {name: [] for name in others}}
             for key, other in found.items():
                 ends = {"between": [kind, other], "keys": [own, key]}
                 relations[f"{kind}_{key}"] = {"table": table, **ends}
         elif len(found) > 1:
-            ends = {"between": [*found.values()][:2], "keys": [*found][:2]}
-            values = dict[str, Any]()
-            for word, form in _VALUES.items():
-                shown = [name for name in others if re.match(form, _last(name) + columns[name])]
-                values |= {word: shown[0], _BOUNDS[word]: None} if shown else {}
-            relations[_name(table)] = {"table": table, **ends, **values}
+            section = {"between": [*found.values()][:2], "keys": [*found][:2]}
+            for words, form in _VALUES.items():
+                shown = [name for name in others if re.match(form, columns[name])][:1]
+                section |= dict(zip(words, [*shown, None], strict=False)) if shown else {}
+            relations[_name(table)] = {"table": table, **section}
         else:
             notes += (
                 f"# {table}: no known names of columns; header: [id, ...] names those of a file\n"
@@ -86,8 +81,8 @@ def describe_schema(source: str, *, out: Path = Path("schema.yaml")) -> Outcome:
     return Outcome([f"{out}: {said}"], {"file": out, "nodes": [*nodes], "relations": [*relations]})
 
 
-def _of_folder(folder: Path, beside: Path) -> Iterator[tuple[str, Columns]]:
-    """Yield the path of each table and its columns."""
+def _of_folder(folder: Path, beside: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the path of each table, and its columns with their last word and their type."""
     # Start-up time: a file that is there already is refused before pyarrow is imported.
     from pyarrow import parquet
 
@@ -98,14 +93,14 @@ def _of_folder(folder: Path, beside: Path) -> Iterator[tuple[str, Columns]]:
         raise CommandError(f"{folder}: no folder\nexpected a folder of tables, or duckdb:///FILE")
     for path in sorted(path for path in folder.iterdir() if path.name.endswith(_FILES)):
         if path.suffix == ".parquet":
-            columns = {field.name: f" {field.type}" for field in parquet.read_schema(path)}
+            types = {field.name: str(field.type) for field in parquet.read_schema(path)}
         else:
-            columns = dict.fromkeys(column_names(path), "")
-        yield os.path.relpath(path, beside), columns
+            types = dict.fromkeys(column_names(path), "")
+        yield os.path.relpath(path, beside), _described(types)
 
 
-def _of_database(url: str) -> Iterator[tuple[str, Columns]]:
-    """Yield the tables of a database and their columns from its catalog."""
+def _of_database(url: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the tables of a database and their columns from its catalog, likewise."""
     # Start-up time: only databases need their drivers.
     from lightning_dpg.datamodules.table_source import open_engine
 
@@ -116,15 +111,15 @@ def _of_database(url: str) -> Iterator[tuple[str, Columns]]:
             "SELECT column_name::text AS name, data_type::text AS type FROM "
             f"information_schema.columns WHERE table_name = '{name}' ORDER BY ordinal_position"
         )
-        yield table, {row["name"]: f" {row['type'].lower()}" for row in rows.to_pylist()}
+        yield table, _described({row["name"]: row["type"].lower() for row in rows.to_pylist()})
+
+
+def _described(types: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"{''.join(_words(name)[-1:])} {kind}" for name, kind in types.items()}
 
 
 def _words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)]
-
-
-def _last(name: str) -> str:
-    return "".join(_words(name)[-1:])
 
 
 def _name(table: str) -> str:
@@ -140,23 +135,21 @@ def _kind(table: str) -> str:
     return re.sub(r"(?<=[^s])s$", "", re.sub(r"ies$", "y", _name(table)))
 
 
-def _id_of(table: str, columns: Columns) -> str:
+def _id_of(table: str, names: Sequence[str]) -> str:
     """Return the column of ids by its name; empty without one, or where the first row has no names."""
     # Start-up time: see above.
     from lightning_dpg.formats.node_lists import place_of_ids
 
-    names, own = [*columns], (_kind(table), f"{_kind(table)}id", f"{_name(table)}id")
+    own, place = (_kind(table), f"{_kind(table)}id", f"{_name(table)}id"), place_of_ids(names)
     found = [name for name in names if name.lower().replace("_", "") in own]
-    place = place_of_ids(names)
-    return found[0] if found else "" if place is None else names[place]
+    return [*found, "" if place is None else names[place]][0]
 
 
-def _keys(columns: Columns, kinds: list[str], own: str) -> dict[str, str]:
+def _keys(names: Sequence[str], kinds: Sequence[str], own: str) -> dict[str, str]:
     """Return the kind of nodes of each column that is named like one, or like an end of a payment."""
     # Start-up time: see above.
     from lightning_dpg.formats.edge_columns import recognized_header
 
-    names = [*columns]
     found = {name: kind for name in names if name != own for kind in kinds if kind in _words(name)}
     ends = [names[place] for place in recognized_header(names) or ()]
     return found or dict.fromkeys(ends, "TABLE")

@@ -56,7 +56,7 @@ _WORDS = {
     r"columns\.": "",
 }
 """Words of a schema for the settings in messages of readers."""
-_PLAIN = str | list | dict | None
+_PLAIN = (str, list, dict, type(None))
 NODES_ARE_PUBLIC = (
     "nodes are public here: that a row of their table exists is no secret that a method protects"
 )
@@ -229,8 +229,8 @@ def _section(
     """Check the words of a section and the form of their values; leave out what is empty."""
     if not isinstance(given, Mapping):
         _refuse(place, "no section", f"expected {', '.join(words)}")
-    is_empty = {word: not value for word, value in given.items() if isinstance(value, _PLAIN)}
-    section = {word: value for word, value in given.items() if not is_empty.get(word)}
+    plain = {word: value for word, value in given.items() if isinstance(value, _PLAIN)}
+    section = {word: value for word, value in given.items() if plain.get(word, True)}
     for word, value in section.items():
         if word not in words:
             problem = f"{word!r} is unknown{nearest(str(word), words)}"

@@ -64,7 +64,7 @@ def describe_schema(source: str, *, out: Path = Path("schema.yaml")) -> Outcome:
                 ends = {"between": [kind, other], "keys": [own, key]}
                 relations[f"{kind}_{key}"] = {"table": table, **ends}
         elif len(found) > 1:
-            section = {"between": [*found.values()][:2], "keys": [*found][:2]}
+            section: dict[str, Any] = {"between": [*found.values()][:2], "keys": [*found][:2]}
             for words, form in _VALUES.items():
                 shown = [name for name in others if re.match(form, columns[name])][:1]
                 section |= dict(zip(words, [*shown, None], strict=False)) if shown else {}
@@ -73,7 +73,7 @@ def describe_schema(source: str, *, out: Path = Path("schema.yaml")) -> Outcome:
             notes += (
                 f"# {table}: no known names of columns; header: [id, ...] names those of a file\n"
             )
-    content = {"source": source} if "://" in source else {}
+    content: dict[str, Any] = {"source": source} if "://" in source else {}
     content |= {"nodes": nodes, "relations": relations}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, default_flow_style=None)
     out.write_text(_HEAD + notes + text, encoding="utf-8")

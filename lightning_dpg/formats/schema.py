@@ -13,10 +13,11 @@ from lightning_dpg.formats.columns import Columns
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
+_LIST: Any = list | tuple
 FILES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 _TABLE = {
     "table": (object, "a file, or a table of the source"),
-    "header": (list, "the names of all columns, of a text file without them"),
+    "header": (_LIST, "the names of all columns, of a text file without them"),
 }
 _TOP = {
     "nodes": (Mapping, "nodes: {person: {table: persons.csv, id: id}}"),
@@ -28,13 +29,11 @@ _NODES = {
     **_TABLE,
     "id": (str | int, "the column of the ids"),
     "private": (Mapping, "private columns with all their values: {age: [0, 30, 60, 100]}"),
-    "public": (list | Mapping, "the names of public columns: [region]"),
+    "public": (_LIST | Mapping, "the names of public columns: [region]"),
 }
-_IDS = {"ids": (list, "a list of all ids, without a table")}
+_IDS = {"ids": (_LIST, "a list of all ids, without a table")}
 _VALUES = {"amount": "weight", "amount_max": "weight_max", "time": "time", "window": "time_window"}
-_VALUES |= {
-    each: each for each in ("time_format", "time_zone", "decimal", "thousands", "separator")
-}
+_TEXTS = ("time_format", "time_zone", "decimal", "thousands", "separator")
 _RELATIONS = {
     **_TABLE,
     "between": (2, "two kinds of nodes: [person, account]"),
@@ -42,7 +41,10 @@ _RELATIONS = {
     "directed": (bool, "true or false"),
     "where": (str, "a condition in SQL: kind = 'O'"),
     "unit": (("relation", "transfer"), "relation or transfer"),
-    **dict.fromkeys(_VALUES, (object, "")),
+    **dict.fromkeys(("amount", "time"), (str | int, "a column")),
+    "amount_max": (int | float, "the largest amount that counts: 500"),
+    "window": (_LIST | str, "the first and the last day: [2026-01-01, 2026-06-30]"),
+    **dict.fromkeys(_TEXTS, (str, "a text in quotes")),
 }
 _WORDS = {
     r" ?\(--[^)]*\)|; the rows of nodes\.attributes(.|\n)*": "",
@@ -190,29 +192,32 @@ def _nodes(place: str, given: object, located: Callable[[Any], Any]) -> NodeTabl
         ids = _section(place, given, _IDS, ("ids",))["ids"]
         return NodeTable(None, "id", None, {}, {}, ids)
     section = _section(place, given, _NODES, ("table", "id"))
-    private, public = section.get("private", {}), section.get("public", {})
-    public = public if isinstance(public, Mapping) else dict.fromkeys(public, "public")
+    parts = [section.get("private", {}), section.get("public", {})]
+    if not isinstance(parts[1], Mapping):
+        parts[1] = {str(name): "public" for name in parts[1]}
+    private, public = ({str(name): value for name, value in part.items()} for part in parts)
     if both := [column for column in public if column in private]:
         _refuse(f"{place}.public", f"{both[0]!r} is private", "name it in one of both")
     table = located(section["table"])
-    return NodeTable(table, str(section["id"]), section.get("header"), private, public)
+    return NodeTable(table, str(section["id"]), _header(section), private, public)
 
 
 def _relation(
     place: str, given: object, nodes: Mapping[str, NodeTable], located: Callable[[Any], Any]
 ) -> RelationTable:
     section = _section(place, given, _RELATIONS, ("table", "between", "keys"))
-    (one, other), keys, header = section["between"], section["keys"], section.get("header")
+    (one, other), keys = map(str, section["between"]), section["keys"]
     for node in (one, other):
         if node not in nodes:
-            problem = f"{node!r} is no kind of nodes{nearest(str(node), nodes)}"
+            problem = f"{node!r} is no kind of nodes{nearest(node, nodes)}"
             _refuse(f"{place}.between", problem, f"expected two of {', '.join(nodes)}")
     if keys[0] == keys[1]:
         _refuse(f"{place}.keys", f"{keys[0]!r} twice", "expected two different columns")
     if "directed" in section and one != other:
         _refuse(f"{place}.directed", f"relations of {one} and {other} have sides", "leave it out")
     settings = {"source": keys[0], "target": keys[1], "missing_ids": "drop"}
-    settings |= {_VALUES[word]: value for word, value in section.items() if word in _VALUES}
+    for word in section.keys() & {*_VALUES, *_TEXTS}:
+        settings[_VALUES.get(word, word)] = section[word]
     try:
         columns = Columns(**settings).completed({})
     except Refusal as error:
@@ -220,7 +225,12 @@ def _relation(
     within: Kind = "directed" if section.get("directed", True) else "undirected"
     kind: Kind = within if one == other else "bipartite"
     unit, where, table = section.get("unit", "relation"), section.get("where"), section["table"]
+    header = _header(section)
     return RelationTable(located(table), header, (one, other), kind, columns, where, unit)
+
+
+def _header(section: Mapping[str, Any]) -> list[str] | None:
+    return [str(name) for name in section["header"]] if "header" in section else None
 
 
 def _section(
@@ -237,7 +247,7 @@ def _section(
             _refuse(place, problem, f"expected {', '.join(words)}")
         form, expected = words[word]
         if isinstance(form, int):
-            is_right = isinstance(value, list | tuple) and len(value) == form
+            is_right = isinstance(value, _LIST) and len(value) == form
         else:
             is_right = value in form if isinstance(form, tuple) else isinstance(value, form)
         if not is_right:

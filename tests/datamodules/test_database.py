@@ -338,6 +338,18 @@ def test_a_wrong_schema_is_refused_before_a_table_is_opened(fault):
     assert not any(word in str(error.value) for word in ("--", "columns.", "nodes.domains"))
 
 
+def test_no_value_of_any_type_ends_in_another_error():
+    odd = [5, 1.5, True, "", "x", [], ["x"], [["x"], {}], {}, {"x": 1}, {1: ["a", 5]}]
+    paths = [f"{part}.{name}.{word}" for part in ("nodes", "relations") for name in SCHEMA[part]
+             for word in (*SCHEMA[part][name], "header", "where", "unit", "directed", "time_zone")]  # fmt: skip
+    for path in [*paths, "nodes.person", "relations.owns", "nodes", "relations", "source", "names"]:
+        for value in odd:
+            try:
+                DatabaseDataModule(changed(path, value))
+            except Refusal as error:
+                assert len(str(error).splitlines()) <= 5
+
+
 @pytest.mark.parametrize(
     ("table", "text", "said"),
     [

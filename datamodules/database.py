@@ -161,7 +161,8 @@ class DatabaseDataModule(pl.LightningDataModule):
             before, behind = ([None] * len(each) for each in ids.values())
             columns = {name: [*cells, *behind] for name, cells in tables[0].columns.items()}
             columns |= {name: [*before, *cells] for name, cells in tables[1].columns.items()}
-            rows = AttributeTable(" and ".join(nodes), names_of_sides(Sides(**ids)), columns)
+            names, is_exact = names_of_sides(Sides(**ids)), all(each.is_exact for each in tables)
+            rows = AttributeTable(" and ".join(nodes), names, columns, is_exact=is_exact)
         return Nodes(
             **ids,
             names=self.schema.names,

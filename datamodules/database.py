@@ -24,6 +24,7 @@ from lightning_dpg.errors import Refusal, nearest
 from lightning_dpg.formats.attribute_tables import attributes_of_arrow, read_attributes
 from lightning_dpg.formats.conversion import GraphReading
 from lightning_dpg.formats.edge_columns import check_header
+from lightning_dpg.formats.edge_lists import read_text_table
 from lightning_dpg.formats.kinds import Sides, names_of_sides
 from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.schema import in_schema_words, read_schema
@@ -68,10 +69,11 @@ class DatabaseDataModule(pl.LightningDataModule):
         for name, table in self.schema.nodes.items():
             with _placed(f"{self.schema.origin}: nodes.{name}"):
                 Nodes(private_columns=list(table.private), domains=table.private)
-        kinds = [
-            (node, name) for name, each in self.schema.relations.items() for node in each.between
-        ]
-        self.home = dict(reversed(kinds))
+        relations = self.schema.relations
+        self.home = {
+            node: next(name for name, each in relations.items() if node in each.between)
+            for node in self.schema.nodes
+        }
         self._tables: dict[str, AttributeTable] = {}
         self._orders: dict[str, list[int]] = {}
         self._relations: dict[str, RelationDataModule] = {}
@@ -118,8 +120,11 @@ class DatabaseDataModule(pl.LightningDataModule):
         elif isinstance(given.table, str):
             place = ColumnOfIds(given.table, given.id)
             read = attributes_there(open_engine(self.schema.source), place, names)
+        elif given.header is not None:
+            rows = read_text_table(given.table, given.header)
+            read = attributes_of_arrow(rows, str(given.table), given.id)
         else:
-            read = read_attributes(given.table, given.id, given.header)
+            read = read_attributes(given.table, given.id)
         if missing := [name for name in names if name not in read.columns]:
             raise GraphFormatError(
                 f"{read.origin}: no column {missing[0]!r}{nearest(missing[0], read.columns)}\n"
@@ -165,7 +170,8 @@ class DatabaseDataModule(pl.LightningDataModule):
             before, behind = ([None] * len(each) for each in ids.values())
             columns = {name: [*cells, *behind] for name, cells in tables[0].columns.items()}
             columns |= {name: [*before, *cells] for name, cells in tables[1].columns.items()}
-            rows = AttributeTable(" and ".join(nodes), names_of_sides(Sides(**ids)), columns)
+            names, is_exact = names_of_sides(Sides(**ids)), all(each.is_exact for each in tables)
+            rows = AttributeTable(" and ".join(nodes), names, columns, is_exact=is_exact)
         return Nodes(
             **ids,
             names=self.schema.names,
@@ -182,6 +188,7 @@ class DatabaseDataModule(pl.LightningDataModule):
             Whether there are keys: there are none where the ids are published.
         """
         is_secret = self.schema.names == "numbers"
+        folder.mkdir(parents=True, exist_ok=True)
         for node in self.schema.nodes if is_secret else ():
             write_key_file(folder / f"{node}.csv", self.node_names(node))
         return is_secret
@@ -248,7 +255,7 @@ class RelationDataModule(EdgeTableDataModule):
         """Whether the table is a text file or one of Python, all rows of which are read."""
         if isinstance(self.source, Path):
             is_text = self.source.suffix != ".parquet" and self.source.is_file()
-            return is_text and self.where is None
+            return is_text and self.where is None and self.given.header is None
         return not isinstance(self.source, str)
 
     @cached_property

@@ -22,6 +22,7 @@ from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
 from lightning_dpg.run.commands import database
 from lightning_dpg.run.commands.arguments import SWITCHES, call
 from lightning_dpg.run.commands.describe_domain import describe_domain
+from lightning_dpg.run.commands.describe_schema import describe_schema
 from lightning_dpg.run.commands.evaluate import evaluate, meanings
 from lightning_dpg.run.commands.list_ import list_
 from lightning_dpg.run.commands.plan import plan
@@ -40,6 +41,7 @@ CORE_COMMANDS: dict[str, Callable[..., Outcome]] = {
     "evaluate": evaluate,
     "plan": plan,
     "describe-domain": describe_domain,
+    "describe-schema": describe_schema,
     "list": list_,
 }
 _OF_DATABASE: dict[str, tuple[Callable[[str], bool], Callable[..., Outcome]]] = {
@@ -51,7 +53,7 @@ _OF_DATABASE: dict[str, tuple[Callable[[str], bool], Callable[..., Outcome]]] = 
 _EPILOGS: dict[str, Callable[[], str]] = {"evaluate": meanings}
 """Last paragraphs of the help of a command."""
 
-_FOR_OTHERS = ("generate", "budget", "describe-domain")
+_FOR_OTHERS = ("generate", "budget", "describe-domain", "describe-schema")
 """Commands whose files others may read, as the umask says."""
 
 HELP = """\
@@ -77,6 +79,7 @@ beside them:
   budget    what a data set has spent over all its releases, and what is left
   list      methods by tier, the recommended ones by goal; with --all configurations and data sets
   describe-domain   a file for the values of private columns, which you fill in
+  describe-schema   a draft for a database of several tables, which you complete
   studio    pages that guide from data to a release, in a browser on this machine
 
 options:

@@ -37,16 +37,13 @@ class _ArrowStream(Protocol):
         """Return the rows as Arrow."""
 
 
-def read_attributes(
-    source: str | Path | Table, id_column: str | None = None, names: Sequence[str] | None = None
-) -> AttributeTable:
+def read_attributes(source: str | Path | Table, id_column: str | None = None) -> AttributeTable:
     """Read a public table with a row of attributes per node.
 
     Args:
         source: Path of a file that ends with ``.csv``, ``.tsv`` or ``.txt``, also with ``.gz``, or
             with ``.parquet``; or a DataFrame, or another table with named columns.
         id_column: Column of the node ids; by default the only one with a name such as ``id``.
-        names: Names of all columns of a text file whose first line is a row.
 
     Raises:
         GraphFormatError: If it cannot be read, or if an id is missing or repeated.
@@ -70,20 +67,11 @@ def read_attributes(
             f"nodes.attributes {path}: unknown format {path.suffix or path.name!r}\n"
             f"expected {', '.join(_TEXT_SUFFIXES)} or .parquet"
         )
-    return _read_text_table(path, id_column, names)
+    return _read_text_table(path, id_column)
 
 
-def _read_text_table(
-    path: Path, id_column: str | None, names: Sequence[str] | None
-) -> AttributeTable:
+def _read_text_table(path: Path, id_column: str | None) -> AttributeTable:
     numbered = table_rows(path, "a table in CSV or TSV", comments="")
-    if names is not None and numbered:
-        if len(names) != len(numbered[0][1]):
-            raise GraphFormatError(
-                f"{path}: {len(names)} names of columns, and {len(numbered[0][1])} cells on each line\n"
-                "name all columns of the file in their order"
-            )
-        numbered = [(0, list(names)), *numbered]
     if len(numbered) < 2:
         raise GraphFormatError(f"{path}: no rows\nexpected names of columns, then a row per node")
     (_, header), *rows = numbered

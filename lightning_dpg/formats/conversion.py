@@ -118,6 +118,17 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
     )
 
 
+def with_edges(reading: GraphReading) -> GraphReading:
+    """Refuse a reading all rows of which link a node to itself: in two columns of unlike nodes none do."""
+    if reading.graph.num_edges == 0:
+        raise _no_edges(reading.origin)
+    return reading
+
+
+def _no_edges(origin: str | Path) -> NoEdgesError:
+    return NoEdgesError(f"{origin}: no edges\nexpected an edge between two different nodes")
+
+
 def without_values(reading: GraphReading, names: Sequence[str]) -> GraphReading:
     """Tell the owner which values of edges, such as weights and times, were not read."""
     if not names:
@@ -290,13 +301,13 @@ def checked(
     graph = make_graph(links, len(names), ordered)
     if of_set:
         return GraphReading(graph, node_set, "", links)
-    if graph.num_edges == 0:
-        raise NoEdgesError(f"{origin}: no edges\nexpected an edge between two different nodes")
+    if graph.num_edges == 0 and (node_set is not NodeSet.LINES or not len(pairs)):
+        raise _no_edges(origin)
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     edges = graph.num_edges // 2
     distinct = _distinct(pairs, len(names), edges)
     mutual = distinct - edges
-    dropped = mutual % edges  # all of them twice is one way to write an undirected graph
+    dropped = mutual % max(edges, 1)  # all of them twice is one way to write an undirected graph
     if both:
         dropped = edges - mutual
     if is_directed:

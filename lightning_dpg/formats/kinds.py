@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lightning_dpg.formats.conversion import GraphReading, NodeSet
+from lightning_dpg.formats.conversion import GraphReading, NodeSet, with_edges
 from lightning_dpg.formats.edge_columns import bipartite
 from lightning_dpg.formats.node_lists import given_column, given_names
 from lightning_dpg.graph.node_names import GraphFormatError, natural_key
@@ -74,9 +74,9 @@ def in_kind(reading: GraphReading, kind: str, sides: Sides | None = None) -> Gra
     """
     if reading.numbers_sides and kind != "bipartite":
         raise bipartite(reading.origin)
-    if kind == "directed":
-        return _as_directed(reading)
-    return _as_bipartite(reading, sides) if kind == "bipartite" else reading
+    if kind == "bipartite":
+        return _as_bipartite(reading, sides)
+    return _as_directed(with_edges(reading)) if kind == "directed" else with_edges(reading)
 
 
 def _as_directed(reading: GraphReading) -> GraphReading:

@@ -1,6 +1,5 @@
 """Schemas of databases: tables of nodes and of relations, checked before any is opened. It needs no PyTorch."""
 
-import glob
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
@@ -14,10 +13,11 @@ from lightning_dpg.formats.columns import Columns
 from lightning_dpg.graph.kind import Kind
 from lightning_dpg.graph.node_names import GraphFormatError, user_path
 
+_LIST: Any = list | tuple
 FILES = (".csv", ".tsv", ".txt", ".gz", ".parquet")
 _TABLE = {
     "table": (object, "a file, or a table of the source"),
-    "header": (list, "the names of all columns, of a text file without them"),
+    "header": (_LIST, "the names of all columns, of a text file without them"),
 }
 _TOP = {
     "nodes": (Mapping, "nodes: {person: {table: persons.csv, id: id}}"),
@@ -29,13 +29,11 @@ _NODES = {
     **_TABLE,
     "id": (str | int, "the column of the ids"),
     "private": (Mapping, "private columns with all their values: {age: [0, 30, 60, 100]}"),
-    "public": (list | Mapping, "the names of public columns: [region]"),
+    "public": (_LIST | Mapping, "the names of public columns: [region]"),
 }
-_IDS = {"ids": (list, "a list of all ids, without a table")}
+_IDS = {"ids": (_LIST, "a list of all ids, without a table")}
 _VALUES = {"amount": "weight", "amount_max": "weight_max", "time": "time", "window": "time_window"}
-_VALUES |= {
-    each: each for each in ("time_format", "time_zone", "decimal", "thousands", "separator")
-}
+_TEXTS = ("time_format", "time_zone", "decimal", "thousands", "separator")
 _RELATIONS = {
     **_TABLE,
     "between": (2, "two kinds of nodes: [person, account]"),
@@ -44,7 +42,10 @@ _RELATIONS = {
     "where": (str, "a condition in SQL: kind = 'O'"),
     "unit": (("relation", "transfer"), "relation or transfer"),
     "exactly_one": (str, "the kind of nodes of which each has exactly one relation"),
-    **dict.fromkeys(_VALUES, (object, "")),
+    **dict.fromkeys(("amount", "time"), (str | int, "a column")),
+    "amount_max": (int | float, "the largest amount that counts: 500"),
+    "window": (_LIST | str, "the first and the last day: [2026-01-01, 2026-06-30]"),
+    **dict.fromkeys(_TEXTS, (str, "a text in quotes")),
 }
 _WORDS = {
     r" ?\(--[^)]*\)|; the rows of nodes\.attributes(.|\n)*": "",
@@ -58,11 +59,7 @@ _WORDS = {
     r"columns\.": "",
 }
 """Words of a schema for the settings in messages of readers."""
-_SAME = (
-    {"1", "on", "t", "true", "y", "yes"},
-    {"", "f", "false", "n", "no", "off"},
-    {"inf", "infinity"},
-)
+_PLAIN = (str, list, dict, type(None))
 NODES_ARE_PUBLIC = (
     "nodes are public here: that a row of their table exists is no secret that a method protects"
 )
@@ -154,10 +151,11 @@ def read_schema(schema: str | Path | Mapping[str, Any]) -> Schema:
 
 def in_schema_words(place: str, error: Refusal) -> GraphFormatError:
     """Return an error of a reader with its place in the schema, and in the words of schemas."""
-    text = f"{place}: {error}"
+    text = str(error)
     for pattern, word in _WORDS.items():
         text = re.sub(pattern, word, text)
-    return GraphFormatError("\n".join([line for line in text.splitlines() if line.strip()][:5]))
+    lines = [line for line in text.splitlines() if line.strip()]
+    return GraphFormatError(f"{place}: " + "\n".join(lines[:5]))
 
 
 def _read(origin: str, folder: Path, content: object) -> Schema:
@@ -165,10 +163,11 @@ def _read(origin: str, folder: Path, content: object) -> Schema:
     top = _section(origin, content, _TOP, ("nodes", "relations"))
     source = top.get("source")
     if source is not None and (source.endswith(".duckdb") or source.startswith("duckdb:")):
-        source = f"duckdb:///{folder.absolute() / user_path(source.removeprefix('duckdb:///'))}"
-    names = [*top["nodes"], *top["relations"]]
+        file = user_path(re.sub("^duckdb:///?", "", source))
+        source = f"duckdb:///{folder.absolute() / file}"
+    names = [str(name).casefold() for name in (*top["nodes"], *top["relations"])]
     for name in names:
-        if names.count(name) > 1 or not re.fullmatch(r"[A-Za-z]\w*", str(name), re.ASCII):
+        if names.count(name) > 1 or not re.fullmatch(r"[a-z]\w*", name, re.ASCII):
             way = "expected letters, digits and _, and another name for each table"
             _refuse(origin, f"{name!r} is no name, or that of two tables", way)
 
@@ -176,7 +175,7 @@ def _read(origin: str, folder: Path, content: object) -> Schema:
         """Return the path of a file; other tables as they are."""
         in_source = source is not None and not str(table).lower().endswith(FILES)
         is_path = isinstance(table, str | Path) and not in_source
-        return folder / user_path(table) if is_path else table
+        return (folder / user_path(table)).resolve() if is_path else table
 
     nodes = {
         name: _nodes(f"{origin}: nodes.{name}", each, located)
@@ -199,37 +198,32 @@ def _nodes(place: str, given: object, located: Callable[[Any], Any]) -> NodeTabl
         ids = _section(place, given, _IDS, ("ids",))["ids"]
         return NodeTable(None, "id", None, {}, {}, ids)
     section = _section(place, given, _NODES, ("table", "id"))
-    private, public = section.get("private", {}), section.get("public", {})
-    public = public if isinstance(public, Mapping) else dict.fromkeys(public, "public")
+    parts = [section.get("private", {}), section.get("public", {})]
+    if not isinstance(parts[1], Mapping):
+        parts[1] = {str(name): "public" for name in parts[1]}
+    private, public = ({str(name): value for name, value in part.items()} for part in parts)
     if both := [column for column in public if column in private]:
         _refuse(f"{place}.public", f"{both[0]!r} is private", "name it in one of both")
     table = located(section["table"])
-    return NodeTable(table, str(section["id"]), section.get("header"), private, public)
+    return NodeTable(table, str(section["id"]), _header(section), private, public)
 
 
 def _relation(
     place: str, given: object, nodes: Mapping[str, NodeTable], located: Callable[[Any], Any]
 ) -> RelationTable:
     section = _section(place, given, _RELATIONS, ("table", "between", "keys"))
-    (one, other), keys, header = section["between"], section["keys"], section.get("header")
+    (one, other), keys = map(str, section["between"]), section["keys"]
     for node in (one, other):
         if node not in nodes:
-            problem = f"{node!r} is no kind of nodes{nearest(str(node), nodes)}"
+            problem = f"{node!r} is no kind of nodes{nearest(node, nodes)}"
             _refuse(f"{place}.between", problem, f"expected two of {', '.join(nodes)}")
     if keys[0] == keys[1]:
         _refuse(f"{place}.keys", f"{keys[0]!r} twice", "expected two different columns")
     if "directed" in section and one != other:
         _refuse(f"{place}.directed", f"relations of {one} and {other} have sides", "leave it out")
     settings = {"source": keys[0], "target": keys[1], "missing_ids": "drop"}
-    settings |= {_VALUES[word]: value for word, value in section.items() if word in _VALUES}
-    if header is not None:
-        settings["header"] = False
-        for word in {"source", "target", "weight", "time"} & settings.keys():
-            if (name := settings[word]) not in header:
-                way = "name all columns of the file in their order"
-                _refuse(f"{place}.header", f"no {name!r}{nearest(str(name), header)}", way)
-            if "where" not in section:
-                settings[word] = str(header.index(name) + 1)
+    for word in section.keys() & {*_VALUES, *_TEXTS}:
+        settings[_VALUES.get(word, word)] = section[word]
     try:
         columns = Columns(**settings).completed({})
     except Refusal as error:
@@ -244,10 +238,13 @@ def _relation(
         way = "leave exactly_one out, or the amounts and times"
         _refuse(f"{place}.exactly_one", "a relation with transfers may have several rows", way)
     names = {word: section.get(word) for word in ("keys", "amount", "time")}
-    located_table = located(table)
     return RelationTable(
-        located_table, header, (one, other), kind, columns, where, unit, names, single
+        located(table), _header(section), (one, other), kind, columns, where, unit, names, single
     )
+
+
+def _header(section: Mapping[str, Any]) -> list[str] | None:
+    return [str(name) for name in section["header"]] if "header" in section else None
 
 
 def _section(
@@ -256,20 +253,21 @@ def _section(
     """Check the words of a section and the form of their values; leave out what is empty."""
     if not isinstance(given, Mapping):
         _refuse(place, "no section", f"expected {', '.join(words)}")
-    section = {word: value for word, value in given.items() if value is not None}
+    plain = {word: value for word, value in given.items() if isinstance(value, _PLAIN)}
+    section = {word: value for word, value in given.items() if plain.get(word, True)}
     for word, value in section.items():
         if word not in words:
             problem = f"{word!r} is unknown{nearest(str(word), words)}"
             _refuse(place, problem, f"expected {', '.join(words)}")
         form, expected = words[word]
         if isinstance(form, int):
-            is_right = isinstance(value, list | tuple) and len(value) == form
+            is_right = isinstance(value, _LIST) and len(value) == form
         else:
             is_right = value in form if isinstance(form, tuple) else isinstance(value, form)
         if not is_right:
             _refuse(f"{place}: {word}", f"{str(value)[:40]!r} is not right", f"expected {expected}")
     for word in needed:
-        if not section.get(word):
+        if word not in section:
             _refuse(place, f"{word} is missing", f"expected {words[word][1]}")
     return section
 
@@ -281,40 +279,35 @@ def _refuse_shared(schema: Schema) -> None:
     if alone := [name for name in nodes if name not in used]:
         _refuse(f"{place}: nodes.{alone[0]}", "no relation has such nodes", "leave it out")
     for one, other in combinations(nodes, 2):
-        if _may_share(nodes[one].table, nodes[other].table):
+        if _is_same(nodes[one].table, nodes[other].table):
             way = f"use {one} in its place, or make two tables of them"
             _refuse(f"{place}: nodes.{other}", f"its table is that of nodes.{one}", way)
     for one, other in combinations(relations, 2):
         first, second = relations[one], relations[other]
-        if _may_share(first.table, second.table) and not _are_apart(first.where, second.where):
+        if _is_same(first.table, second.table) and not _are_apart(first.where, second.where):
             problem = f"a row may be in relations.{one} as well, and would cost the epsilon of both"
-            way = "part the rows by one column: where: kind = 'O', and where: kind = 'D'"
+            way = (
+                "part the rows by one column of words: where: kind = 'O', and where: kind = 'D'\n"
+                "or, if each of both is a secret of its own, make a table or a view of each"
+            )
             _refuse(f"{place}: relations.{other}", problem, way)
 
 
-def _may_share(table: Any, other: Any) -> bool:
-    """Return whether two tables may have a row in common."""
-    if isinstance(table, Path) and isinstance(other, Path):
-        files = (
-            [each, *map(Path, glob.glob(str(each), recursive=True))] for each in (table, other)
-        )
-        ours, theirs = ({path.resolve() for path in paths} for paths in files)
-        return not ours.isdisjoint(theirs)
-    if not isinstance(table, str) or not isinstance(other, str):
-        return table is not None and table is other
-    one, two = (each.casefold().replace('"', "").split(".")[::-1] for each in (table, other))
-    return all(part == another for part, another in zip(one, two, strict=False))
+def _is_same(table: Any, other: Any) -> bool:
+    """Return whether two tables are one; that others have no row in common is up to their owner."""
+    names = [str(each).casefold() for each in (table, other) if isinstance(each, str | Path)]
+    return names[0] == names[1] if len(names) == 2 else table is other is not None
 
 
 def _are_apart(where: str | None, other: str | None) -> bool:
-    """Return whether no row can fulfill both conditions: one column equals two values."""
-    form = r"\s*(\w+)\s*=\s*'([A-Za-z]+|[0-9]+)'\s*"
-    one, two = (re.fullmatch(form, each or "", re.ASCII) for each in (where, other))
+    """Return whether no row can fulfill both conditions: one column equals two words."""
+    # A database may take all of these for true or for false, and O for o.
+    odd = "true|yes|on|t|y|false|no|off|f|n"
+    form = rf"(?i:\s*(\w+)\s*=\s*'(?!(?:{odd})')([a-z]+)'\s*)"
+    one, two = (re.fullmatch(form, each or "") for each in (where, other))
     if one is None or two is None or one[1].casefold() != two[1].casefold():
         return False
-    # A database may take 01 and 1 for one value, o and O, and in a column of its own type t and yes.
-    values = {each[2].casefold().lstrip("0") for each in (one, two)}
-    return len(values) == 2 and not any(values <= same for same in _SAME)
+    return one[2].casefold() != two[2].casefold()
 
 
 def _refuse(place: str, problem: str, way: str) -> NoReturn:

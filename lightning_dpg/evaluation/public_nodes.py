@@ -25,11 +25,12 @@ from lightning_dpg.metrics.node_classification import (
     node_log_probabilities,
     scaled,
 )
-from lightning_dpg.nn.class_student import ClassEvidence, known_classes
+from lightning_dpg.nn.class_student import ClassEvidence, column_student, known_classes
 from lightning_dpg.run.fit import fit_method
 
 NO_GRAPH, SIMILARITY_GRAPH = "no graph", "similarity graph"
 BOTH, SELF_TRAINING = "ensemble of both", "self-training"
+ALL_COLUMNS = "tf-idf regression"
 DEGREES_ALONE, REAL_GRAPH = "degrees alone", "real graph"
 
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
@@ -97,7 +98,17 @@ class PublicNodes:
         Args:
             evidence: What is known of classes.
         """
-        return self._moments.public_beliefs(self.rows, evidence)
+        return self._moments.public_beliefs(self.attributes, self.rows, evidence)
+
+    def regressed(self, evidence: ClassEvidence) -> Tensor:
+        """Log probabilities of classes by a logistic regression of all columns, shape ``(N, C)``.
+
+        Columns are weighted by tf-idf, and cross-validation chooses the penalty.
+
+        Args:
+            evidence: What is known of classes.
+        """
+        return column_student(self._moments.features.weighted(self.attributes), evidence)[1]
 
     def trained(self, network: str, graphs: Sequence[Data], drawn: Drawn) -> list[Tensor]:
         """Train a network on the first graph; see :func:`node_log_probabilities`."""
@@ -166,10 +177,14 @@ def controls(
     def self_training() -> list[Tensor]:
         return [public.self_trained(drawn.evidence)[drawn.split.test].log()]
 
+    def all_columns() -> list[Tensor]:
+        return [public.regressed(drawn.evidence)[drawn.split.test]]
+
     return {
         **{(place, name): partial(alone, place, name) for place in graphs for name in NETWORKS},
         **{(BOTH, name): partial(both, name) for name in NETWORKS},
         (NO_GRAPH, SELF_TRAINING): self_training,
+        (NO_GRAPH, ALL_COLUMNS): all_columns,
     }
 
 

@@ -64,8 +64,8 @@ def evaluate(
     release that was fitted with --attributes, or else those of the real graph.
     Controls read no edge of the real graph: no graph; a similarity graph, which links nearest neighbors by
     attributes, with as many edges as the first synthetic graph, or as the real one; the ensemble of both;
-    self-training; each method that predicts, without noise on the similarity graph. The real graph is
-    read in the rows "degrees alone", a Chung-Lu graph of its degrees without noise, and "real graph", and
+    self-training; a logistic regression of all columns by tf-idf; each method that predicts, without
+    noise on the similarity graph. The real graph is read in the rows "degrees alone", a Chung-Lu graph of its degrees without noise, and "real graph", and
     in the column of its edges. The last column is the difference in accuracy from the best control.
     20 nodes of each class are for training, 500 for validation and 1,000 for the test, fewer in small
     graphs; there are five seeds of the split and of the networks. The first split is that of a release,

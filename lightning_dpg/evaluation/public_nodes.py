@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,6 @@ from lightning_dpg.methods.node_classes import NodeClassifier
 from lightning_dpg.metrics.functional import degrees
 from lightning_dpg.metrics.node_classification import (
     NETWORKS,
-    ensemble,
     node_log_probabilities,
     scaled,
 )
@@ -29,8 +28,7 @@ from lightning_dpg.nn.class_student import ClassEvidence, column_student, known_
 from lightning_dpg.run.fit import fit_method
 
 NO_GRAPH, SIMILARITY_GRAPH = "no graph", "similarity graph"
-BOTH, SELF_TRAINING = "ensemble of both", "self-training"
-ALL_COLUMNS = "tf-idf regression"
+SELF_TRAINING, ALL_COLUMNS = "self-training", "tf-idf regression"
 DEGREES_ALONE, REAL_GRAPH = "degrees alone", "real graph"
 
 _RANK = 64  # of the rows that are compared, as in AttributeEncoder and NeighborVotes
@@ -152,8 +150,7 @@ def controls(
 ) -> dict[tuple[str, str], Callable[[], list[Tensor]]]:
     """Functions that predict the classes of the test nodes, by graph and network.
 
-    They read no edge of the real graph. A function trains when it is called, and a network is
-    trained once.
+    They read no edge of the real graph. A function trains when it is called.
 
     Args:
         public: The nodes.
@@ -166,14 +163,6 @@ def controls(
     """
     graphs = {NO_GRAPH: public.no_graph, SIMILARITY_GRAPH: public.similarity_graph}
 
-    @cache
-    def alone(place: str, network: str) -> list[Tensor]:
-        return public.trained(network, [graphs[place], *others], drawn)
-
-    def both(network: str) -> list[Tensor]:
-        pairs = zip(*(alone(place, network) for place in graphs), strict=True)
-        return [ensemble(pair) for pair in pairs]
-
     def self_training() -> list[Tensor]:
         return [public.self_trained(drawn.evidence)[drawn.split.test].log()]
 
@@ -181,8 +170,11 @@ def controls(
         return [public.regressed(drawn.evidence)[drawn.split.test]]
 
     return {
-        **{(place, name): partial(alone, place, name) for place in graphs for name in NETWORKS},
-        **{(BOTH, name): partial(both, name) for name in NETWORKS},
+        **{
+            (place, name): partial(public.trained, name, [graph, *others], drawn)
+            for place, graph in graphs.items()
+            for name in NETWORKS
+        },
         (NO_GRAPH, SELF_TRAINING): self_training,
         (NO_GRAPH, ALL_COLUMNS): all_columns,
     }

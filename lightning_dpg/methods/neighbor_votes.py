@@ -49,9 +49,8 @@ class VoteMoment(nn.Module):
         moment: Released moment :math:`Z^T A U` of rows and beliefs of neighbors, shape ``(r, k)``.
         expected: Map from a row to the votes that it expects, up to a factor, shape ``(r, k)``.
         student: Classes by both.
-        column_weight: Log odds of classes by all weighted columns, which are added to those of the
-            student, shape ``(F, C)``.
-        column_bias: Their biases, shape ``(C,)``.
+        column_weights: Weights of all weighted columns and, last, the biases of log odds that are
+            added to those of the student, shape ``(F + 1, C)``.
         by_columns: These log odds of all nodes, shape ``(N, C)``. Those of a known node do not depend
             on its class. They are no part of the release.
     """
@@ -61,14 +60,12 @@ class VoteMoment(nn.Module):
         self.features = AttributeRows(rank)
         self.student = ClassStudent()
         self.by_columns: Tensor
-        self.column_weight: Tensor | None
-        self.column_bias: Tensor | None
-        self.register_buffer("column_weight", None)  # releases before 0.4 have none
-        self.register_buffer("column_bias", None)
+        self.column_weights: Tensor | None
+        self.register_buffer("column_weights", None)  # older releases have none
         self.metric: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         self.moment: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         self.expected: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
-        resize_on_loading(self, "metric", "moment", "expected", "column_weight", "column_bias")
+        resize_on_loading(self, "metric", "moment", "expected", "column_weights")
 
     def rows(self, attributes: Tensor) -> Tensor:
         """Rows z of nodes in double precision, at most 1 long: ``(P, F)`` to ``(P, r)``."""
@@ -101,7 +98,7 @@ class VoteMoment(nn.Module):
         columns = self.features.weighted(attributes)
         student, others = column_student(columns, evidence)
         factor, share = confidence(rows, evidence, others)
-        self.column_weight, self.column_bias = share * student.weight, share * student.bias
+        self.column_weights = share * torch.cat([student.weight, student.bias[None]])
         self.by_columns = share * others
         self.student = self_trained(rows, evidence, factor)
         return _beliefs(self.student(rows, self.by_columns), evidence)
@@ -145,9 +142,9 @@ class VoteMoment(nn.Module):
     def forward(self, attributes: Tensor) -> Tensor:
         """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""
         others: Tensor | float = 0.0
-        if self.column_weight is not None and self.column_bias is not None:
+        if self.column_weights is not None:
             columns = self.features.weighted(attributes).double()
-            others = columns @ self.column_weight + self.column_bias
+            others = columns @ self.column_weights[:-1] + self.column_weights[-1]
         logs: Tensor = self.student(self._both(self.rows(attributes)), others)
         return logs.exp().float()
 
@@ -348,7 +345,9 @@ class NeighborVotes(NodeClassifier):
     2. Releases the number of edges.
     3. Releases the moment :math:`S = Z^T A Z / 2` of these rows over the edges with Gaussian noise.
        Rows are then shortened in directions that links do not follow, see
-       :func:`lightning_dpg.nn.linked_rows.link_metric`, and the known classes are learned from them.
+       :func:`lightning_dpg.nn.linked_rows.link_metric`, and the known classes are learned from them,
+       and by another student from all columns. Beliefs add the log odds of both, with the factors that
+       predict known classes best, which each student has not seen.
     4. Releases the moment :math:`M = Z^T A U` with Gaussian noise, where a row of U is the belief of
        a node, as a direction of length 1. A ridge regression then says which votes a node with such
        attributes can expect, and a student learns classes from both.

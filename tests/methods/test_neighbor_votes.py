@@ -132,10 +132,12 @@ def test_a_release_predicts_classes_of_new_nodes_and_draws_no_graph(method, tmp_
 
 
 def test_a_release_without_a_student_of_all_columns_predicts_as_it_did():
-    """Releases before 0.4 have none."""
+    """Older releases have none."""
     graph, again = planted(), NeighborVotes(rank=8)
     module = fitted(graph, 1.0)
-    state = {name: value for name, value in module.state_dict().items() if "moments.column_" not in name}
+    state = {
+        name: value for name, value in module.state_dict().items() if "moments.column_" not in name
+    }
     again.load_state_dict(state)
     moments = again.moments
     rows = moments.rows(graph.x)

@@ -141,11 +141,11 @@ class VoteMoment(nn.Module):
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""
-        others: Tensor | float = 0.0
+        both, others = self._both(self.rows(attributes)), torch.zeros(1, dtype=torch.double)
         if self.column_weights is not None:
             columns = self.features.weighted(attributes).double()
             others = columns @ self.column_weights[:-1] + self.column_weights[-1]
-        logs: Tensor = self.student(self._both(self.rows(attributes)), others)
+        logs: Tensor = self.student(both, others)
         return logs.exp().float()
 
     def _both(self, rows: Tensor) -> Tensor:

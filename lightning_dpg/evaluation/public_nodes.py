@@ -162,21 +162,15 @@ def controls(
         edges of the training, then, of networks, with those of each other graph.
     """
     graphs = {NO_GRAPH: public.no_graph, SIMILARITY_GRAPH: public.similarity_graph}
-
-    def self_training() -> list[Tensor]:
-        return [public.self_trained(drawn.evidence)[drawn.split.test].log()]
-
-    def all_columns() -> list[Tensor]:
-        return [public.regressed(drawn.evidence)[drawn.split.test]]
-
+    evidence, test = drawn.evidence, drawn.split.test
     return {
         **{
             (place, name): partial(public.trained, name, [graph, *others], drawn)
             for place, graph in graphs.items()
             for name in NETWORKS
         },
-        (NO_GRAPH, SELF_TRAINING): self_training,
-        (NO_GRAPH, ALL_COLUMNS): all_columns,
+        (NO_GRAPH, SELF_TRAINING): lambda: [public.self_trained(evidence)[test].log()],
+        (NO_GRAPH, ALL_COLUMNS): lambda: [public.regressed(evidence)[test]],
     }
 
 

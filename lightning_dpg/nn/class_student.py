@@ -99,12 +99,7 @@ class ClassStudent(nn.Module):
         return log_softmax(self.factor * (rows.double() @ self.weight + self.bias) + others, 1)
 
     def fit(
-        self,
-        rows: Tensor,
-        targets: Tensor,
-        factor: float,
-        num_known: int,
-        others: Tensor | None = None,
+        self, rows: Tensor, targets: Tensor, factor: float, num_known: int, others: Tensor
     ) -> None:
         """Learn the probabilities of nodes.
 
@@ -115,7 +110,6 @@ class ClassStudent(nn.Module):
             num_known: Number of nodes with known classes, from which the targets follow.
             others: Log odds by other students, beside which this one learns, shape ``(N, C)``.
         """
-        others = torch.zeros_like(targets) if others is None else others
         penalty = _KNOWN_PER_NUMBER * rows.shape[1] / max(num_known, 1)
         most = min(_ALL_PENALTY, len(rows) / _NODES_PER_PENALTY)
         penalty = max(_KNOWN_PENALTY, min(most, penalty))
@@ -168,7 +162,8 @@ def self_trained(
     logs: Tensor = known_student(rows, evidence)(rows)
     mean = logs if others is None else (logs + others) / 2
     student = ClassStudent()
-    student.fit(rows, torch.softmax(evidence.added_to(mean), 1), factor, len(evidence.nodes))
+    targets = torch.softmax(evidence.added_to(mean), 1)
+    student.fit(rows, targets, factor, len(evidence.nodes), torch.zeros_like(targets))
     return student
 
 
@@ -237,8 +232,7 @@ def _mixed(odds: Sequence[Tensor], log_likelihoods: Tensor) -> OptimizeResult:
     """Factors of log odds of shape ``(K, C)`` each, by the largest likelihood of what is known."""
 
     def loss(factors: NDArray[np.float64]) -> tuple[float, list[float]]:
-        mix = sum(factor * each for factor, each in zip(factors.tolist(), odds, strict=True))
-        logs = log_softmax(mix, 1)
+        logs = log_softmax(torch.stack([*odds], 2) @ torch.from_numpy(factors), 1)
         joint = logs + log_likelihoods
         gap = logs.exp() - torch.softmax(joint, 1)
         value = float(-torch.logsumexp(joint, 1).sum())

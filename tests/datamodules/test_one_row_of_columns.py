@@ -54,7 +54,7 @@ ARROW = {
     ),
 }
 PANDAS = {
-    "float": ("float32", "Float32", "float[pyarrow]", "object", "category"),
+    "float": ("float32", "Float32", "float[pyarrow]", "Sparse[float32]", "object", "category"),
     "double": ("float64", "Float64"),
     "int": ("int8", "Int8", "uint16", "int64", "int64[pyarrow]", "object", "category"),
     "long": ("int64", "Int64", "category"),

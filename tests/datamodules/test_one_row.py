@@ -8,9 +8,11 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from lightning_dpg.datamodules import Columns, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.private_columns import private_columns_of, read_domains
@@ -21,8 +23,6 @@ from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.text_rows import SEPARATORS
 from lightning_dpg.graph.graph import undirected_edges
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 

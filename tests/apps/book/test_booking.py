@@ -49,11 +49,11 @@ def book(tmp_path, monkeypatch):
     made.close()
 
 
-def register(book, name, data, epsilon=4.0, delta=1e-4, **changes):
+def register(book, name, data, epsilon=4.0, delta=1e-4, relation=Relation.EDGE, **changes):
     data.setup("fit")
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
     fingerprint = book.fingerprint(data.identity())
-    owner.register(book, name, fingerprint, total=Budget(epsilon, delta), **values)
+    total = Budget(epsilon, delta)
+    owner.register(book, name, fingerprint, total=total, relation=relation, **changes)
 
 
 def labelled(graphs=SET):
@@ -104,7 +104,7 @@ def test_a_total_of_transfers_books_runs_on_edges_by_transfer(book, tmp_path):
     rows = pd.DataFrame([(f"m{u}", f"m{v}", 1) for u, v in KARATE.edges])
     rows.columns = ["source", "target", "amount"]
     data = EdgeListDataModule(rows, columns=Columns(weight="amount", weight_max=10))
-    register(book, "pay", data, 5.0, relation=Relation.TRANSFER, record_unit="transfer")
+    register(book, "pay", data, 5.0, relation=Relation.TRANSFER)
     released = dpg.fit(rows, "chung_lu", epsilon=3.5, out=tmp_path / "run", progress=False)
     (run,) = book.runs("pay")
     assert released.guarantee.startswith("edge-level")

@@ -17,7 +17,7 @@ from tests.apps.book.test_book import asked, pure
 
 
 def add(book, name, edges, epsilon=1.0, **changes):
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge", "part_of": "months"}
+    values = {"relation": Relation.EDGE, "part_of": "months"}
     total = Budget(epsilon, 0.0)
     owner.register(book, name, Fingerprint(edges, "n"), total=total, **(values | changes))
 

@@ -104,7 +104,6 @@ def register(
     section = _section(file, reading, nodes)
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.apps.book import owner, sketch
-    from lightning_dpg.apps.book.identity import protected_unit
     from lightning_dpg.apps.book.refusals import check_max_edges, in_common
     from lightning_dpg.apps.book.report import summary
     from lightning_dpg.apps.book.wording import SAME
@@ -139,7 +138,6 @@ def register(
             fingerprint,
             relation=protected,
             total=Budget(epsilon, delta),
-            record_unit=protected_unit(protected, fingerprint.record, max_edges),
             words=words,
             max_degree=max_degree,
             max_edges=max_edges,

@@ -181,7 +181,7 @@ def test_a_data_set_of_an_earlier_version_has_no_sketch_and_works_as_before(plac
     book = Book("sqlite:///book.db")
     found = book.fingerprint(data.identity())
     total = {"relation": Relation.EDGE, "total": Budget(1.0, 0.0)}
-    owner_acts.register(book, "nov", found, record_unit="undirected edge", **total)
+    owner_acts.register(book, "nov", found, **total)
     book.close()
     columns = ["--source=1", "--target=2", "--undirected"]
     assert register("dec", "dec.csv", *columns) == 0

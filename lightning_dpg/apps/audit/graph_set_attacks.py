@@ -51,21 +51,20 @@ class HiddenLinks(NamedTuple):
     """Of each graph as many pairs that were no links, shape ``(P_g, 2)``."""
 
 
-def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLinks:
+def hide_links(graphs: Sequence[Data]) -> HiddenLinks:
     """Remove a share of the links, rounded, from each graph.
 
     At most as many links are hidden as the graph has pairs without a link: none in a clique.
 
     Args:
         graphs: Graphs of a set.
-        share: Share of the links to hide.
     """
     generator = torch.Generator().manual_seed(SEED)
     rests, links, others = [], [], []
     for graph in graphs:
         edges, size = undirected_edges(graph), int(graph.num_nodes)
         edges = edges[torch.randperm(len(edges), generator=generator)]
-        hidden = round(share * len(edges))
+        hidden = round(HIDDEN_SHARE * len(edges))
         count = min(hidden, num_pairs(size) - len(edges))
         rest = make_graph(edges[hidden:], size)
         rest.y = graph.y

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lightning_dpg.apps.book.filter import (
     Rule,
@@ -101,23 +101,23 @@ def charge_of(earlier: Sequence[Run], request: Request) -> Charge:
     released = [entry for run in family for entry in run.booked]
     at_start = [LedgerEntry.from_dict(entry) for entry in family[0].before] if family else []
     new = subtract(request.before, [*at_start, *released])
-    before = subtract(request.before, new)
-    booked = [entry.steps for entry in new]
+    before, booked = subtract(request.before, new), [entry.steps for entry in new]
+
+    def charge(left: Sequence[LedgerEntry], *others: Any) -> Charge:
+        return Charge([*new, *left], [*booked, *[0] * len(left)], *others)
+
     if last is not None and (last.budget, last.other_budgets) == (
         request.budget,
         request.other_budgets,
     ):
         closed = [entry for run in family if not run.is_open for entry in run.booked]
         lost = subtract([*at_start, *closed], request.before)
-        entries = [*new, *subtract(plan, [*request.before, *lost])]
-        both = [*(entry for run in family for entry in run.owed_entries), *entries]
+        left = subtract(plan, [*request.before, *lost])
+        both = [*(entry for run in family for entry in run.owed_entries), *new, *left]
         if costs(both) <= costs(family[0].plan):
-            places = [*booked, *[0] * (len(entries) - len(new))]
-            counted_by_others = [*before, *lost]  # the journal is to show both
-            return Charge(entries, places, counted_by_others, lost, last.family)
-    entries = [*new, *subtract(plan, request.before)]
-    places = [*booked, *[0] * (len(entries) - len(new))]
-    return Charge(entries, places, before)
+            # The journal is to show what was counted by others and what is lost.
+            return charge(left, [*before, *lost], lost, last.family)
+    return charge(subtract(plan, request.before), before)
 
 
 def spending_of(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> Spending:

@@ -255,10 +255,10 @@ def test_people_with_a_row_total_are_found_whatever_links_them(tmp_path):
     book = with_rows(f"sqlite:///{tmp_path}/book.db")
     same = Fingerprint("edges of crm", "nodes of crm")
     owner.register(book, "people", same, total=Budget(1.0, 0.0), relation=Relation.NODE)
-    assert [dataset.name for dataset in same_people_as(book.database, "people")] == ["crm"]
-    assert same_people_as(book.database, "crm") == []
+    assert [dataset.name for dataset in same_people_as(book.database, "people", ROWS)] == ["crm"]
+    assert same_people_as(book.database, "crm", ROWS) == []
     register(book, "others")
-    assert same_people_as(book.database, "others") == []
+    assert same_people_as(book.database, "others", ROWS) == []
 
 
 def test_columns_are_recognized_in_any_order_and_without_other_nodes():

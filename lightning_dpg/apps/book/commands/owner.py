@@ -214,10 +214,11 @@ def rows(
     from lightning_dpg.apps.book.owner import add_row_total
     from lightning_dpg.apps.book.sketch import same_people_as
     from lightning_dpg.privacy.budget import Budget
+    from lightning_dpg.privacy.events import Relation
 
     total = Budget(epsilon, delta)
     with _opened_by_owner(book, token) as place:
-        same_people = same_people_as(place.database, name)
+        same_people = same_people_as(place.database, name, Relation.ATTRIBUTES)
         if same_people and not other_people:
             raise _same_columns(name, same_people[0])
         add_row_total(place, name, total)

@@ -1,11 +1,13 @@
 """A release of a database beside the real one: keys, cardinalities, columns and degrees across kinds."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp, spearmanr
 
@@ -14,7 +16,7 @@ from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.graph.pair_space import space_of
 from lightning_dpg.pages.page import Table, number
 from lightning_dpg.pages.report import Report
-from lightning_dpg.release.database import DatabaseRelease
+from lightning_dpg.release.database import DatabaseRelease, schema_picture
 
 
 class Figure(NamedTuple):
@@ -60,12 +62,14 @@ class DatabaseEvaluation(Report):
         mixing: Edges by the values of their ends, by kind and pair of columns: how far both columns are
             from independent ones, and the total variation of both tables.
         degrees: Rank correlation of the degrees of a node in two kinds.
+        schema: Picture of the node tables and kinds.
     """
 
     keys: tuple[Figure, ...]
     cardinalities: tuple[Figure, ...]
     mixing: tuple[Figure, ...]
     degrees: tuple[Figure, ...]
+    schema: Markup
     title: ClassVar[str] = "Quality of a synthetic database"
     not_private: ClassVar[str] = "not private: the numbers were computed from the real database"
 
@@ -82,6 +86,9 @@ class DatabaseEvaluation(Report):
             group: {f"{each.kind}: {each.what}": each._asdict() for each in figures}
             for group, figures in groups.items()
         }
+
+    def _parts(self) -> dict[str, Any]:
+        return super()._parts() | {"pictures": [("Schema", self.schema)]}
 
     def sections(self) -> Sequence[Table]:
         """Return a table for each group."""
@@ -103,7 +110,7 @@ class DatabaseEvaluation(Report):
             ),
             Table(
                 "Columns across kinds",
-                "Edges by the values of their ends: total variation, beside that of independent columns.",
+                "Edges by the values of their ends: distance from independent columns, and total variation of both tables. The last column is that of drawn columns that are independent.",
                 (*head, "independent"),
                 [
                     (*cells, number(figure.control))
@@ -158,6 +165,7 @@ def evaluate_database(
         tuple(_cardinalities(facts, real, drawn, sizes)),
         tuple(_columns(facts, real, drawn)),
         tuple(_degrees(facts, real, drawn, sizes)),
+        schema_picture(facts),
     )
 
 
@@ -243,7 +251,7 @@ def _cardinalities(
                 np.bincount(each[kind].edges[:, place], minlength=sizes[table])
                 for each in (real, drawn)
             ]
-            error = float(ks_2samp(*both).statistic)
+            error = float(ks_2samp(*both, method="asymp").statistic)
             yield Figure(kind, of["keys"][place], *(float(each.mean()) for each in both), error)
 
 
@@ -267,7 +275,7 @@ def _columns(
                     for table, name in ((first, one), (second, other))
                 ]
                 tables = [_shares(each[kind], of, one, other, shapes) for each in (real, drawn)]
-                chance = np.outer(tables[0].sum(axis=1), tables[0].sum(axis=0))
+                chance = np.outer(tables[1].sum(axis=1), tables[1].sum(axis=0))
                 error, control = (
                     np.abs(tables[0] - each).sum() / 2 for each in (tables[1], chance)
                 )
@@ -312,5 +320,6 @@ def _degrees(
                     _degrees_of(each[kind], relations[kind], table, sizes[table])
                     for kind in (one, other)
                 ]
-                both.append(float(spearmanr(*degrees).statistic))
+                is_constant = min(map(np.ptp, degrees)) == 0
+                both.append(math.nan if is_constant else float(spearmanr(*degrees).statistic))
             yield Figure(table, f"{one}, {other}", *both, abs(both[0] - both[1]))

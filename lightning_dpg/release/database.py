@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import torch
+from markupsafe import Markup
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 from torch import Tensor
@@ -534,8 +535,12 @@ def write_tables(release: DatabaseRelease, folder: Path, seed: int = 0) -> None:
             parquet.write_table(table, folder / f"{name}.parquet")
 
 
-def _page(folder: Path, statement: Mapping[str, Any]) -> str:
-    """Render the card of a database: its schema as a picture, and a section for each kind."""
+def schema_picture(statement: Mapping[str, Any]) -> Markup:
+    """Draw node tables as boxes, and kinds of relations as lines between them.
+
+    Args:
+        statement: Content of ``database.json``.
+    """
     places = {}
     for number, (name, about) in enumerate(statement["nodes"].items()):
         turn = math.pi * (1 + 2 * number / len(statement["nodes"]))
@@ -544,18 +549,26 @@ def _page(folder: Path, statement: Mapping[str, Any]) -> str:
     lines, seen = [], Counter[tuple[str, ...]]()
     for name, kind in statement["relations"].items():
         first, second = (places[table] for table in kind["between"])
-        seen[tuple(sorted(kind["between"]))] += 1
-        bend = 40 * seen[tuple(sorted(kind["between"]))] - 40
-        x, y = (first["x"] + second["x"]) // 2, (first["y"] + second["y"]) // 2 + bend
-        path = f"M {first['x']} {first['y']} Q {x} {y + bend} {second['x']} {second['y']}"
+        pair = tuple(sorted(kind["between"]))
+        x, y = (first["x"] + second["x"]) // 2, (first["y"] + second["y"]) // 2 + 40 * seen[pair]
+        path = (
+            f"M {first['x']} {first['y']} Q {x} {y + 40 * seen[pair]} {second['x']} {second['y']}"
+        )
         if first is second:
-            y -= 62
+            y += -62 + 80 * (seen[pair] % 2)
             path = f"M {x - 40} {y + 40} C {x - 60} {y - 20} {x + 60} {y - 20} {x + 40} {y + 40}"
+        seen[pair] += 1
         lines.append({"name": name, "path": path, "x": x, "y": y})
+    parts = {"boxes": [*places.values()], "lines": lines, "relations": statement["relations"]}
+    return Markup(render("schema", parts, Path(__file__).parent))
+
+
+def _page(folder: Path, statement: Mapping[str, Any]) -> str:
+    """Render the card of a database: its schema as a picture, and a section for each kind."""
     reads = {
         kind: statement_in(folder / KINDS / kind)["entries"] for kind in statement["relations"]
     }
-    parts = {**statement, "boxes": [*places.values()], "lines": lines, "reads": reads}
+    parts = {**statement, "picture": schema_picture(statement), "reads": reads}
     return render("database", parts, Path(__file__).parent)
 
 

@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 import torch
 from torch_geometric.nn import HeteroConv, SAGEConv
+from torch_geometric.transforms import ToUndirected
 
 from lightning_dpg.datamodules.database import DatabaseDataModule
 from lightning_dpg.errors import CommandError
@@ -129,6 +130,7 @@ def test_pytorch_geometric_learns_from_it(fitted):
     data["shop"].x = torch.ones(SHOPS, 1)
     assert data["person"].x.shape == (PERSONS, 3)  # two bins, and other
     data.validate()
+    data = ToUndirected()(data)
     layer = HeteroConv({each: SAGEConv((-1, -1), 4) for each in data.edge_types})
     layer(data.x_dict, data.edge_index_dict)  # which sets the sizes
     optimizer = torch.optim.Adam(layer.parameters())
@@ -140,7 +142,7 @@ def test_pytorch_geometric_learns_from_it(fitted):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     assert losses[2] < losses[0]
 
 

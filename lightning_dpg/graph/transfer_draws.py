@@ -16,6 +16,7 @@ until the curve of gaps holds.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -124,7 +125,8 @@ def smoothed_change(noisy: Floats, scale: float) -> Floats:
     Returns:
         Differences of shape ``(B,)``, equal to the noisy ones if they have no noise.
     """
-    return _best(noisy, scale, _of_changes(noisy))
+    means = (_moving_mean(noisy, width, np.ones(len(noisy))) for width in _WIDTHS)
+    return _best(noisy, scale, chain([(np.zeros(len(noisy)), 0.0)], means))
 
 
 def _best(noisy: Floats, scale: float, smoothers: Iterator[tuple[Floats, float]]) -> Floats:
@@ -159,12 +161,6 @@ def _moving_mean(values: Floats, width: int, guide: Floats) -> tuple[Floats, flo
     sums, guides = (np.append(0.0, np.cumsum(each)) for each in (values, guide))
     parts = guide / (guides[last] - guides[first])
     return parts * (sums[last] - sums[first]), float(parts.sum())
-
-
-def _of_changes(noisy: Floats) -> Iterator[tuple[Floats, float]]:
-    yield np.zeros(len(noisy)), 0.0
-    for width in _WIDTHS:
-        yield _moving_mean(noisy, width, np.ones(len(noisy)))
 
 
 def _of_hours(noisy: Floats, scale: float) -> Iterator[tuple[Floats, float]]:
@@ -526,8 +522,6 @@ def _match_ranks(
     begins[1:] |= np.diff(times) >= _SESSION
     sessions = np.cumsum(begins) - 1
     is_later = ~begins_pair[begins][sessions]
-    if not is_later.any():
-        return
     first, later, begins = times[~is_later], times[is_later], begins[is_later]
     starts = times[begins_pair][pairs[is_later][begins]]
     sessions = np.cumsum(begins) - 1
@@ -561,9 +555,9 @@ def _after_starts(
     for picks in rng.random((len(order), _CANDIDATES)).tolist():
         now = int(targets[place])
         # Without a pair that has begun, the one that begins first.
-        while taken < len(order) and (not pool or ready[taken] <= now):
-            pool.append(order[taken])
-            taken += 1
+        until = max(bisect_right(ready, now), taken + (not pool))
+        pool.extend(order[taken:until])
+        taken = until
         distances = [(abs(wanted[pool[k]] - now), k) for k in (int(p * len(pool)) for p in picks)]
         chosen = min(distances)[1]
         pool[chosen], pool[-1] = pool[-1], pool[chosen]

@@ -23,7 +23,7 @@ HOURS_OF_WEEK = 168
 _LOWEST = 1_000
 _BINS_OF_AMOUNTS = 24
 _WIDTHS = (1, 7, 28)  # days of a bin of curves of days
-_LEAST_MOVED, _MOST_MOVED = 0.05, 0.15
+_LEAST_MOVED, _MOST_MOVED = 0.05, 0.15  # of all counts, by the noise of weeks
 # The last bin of the number of transfers of a pair is open.
 _DOUBLINGS = 12
 

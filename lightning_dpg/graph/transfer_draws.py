@@ -9,10 +9,10 @@ multivariate normal distribution", 1981; of a linear smoother it needs no more t
 **Times** are renewed pair by pair, and then ranks are matched. A pair has its first transfer on a day of
 the curve of new pairs, and further ones at gaps of the curve of gaps. Transfers of a pair less than a
 quarter of an hour apart are a session, which moves as a whole. The first session of each pair stays. The
-others are sorted, and move to the same ranks of a draw from what the first ones leave of the curves of
-days and hours. So these curves hold, most gaps stay, and a pair becomes new on another day only if a
-later session moves before its first one. At last, later transfers of two pairs exchange their times,
-until the curve of gaps holds.
+others move to a draw from what the first ones leave of the curves of days and hours: in its order, each
+time goes to one of a few random sessions of pairs that have begun, whose own time is nearest. So these
+curves and that of new pairs hold. At last, later transfers of two pairs exchange their times, until the
+curve of gaps holds.
 """
 
 import math
@@ -55,7 +55,7 @@ _BISECTIONS = 40
 _LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
 _EXCHANGES = 50
 _SWAP_ROUNDS = 500
-_CANDIDATES = 4
+_CANDIDATES = 4  # sessions that a time may go to; one loses gaps, twelve lose long ones
 _WIDTHS = (3, 5, 9, 17)  # of moving means
 _LEAST_GUIDE, _LEAST_NUMBER = 0.5, 1e-9  # counts of a day
 _LEAST_GAPS = 0.005  # of all gaps, that may be in the wrong bin
@@ -515,7 +515,7 @@ def draw_stamps(
 def _match_ranks(
     pairs: Integers, times: Integers, curves: Curves, window: Window, rng: np.random.Generator
 ) -> None:
-    """Move all sessions but the first one of each pair, so that the curves of days and hours hold."""
+    """Move all sessions but the first one of each pair, so that days, hours and new pairs hold."""
     begins_pair = np.ones(len(times), dtype=np.bool_)
     begins_pair[1:] = pairs[1:] != pairs[:-1]
     begins = begins_pair.copy()

@@ -337,7 +337,17 @@ def test_hubs_lower_the_bound_of_reports_beyond_degrees_alone(capsys):
         assert recommend(replace(facts, has_hubs=True)).method == "RandomizedResponse"
         all_pairs = replace(facts, goal="links")
         assert recommend(all_pairs) == recommend(replace(all_pairs, has_hubs=True))
-    words = ["plan", "--epsilon", "1", "--goal", "links-beyond-degrees", "--nodes", "5201", "--edges", "198353"]
+    words = [
+        "plan",
+        "--epsilon",
+        "1",
+        "--goal",
+        "links-beyond-degrees",
+        "--nodes",
+        "5201",
+        "--edges",
+        "198353",
+    ]
     assert main([*words, "--hubs"]) == 0
     assert "take RandomizedResponse" in capsys.readouterr().out
 

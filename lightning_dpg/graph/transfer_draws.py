@@ -83,7 +83,7 @@ def smoothed_days(
     days = np.arange(window.days)
     weekdays, first = window.weekday(days), first_days_of(window.days, len(noisy))
     bins = np.searchsorted(first, days, side="right") - 1
-    sizes = np.bincount(bins)
+    sizes = np.bincount(bins).astype(np.float64)
     guides = [sizes]
     if guide is not None:
         guide = guide.clip(_LEAST_GUIDE)

@@ -40,9 +40,10 @@ from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_f
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
-from lightning_dpg.graph.graph import places_of, undirected_edges
+from lightning_dpg.graph.graph import places_of
 from lightning_dpg.graph.pair_space import (
     Kind,
+    space_of,
     without_directions,
 )
 from lightning_dpg.graph.transfer_counts import window_of
@@ -253,12 +254,15 @@ def _drawn_tables(
         names, method = graph.graph.node_names, None if release is None else release.method
         if isinstance(method, Attributed):
             if rows is None and people.is_file():
-                rows = read_rows(people, names, method.hparams["domains"])
+                may_lack = method.kind == "bipartite"
+                rows = read_rows(people, names, method.hparams["domains"], may_lack=may_lack)
             if transfers is None and sent.is_file():
                 window = method.facts.bounds.window
                 transfers = read_transfers(sent, names, None if window is None else window[0])
-    edges = undirected_edges(graph.graph).numpy()
-    return None if rows is None else GraphRows(edges, rows.values), transfers
+    if rows is None:
+        return None, transfers
+    space = space_of(graph.graph)
+    return GraphRows(space.edges(graph.graph).numpy(), rows.values, space.kind), transfers
 
 
 def _transfer_figures(
@@ -296,11 +300,12 @@ def _figures(
     columns = None if real is None else real.private_columns
     if real is None or columns is None or release is None:
         return (), {}
-    if columns.domains != release.method.hparams["domains"]:
+    space, method = space_of(real.graph), release.method
+    if columns.domains != method.hparams["domains"] or space.kind != drawn.kind:
         return (), {}
-    edges, rows = undirected_edges(real.graph).numpy(), columns.values.numpy()
-    noise = noise_of(release.method, release.statement)
-    figures = row_figures(GraphRows(edges, rows), drawn, columns.domains, noise)
+    rows = columns.shown(space.num_left).numpy()
+    known = GraphRows(space.edges(real.graph).numpy(), rows, space.kind)
+    figures = row_figures(known, drawn, columns.domains, noise_of(method, release.statement))
     tables = {REAL: rows, "synthetic": drawn.rows}
     return figures, row_pictures(columns.domains, tables)
 

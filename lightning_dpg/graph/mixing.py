@@ -142,6 +142,13 @@ def fitted_mixing(
     return fitted[:size, size:]
 
 
+def wanted_mixing(noisy: NoisyMixing, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return :func:`fitted_mixing` of the totals of a graph, given its edges between categories."""
+    if noisy.pair is None:
+        return fitted_mixing(noisy, ends_of_links(counts).sum(axis=1))
+    return fitted_mixing(noisy, counts.sum(axis=1), counts.sum(axis=0))
+
+
 def mixing_gap(
     edges: NDArray[np.int64], rows: NDArray[np.int64], mixing: Sequence[NoisyMixing]
 ) -> MixingGap:
@@ -155,12 +162,8 @@ def mixing_gap(
     lacking, distance, negligible = [], 0.0, 0.0
     for first, second, noisy in _columns(rows, mixing):
         counts = noisy.of(edges, first, second)
-        if noisy.pair is None:
-            difference = fitted_mixing(noisy, ends_of_links(counts).sum(axis=1)) - counts
-            lacking.append(difference + np.tril(difference, -1).T)
-        else:
-            difference = fitted_mixing(noisy, counts.sum(axis=1), counts.sum(axis=0)) - counts
-            lacking.append(difference)
+        difference = wanted_mixing(noisy, counts) - counts
+        lacking.append(difference if noisy.pair else difference + np.tril(difference, -1).T)
         distance += float((difference**2).sum())
         variance = 2 * (_unit(noisy, len(edges)) * noisy.scale) ** 2
         negligible += np.count_nonzero(noisy.cells) * max(_CLOSE_SHARE**2 * variance, 1)
@@ -240,7 +243,9 @@ def place_rows(
         is_possible &= ~are_among(one * num_nodes + other, keys)
         one, other = one[is_possible], other[is_possible]
         gains = np.zeros(len(one))
-        for (first, second, noisy), lacking in zip(_columns(rows, mixing), gap.lacking, strict=True):
+        for (first, second, noisy), lacking in zip(
+            _columns(rows, mixing), gap.lacking, strict=True
+        ):
             sides = [(of_any, first, first, lacking)]
             if noisy.pair:
                 sides = [(of_first, first, second, lacking.T), (of_second, second, first, lacking)]

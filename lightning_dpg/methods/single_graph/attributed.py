@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
-from itertools import product
+from itertools import product, repeat
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -470,10 +470,12 @@ class Attributed(OneShotSynthesizer):
     @property
     def noisy_mixing(self) -> list[NoisyMixing]:
         """Released mixing of each column, or of pairs of columns."""
-        cells, scale, pairs = self.mixing.cpu().numpy(), float(self.mixing_scale), self.pairs
-        matrices = mixing_matrices(cells, self._sizes, pairs)
+        pairs, scale = self.pairs, float(self.mixing_scale)
+        if pairs == []:
+            return []
+        matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes, pairs)
         places = [None] * len(matrices) if pairs is None else pairs
-        return [NoisyMixing(*each, pair) for *each, pair in ((m, scale, p) for m, p in zip(matrices, places, strict=True))]
+        return [NoisyMixing(*each) for each in zip(matrices, repeat(scale), places)]
 
     @property
     def _bounds(self) -> TransferBounds:

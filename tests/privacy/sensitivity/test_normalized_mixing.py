@@ -120,7 +120,9 @@ def test_bounds_of_two_sides_are_attained_but_for_rounding(turned):
         edges = [edge[:: -1 if turned else 1] for edge in two_stars(max_weight)]
         new = (1, 0) if turned else (0, 1)
         rows = [(0,) * 3, (1,) * 3] + [(2,) * 3] * 2 * max_weight
-        before, after = (counted(each, rows, (3,) * 3, max_weight, pairs) for each in (edges, [*edges, new]))
+        before, after = (
+            counted(each, rows, (3,) * 3, max_weight, pairs) for each in (edges, [*edges, new])
+        )
         bound = mixing_edge_sensitivity(max_weight, (3,) * 3, MIXING_UNIT, pairs)
         assert bound - 9 * len(pairs) <= distance(before, after) <= bound
         moved = counted(edges, [(1,) * 3, *rows[1:]], (3,) * 3, max_weight, pairs)

@@ -143,6 +143,8 @@ def assert_equal_to_memory(data, expected):
     values = np.stack([np.arange(len(degrees)) % 3, classes % 5], axis=1)
     mixed = there.column_mixing(values, [3, 5], 2)
     assert (mixed == exact_mixing(expected.edges.numpy(), degrees, values, [3, 5], 2)).all()
+    ordered = there.column_mixing(values, [3, 5], 2, [(0, 1), (1, 1)])
+    assert (ordered == here.column_mixing(values, [3, 5], 2, [(0, 1), (1, 1)])).all()
     most = int(np.sort(degrees)[-2:].sum()) // 2  # which leaves some edges out
     assert (there.joint_degrees(most) == here.joint_degrees(most)).all()
     slots = -(-degrees // 2)

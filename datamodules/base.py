@@ -243,12 +243,10 @@ class GraphDataModule(pl.LightningDataModule):
                 f"largest_component is for undirected graphs: set it to false for kind: {self.kind}"
             )
         sides = (self.nodes.left, self.nodes.right, self.nodes.side_column)
-        if self.kind != "bipartite" and sides != (None, None, None):
+        if self.kind != "bipartite" and (sides != (None, None, None) or self.nodes.of_right):
             raise MisconfigurationException(
-                "nodes.left, nodes.right and nodes.side_column are for kind: bipartite"
+                "nodes.left, nodes.right, nodes.side_column and nodes.right_columns are for kind: bipartite"
             )
-        if self.kind != "bipartite" and self.nodes.of_right:
-            raise MisconfigurationException("nodes.right_columns are for kind: bipartite")
         if sides[:2].count(None) == 1:
             raise MisconfigurationException("nodes.left and nodes.right: give both, or neither")
         if sides[0] is not None and (self.nodes.ids, sides[2]) != (None, None):

@@ -224,7 +224,7 @@ def _evaluate_queries(
         row_quality = transfer_quality = None
         of_rows, of_transfers = dict[str, Draw](), dict[str, Draw]()
         if rows is not None:
-            row_quality, of_rows = _figures(private, rows, open_once(graph.release))
+            row_quality, of_rows = _figures(private, rows, open_once(graph.release), kind)
         if transfers is not None:
             transfer_quality, of_transfers = _transfer_figures(private, transfers, graph.graph)
         measured.append(
@@ -254,15 +254,14 @@ def _drawn_tables(
         names, method = graph.graph.node_names, None if release is None else release.method
         if isinstance(method, Attributed):
             if rows is None and people.is_file():
-                may_lack = method.kind == "bipartite"
-                rows = read_rows(people, names, method.hparams["domains"], may_lack=may_lack)
+                rows = read_rows(people, names, method.hparams["domains"])
             if transfers is None and sent.is_file():
                 window = method.facts.bounds.window
                 transfers = read_transfers(sent, names, None if window is None else window[0])
     if rows is None:
         return None, transfers
-    space = space_of(graph.graph)
-    return GraphRows(space.edges(graph.graph).numpy(), rows.values, space.kind), transfers
+    edges = space_of(graph.graph).edges(graph.graph).numpy()
+    return GraphRows(edges, rows.values), transfers
 
 
 def _transfer_figures(
@@ -294,17 +293,17 @@ def _transfer_figures(
 
 
 def _figures(
-    real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None
+    real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None, kind: Kind
 ) -> tuple[tuple[RowFigure, ...], dict[str, Draw]]:
     """Compare the drawn rows with the private columns of a data module, if it has those of the fit."""
     columns = None if real is None else real.private_columns
     if real is None or columns is None or release is None:
         return (), {}
     space, method = space_of(real.graph), release.method
-    if columns.domains != method.hparams["domains"] or space.kind != drawn.kind:
+    if columns.domains != method.hparams["domains"] or not space.kind == method.kind == kind:
         return (), {}
     rows = columns.shown(space.num_left).numpy()
-    known = GraphRows(space.edges(real.graph).numpy(), rows, space.kind)
+    known = GraphRows(space.edges(real.graph).numpy(), rows, method.pairs)
     figures = row_figures(known, drawn, columns.domains, noise_of(method, release.statement))
     tables = {REAL: rows, "synthetic": drawn.rows}
     return figures, row_pictures(columns.domains, tables)

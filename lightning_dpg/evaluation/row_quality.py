@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.kind import Kind
+from lightning_dpg.graph.edge_statistics import Pairs
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics.queries import Answer, relative_error
 from lightning_dpg.metrics.rows import (
@@ -46,12 +46,12 @@ class GraphRows(NamedTuple):
         edges: Edges of shape ``(M, 2)``.
         rows: Place of each node's value in the domain of each column, shape ``(N, J)``; -1 where a node
             does not have the column.
-        kind: Kind of the graph.
+        pairs: Columns of both ends that are compared, where these have an order.
     """
 
     edges: NDArray[np.int64]
     rows: NDArray[np.int64]
-    kind: Kind = "undirected"
+    pairs: Pairs = None
 
 
 class RowNoise(NamedTuple):
@@ -136,7 +136,7 @@ def row_figures(
     synthetic row has are left out. Fits and rewiring behind the noise are not part of it.
 
     Where ends have an order, :func:`association_noise` with the scale and sum of the mixing is that of
-    the links of both values, in place of the assortativity. Columns of bipartite graphs are not predicted.
+    the links of both values, in place of the assortativity. Columns that nodes lack are not predicted.
 
     Args:
         real: The real graph (private).
@@ -147,14 +147,14 @@ def row_figures(
     graphs = (real, synthetic, synthetic._replace(rows=_shuffled(synthetic.rows)))
     sizes = [len(values) for values in domains.values()]
     names = list(domains)
-    of_edges = _assortativities if real.kind == "undirected" else _links
+    of_edges = _assortativities if real.pairs is None else _links
     figures = [
         *_marginals(graphs, names, sizes),
         *_associations(graphs, names, sizes, noise),
         *of_edges(graphs, names, sizes, noise),
         *_degrees(graphs, domains),
     ]
-    for place, name in enumerate(names if real.kind != "bipartite" else ()):
+    for place, name in enumerate(names if (real.rows >= 0).all() else ()):
         figures += _predictions(graphs, name, place, sizes)
     return tuple(figures)
 
@@ -199,23 +199,8 @@ def _links(
     graphs: _Graphs, names: Sequence[str], sizes: Sequence[int], noise: RowNoise | None
 ) -> Iterator[RowFigure]:
     """Yield what the values of both ends of the edges have to do with each other."""
-    of_ends = []
-    for end in (0, 1):
-        shown = (np.concatenate([graph.rows[graph.edges[:, end]] for graph in graphs]) >= 0).any(
-            axis=0
-        )
-        of_ends.append(np.flatnonzero(shown).tolist())
-    pairs = product(*of_ends)
-    if graphs[0].kind == "directed":
-        pairs = ((place, place) for place in range(len(names)))
-    for count, pair in enumerate(pairs):
-        both = [
-            np.stack(
-                [graph.rows[ends, place] for ends, place in zip(graph.edges.T, pair, strict=True)],
-                1,
-            )
-            for graph in graphs
-        ]
+    for count, pair in enumerate(graphs[0].pairs or ()):
+        both = [graph.rows[graph.edges, pair] for graph in graphs]
         columns, of_pair = tuple(names[place] for place in pair), [sizes[place] for place in pair]
         error, control = (total_variation(both[0], other, of_pair, 2) for other in both[1:])
         yield RowFigure("mixing", columns, "", math.nan, math.nan, error, control)

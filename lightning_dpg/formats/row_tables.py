@@ -24,32 +24,23 @@ def write_rows(rows: DrawnRows, nodes: Sequence[str], path: Path) -> None:
         writer.writerows(zip(nodes, *rows.texts(), strict=True))
 
 
-def read_rows(
-    path: Path,
-    nodes: Sequence[str],
-    domains: Mapping[str, Sequence[str]],
-    *,
-    may_lack: bool = False,
-) -> DrawnRows:
+def read_rows(path: Path, nodes: Sequence[str], domains: Mapping[str, Sequence[str]]) -> DrawnRows:
     """Read a table of :func:`write_rows`.
 
     Args:
         path: Its file.
         nodes: Names of the nodes in the graph, in the order of the rows that are returned.
         domains: Names of all values of each column.
-        may_lack: Whether nodes may lack a column, as those of one side of a bipartite graph do.
 
     Raises:
         CommandError: If the file is no such table of these nodes and domains.
     """
-    absent = {"": -1} if may_lack else {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
             lines = {line["node"]: line for line in csv.DictReader(file)}
         places = [
-            [of_text[lines[node][name]] for node in nodes]
+            [["", *values].index(lines[node][name]) - 1 for node in nodes]
             for name, values in domains.items()
-            for of_text in [{value: k for k, value in enumerate(values)} | absent]
         ]
     except (KeyError, ValueError, UnicodeDecodeError, OSError) as error:
         raise CommandError(

@@ -88,7 +88,7 @@ def guess_rows(release: Release, real: EdgeListDataModule) -> list[RowGuess]:
         for axis, place in enumerate(side.columns, start=1):
             values = rows[side.nodes, place]
             others = tuple(each for each in range(1, joint.ndim) if each != axis)
-            by_group = joint.sum(axis=others)
+            by_group = joint.sum(axis=others) * np.isin(np.arange(len(joint)), of_class)[:, None]
             before = by_group[of_class[classes]]
             guesses = {} if beside is None else {"name": beside[side.nodes, place]}
             guesses["degree"] = before.argmax(axis=1)

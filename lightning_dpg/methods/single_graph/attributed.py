@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
 from itertools import product, repeat
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -156,17 +156,10 @@ def node_groups(degrees: NDArray[np.int64], read: LedgerEntry, num_columns: int)
     return NodeGroups(of_class, sizes, of_node)
 
 
-def exact_tables(
-    groups: NodeGroups, rows: NDArray[np.int64], sizes: Sequence[int]
-) -> NDArray[np.int64]:
-    """Count nodes by each pair of group and columns: rows of shape ``(N, J)`` (private)."""
-    return count_pairs(np.column_stack([groups.of_node, rows]), [len(groups.sizes), *sizes])
-
-
 def fitted_joint(
     noisy: NDArray[np.float64], groups: NodeGroups, sizes: Sequence[int], scale: float
 ) -> NDArray[np.float64]:
-    """Fit the joint distribution of group and columns to noisy tables of :func:`exact_tables`."""
+    """Fit the joint distribution of group and columns to noisy tables of :func:`count_pairs`."""
     all_sizes = [len(groups.sizes), *sizes]
     marginals = [Marginal((0,), groups.sizes, 0.0)]
     tables = tables_of_pairs(noisy, all_sizes)
@@ -470,12 +463,11 @@ class Attributed(OneShotSynthesizer):
     @property
     def noisy_mixing(self) -> list[NoisyMixing]:
         """Released mixing of each column, or of pairs of columns."""
-        pairs, scale = self.pairs, float(self.mixing_scale)
-        if pairs == []:
-            return []
-        matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes, pairs)
-        places = [None] * len(matrices) if pairs is None else pairs
-        return [NoisyMixing(*each) for each in zip(matrices, repeat(scale), places)]
+        matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes, self.pairs)
+        places = self.pairs or [None] * len(matrices)
+        return [
+            NoisyMixing(*each) for each in zip(matrices, repeat(float(self.mixing_scale)), places)
+        ]
 
     @property
     def _bounds(self) -> TransferBounds:
@@ -517,14 +509,19 @@ class Attributed(OneShotSynthesizer):
                 "unit transfer protects one transfer, and the data have neither amounts nor times\n"
                 "name the columns, such as --data.columns.time at, or leave model.init_args.unit out"
             )
-        self._check_kind()
+        if self.kind not in self.structure.capabilities.kinds:
+            raise MisconfigurationException(
+                f"{type(self).__name__} learns undirected graphs by the structure "
+                f"{self.hparams['structure']}, and this one is {self.kind}\n"
+                "take another structure: --model.init_args.structure chung_lu"
+            )
         num_nodes = self.hparams["num_nodes"]
         if columns is None:
             return
         check_mixing(num_nodes, self._sizes, self.pairs)
-        largest = num_nodes * (2 if self.kind == "directed" else 1)
+        classes = degree_classes(np.array([num_nodes]))[0] + 1 + (self.kind == "directed")
         for side in self.sides:
-            check_cells([int(degree_classes(np.array([largest]))[0]) + 1, *side.sizes])
+            check_cells([int(classes), *side.sizes])
         if self.pairs == [] and not self.hparams["table_share"]:
             raise MisconfigurationException(
                 "table_share 0 leaves the mixing of columns of both sides, and one side has none\n"
@@ -539,15 +536,6 @@ class Attributed(OneShotSynthesizer):
             raise MisconfigurationException(
                 f"{name} is not {_FACTS[name]} of the data\n"
                 f"leave model.init_args.{name} out: it comes from the data"
-            )
-
-    def _check_kind(self) -> None:
-        """Refuse kinds of graphs that the structure does not learn."""
-        if self.kind not in self.structure.capabilities.kinds:
-            raise MisconfigurationException(
-                f"{type(self).__name__} learns undirected graphs by the structure "
-                f"{self.hparams['structure']}, and this one is {self.kind}\n"
-                "take another structure: --model.init_args.structure chung_lu"
             )
 
     def on_fit_start(self) -> None:
@@ -605,8 +593,11 @@ class Attributed(OneShotSynthesizer):
             rows = private_columns_of(self.records).values.numpy()
             self._release_tables(rows, reads.get("row_tables"))
             if self.pairs != []:
-                reads_of_mixing = reads["column_mixing"], reads["column_mixing_rows"]
-                self._release_mixing(source, rows, *reads_of_mixing)
+                weight, read = self.hparams["max_weight"], reads["column_mixing"]
+                cells = source.column_mixing(rows, self._sizes, weight, self.pairs)
+                noisy = self.pay(read, torch.from_numpy(cells), also=[reads["column_mixing_rows"]])
+                self.mixing = noisy.double() / MIXING_UNIT
+                self.mixing_scale = torch.tensor(read.scale / MIXING_UNIT, dtype=torch.double)
         transfers = transfers_of(self.records)
         if transfers is not None:
             public = self.node_attributes
@@ -625,64 +616,44 @@ class Attributed(OneShotSynthesizer):
         Without a read the distributions are uniform, and nothing of the rows is looked at.
         """
         sides, degrees = self.sides, self._released_degrees_of_nodes()
-        if read is None:
-            self._keep_joints(
-                [np.zeros(1, dtype=np.int64)] * len(sides),
-                [np.full((1, *side.sizes), 1 / math.prod(side.sizes)) for side in sides],
-            )
-            return
-        groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
-        counts = [
-            exact_tables(of_side, side.rows(rows), side.sizes)
-            for of_side, side in zip(groups, sides, strict=True)
-        ]
-        noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).numpy().astype(np.float64)
-        parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
-        self._keep_joints(
-            [each.of_class for each in groups],
-            [
+        of_class = [np.zeros(1, dtype=np.int64) for _ in sides]
+        joints = [np.ones((1, *side.sizes)) for side in sides]
+        if read is not None:
+            groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
+            of_class = [each.of_class for each in groups]
+            both = list(zip(sides, groups, strict=True))
+            counts = [
+                count_pairs(
+                    np.column_stack([of_side.of_node, side.rows(rows)]),
+                    [len(of_side.sizes), *side.sizes],
+                )
+                for side, of_side in both
+            ]
+            noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).double().numpy()
+            parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
+            joints = [
                 fitted_joint(part, of_side, side.sizes, read.scale)
-                for part, of_side, side in zip(parts, groups, sides, strict=True)
-            ],
-        )
-
-    def _keep_joints(
-        self, of_class: list[NDArray[np.int64]], joints: list[NDArray[np.float64]]
-    ) -> None:
-        """Keep the groups of the classes of degrees, and the distributions, of all sides."""
-        longest = max(map(len, of_class))
-        padded = np.stack([np.pad(each, (0, longest - len(each)), "edge") for each in of_class])
-        flat = np.concatenate([joint.ravel() for joint in joints])
-        has_two = len(joints) == 2
-        self.degree_groups = torch.from_numpy(padded if has_two else padded[0])
-        self.joint = torch.from_numpy(flat if has_two else joints[0])
+                for part, (side, of_side) in zip(parts, both, strict=True)
+            ]
+        if len(sides) == 2:
+            # Groups of right nodes behind those of left ones, and cells in rows of one length.
+            of_class[1] = of_class[1] + len(joints[0])
+            of_class = [_padded(of_class, "edge")]
+            joints = [_padded([part for each in joints for part in each.reshape(len(each), -1)])]
+        self.degree_groups = torch.from_numpy(of_class[0])
+        self.joint = torch.from_numpy(joints[0])
 
     def joints(self) -> Iterator[tuple[Side, NDArray[np.int64], NDArray[np.float64]]]:
         """Yield each side, the groups of its classes of degrees, and its joint distribution.
 
-        The distribution has the shape ``(G, K1, ...)``: groups, and the columns of the side.
+        The distribution has the shape ``(G, K1, ...)``: groups of all sides, of which those of other
+        sides mean nothing, and the columns of the side.
         """
-        sides = self.sides
+        sides, joint = self.sides, self.joint.cpu().numpy()
         groups = self.degree_groups.cpu().numpy().reshape(len(sides), -1)
-        flat, start = self.joint.cpu().numpy().ravel(), 0
+        cells = joint.reshape(len(joint), -1)
         for side, of_class in zip(sides, groups, strict=True):
-            shape = (int(of_class.max()) + 1, *side.sizes)
-            stop = start + math.prod(shape)
-            yield side, of_class, flat[start:stop].reshape(shape)
-            start = stop
-
-    def _release_mixing(
-        self,
-        source: GraphStatisticsSource,
-        rows: NDArray[np.int64],
-        of_edges: LedgerEntry,
-        of_rows: LedgerEntry,
-    ) -> None:
-        """Release the mixing of rows of shape ``(N, J)`` (private), which costs both relations."""
-        cells = source.column_mixing(rows, self._sizes, self.hparams["max_weight"], self.pairs)
-        noisy = self.pay(of_edges, torch.from_numpy(cells), also=[of_rows])
-        self.mixing = noisy.double() / MIXING_UNIT
-        self.mixing_scale = torch.tensor(of_edges.scale / MIXING_UNIT, dtype=torch.double)
+            yield side, of_class, cells[:, : math.prod(side.sizes)].reshape(-1, *side.sizes)
 
     def _released_degrees(self) -> NDArray[np.int64]:
         """Released degree of each end, zeros if the structure releases none, ``(num_ends,)``."""
@@ -708,14 +679,12 @@ class Attributed(OneShotSynthesizer):
             degrees: Degrees of shape ``(N,)``.
 
         Returns:
-            Places on the first axis of the distribution, shape ``(N,)``, of the second side behind those
-            of the first one; -1 for nodes without columns.
+            Places on the first axis of the distributions, shape ``(N,)``; -1 for nodes without columns.
         """
-        found, before = np.full(len(degrees), -1, dtype=np.int64), 0
-        for side, of_class, joint in self.joints():
+        found = np.full(len(degrees), -1, dtype=np.int64)
+        for side, of_class, _ in self.joints():
             classes = degree_classes(degrees[side.nodes])
-            found[side.nodes] = before + of_class[np.minimum(classes, len(of_class) - 1)]
-            before += len(joint)
+            found[side.nodes] = of_class[np.minimum(classes, len(of_class) - 1)]
         return found
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
@@ -735,15 +704,13 @@ class Attributed(OneShotSynthesizer):
             generator: Source of the draws.
 
         Raises:
-            ValueError: If the rows have another shape, or a place is out of its domain.
+            ValueError: If a place is out of its domain.
         """
-        if rows.shape != (self.hparams["num_nodes"], len(self._sizes)):
-            raise ValueError(f"expected a row of {len(self._sizes)} columns per node")
         given = np.zeros_like(rows)
         for side in self.sides:
-            given[side.nodes, side.columns] = found = side.rows(rows)
-            if (found < 0).any() or (found >= side.sizes).any():
-                raise ValueError("a place is out of the domain of its column")
+            given[side.nodes, side.columns] = side.rows(rows)
+        if (given < 0).any() or (given >= self._sizes).any():
+            raise ValueError("a place is out of the domain of its column")
         return self._graph(*self._drawn(generator, given))
 
     def _graph(
@@ -784,10 +751,9 @@ class Attributed(OneShotSynthesizer):
         mixing = self.noisy_mixing
         if rows is None:
             rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
-            groups, before = self.groups(np.bincount(edges.ravel(), minlength=len(rows))), 0
+            groups = self.groups(np.bincount(edges.ravel(), minlength=len(rows)))
             for side, _, joint in self.joints():
-                rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes] - before, rng)
-                before += len(joint)
+                rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes], rng)
             rows = place_rows(edges, rows, groups, mixing, rng)
         return torch.from_numpy(rewire(edges, rows, mixing, rng)), rows, rng
 
@@ -797,6 +763,14 @@ class Attributed(OneShotSynthesizer):
         Rows and transfers do not count, since each graph draws them anew.
         """
         return self.structure.score(pairs)
+
+
+def _padded(
+    rows: Sequence[NDArray[Any]], mode: Literal["edge", "constant"] = "constant"
+) -> NDArray[Any]:
+    """Stack rows of different lengths, the ends of shorter ones being the last number or 0."""
+    longest = max(map(len, rows))
+    return np.stack([np.pad(row, (0, longest - len(row)), mode) for row in rows])
 
 
 _FACTS = {

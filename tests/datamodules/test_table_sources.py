@@ -288,7 +288,12 @@ def test_degrees_of_directed_and_bipartite_tables(tmp_path, request):
     for kind, degrees in {"directed": [1, 2, 0, 0, 0, 0, 2, 1], "bipartite": [1, 2, 2, 1]}.items():
         data = EdgeTableDataModule(source, kind=kind, **settings)
         data.setup("fit")
-        assert data.records.statistics.degrees().tolist() == degrees
+        there = data.records.statistics
+        assert there.degrees().tolist() == degrees
+        rows, pairs = np.stack([np.arange(4) % 2, np.arange(4) % 3], axis=1), [(0, 1), (1, 1)]
+        mixed, edges = there.column_mixing(rows, [2, 3], 1, pairs), data.edges.numpy()
+        true_degrees = np.bincount(edges.ravel())
+        assert (mixed == exact_mixing(edges, true_degrees, rows, [2, 3], 1, pairs)).all()
 
 
 def test_ids_of_a_server_are_those_of_a_file(tmp_path, request):

@@ -303,7 +303,7 @@ class Attributed(OneShotSynthesizer):
         release. For the structure alone take its method.
 
     Privacy:
-        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), and, with
+        Pure epsilon-DP at the level of edges (one edge or arc is added or removed), and, with
         private columns, at the level of the columns of one node (they are exchanged for any others).
         Each level has a total of its own. The guarantee has no condition and needs no delta. With
         transfers, one edge is a pair with all of them: its first k, with their amounts and times,

@@ -56,7 +56,7 @@ class NoisyMixing(NamedTuple):
     def diagonal(self) -> NDArray[np.bool_]:
         """Entries of edges within a category; two columns have none."""
         has_any = self.pair is None or self.pair[0] == self.pair[1]
-        return np.eye(*self.counts.shape, dtype=bool) & has_any
+        return np.asarray(np.eye(*self.counts.shape) * has_any > 0)
 
     def of(
         self, edges: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
@@ -346,7 +346,7 @@ def rewire(
             continue
         few = np.searchsorted(np.cumsum(gains[moves]), _CHOICE * _STEP * gap.distance)
         moves = moves[: 1 + few]
-        closed = np.zeros(len(moves))
+        closed = np.zeros(len(moves), dtype=np.int64)
         if not ordered:
             closed = _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
         sign = 1 if triangles > wanted else -1

@@ -1,7 +1,7 @@
 """Attributed: private columns of nodes, amounts and times of transfers, beside private edges."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
 from itertools import product, repeat
@@ -457,14 +457,14 @@ class Attributed(OneShotSynthesizer):
             return None
         if self.kind == "directed":
             return [(place, place) for place in range(len(self._sizes))]
-        sides = [side.columns for side in self.sides]
-        return list(product(*sides)) if len(sides) == 2 else []
+        sides = self.sides
+        return list(product(sides[0].columns, sides[-1].columns)) if len(sides) == 2 else []
 
     @property
     def noisy_mixing(self) -> list[NoisyMixing]:
         """Released mixing of each column, or of pairs of columns."""
         matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes, self.pairs)
-        places = self.pairs or [None] * len(matrices)
+        places: Iterable[tuple[int, int] | None] = self.pairs or [None] * len(matrices)
         return [
             NoisyMixing(*each) for each in zip(matrices, repeat(float(self.mixing_scale)), places)
         ]

@@ -36,7 +36,7 @@ from lightning_dpg.run.quiet import quiet
 MODELS = ("one", "own")
 FIELDS = ("seed", "row", "column", "value")
 # Those of papers/yang2021/dblp_dpgvae_eps1.
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "sample_rate": 0.01,
     "noise_multiplier": 5.0,
     "max_grad_norm": 5.0,

@@ -621,6 +621,11 @@ class Attributed(OneShotSynthesizer):
         if read is not None:
             groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
             of_class = [each.of_class for each in groups]
+        if len(sides) == 2:  # groups of right nodes behind those of left ones
+            of_class[1] = of_class[1] + of_class[0].max() + 1
+            of_class = [_padded(of_class, "edge")]
+        self.degree_groups = torch.from_numpy(of_class[0])
+        if read is not None:
             both = list(zip(sides, groups, strict=True))
             counts = [
                 count_pairs(
@@ -636,12 +641,12 @@ class Attributed(OneShotSynthesizer):
                 for part, (side, of_side) in zip(parts, both, strict=True)
             ]
         if len(sides) == 2:
-            # Groups of right nodes behind those of left ones, and cells in rows of one length.
-            of_class[1] = of_class[1] + len(joints[0])
-            of_class = [_padded(of_class, "edge")]
             joints = [_padded([part for each in joints for part in each.reshape(len(each), -1)])]
-        self.degree_groups = torch.from_numpy(of_class[0])
         self.joint = torch.from_numpy(joints[0])
+
+    def _groups_of_classes(self) -> Iterator[tuple[Side, NDArray[np.int64]]]:
+        sides = self.sides
+        return zip(sides, self.degree_groups.cpu().numpy().reshape(len(sides), -1), strict=True)
 
     def joints(self) -> Iterator[tuple[Side, NDArray[np.int64], NDArray[np.float64]]]:
         """Yield each side, the groups of its classes of degrees, and its joint distribution.
@@ -649,10 +654,9 @@ class Attributed(OneShotSynthesizer):
         The distribution has the shape ``(G, K1, ...)``: groups of all sides, of which those of other
         sides mean nothing, and the columns of the side.
         """
-        sides, joint = self.sides, self.joint.cpu().numpy()
-        groups = self.degree_groups.cpu().numpy().reshape(len(sides), -1)
+        joint = self.joint.cpu().numpy()
         cells = joint.reshape(len(joint), -1)
-        for side, of_class in zip(sides, groups, strict=True):
+        for side, of_class in self._groups_of_classes():
             yield side, of_class, cells[:, : math.prod(side.sizes)].reshape(-1, *side.sizes)
 
     def _released_degrees(self) -> NDArray[np.int64]:
@@ -682,7 +686,7 @@ class Attributed(OneShotSynthesizer):
             Places on the first axis of the distributions, shape ``(N,)``; -1 for nodes without columns.
         """
         found = np.full(len(degrees), -1, dtype=np.int64)
-        for side, of_class, _ in self.joints():
+        for side, of_class in self._groups_of_classes():
             classes = degree_classes(degrees[side.nodes])
             found[side.nodes] = of_class[np.minimum(classes, len(of_class) - 1)]
         return found

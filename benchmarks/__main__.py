@@ -42,6 +42,7 @@ NAMES = (
     "node_degrees",
     "node_learning",
     "oja",
+    "posterior",
     "private_labels",
     "ranking",
     "sampling",

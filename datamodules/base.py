@@ -258,9 +258,9 @@ class GraphDataModule(pl.LightningDataModule):
                 f"largest_component is for undirected graphs: set it to false for kind: {self.kind}"
             )
         sides = (self.nodes.left, self.nodes.right, self.nodes.side_column)
-        if self.kind != "bipartite" and sides != (None, None, None):
+        if self.kind != "bipartite" and (sides != (None, None, None) or self.nodes.of_right):
             raise MisconfigurationException(
-                "nodes.left, nodes.right and nodes.side_column are for kind: bipartite"
+                "nodes.left, nodes.right, nodes.side_column and nodes.right_columns are for kind: bipartite"
             )
         if sides[:2].count(None) == 1:
             raise MisconfigurationException("nodes.left and nodes.right: give both, or neither")
@@ -307,6 +307,10 @@ class GraphDataModule(pl.LightningDataModule):
         attributes = encode(read, names, policy)
         attach(graph, attributes)
         self.private_columns = private_columns_of(read, names, self.nodes.value_domains)
+        if self.private_columns is not None:
+            columns = self.private_columns._replace(right=self.nodes.of_right)
+            places = columns.shown(space_of(graph).num_left, 0)
+            self.private_columns = columns._replace(values=places)
         self.private_labels = private_labels(read, names, policy, self.nodes.classes)
         self.summary = f"{self.summary}; {described(read, policy, attributes, names)}"
         if not attributes.is_empty:

@@ -60,6 +60,8 @@ class Nodes:
             outside of the bins counts in the outer one. All other values are ``other``, which each
             domain has, and so are empty cells unless a domain names ``missing``. The values must not
             be collected from the data.
+        right_columns: Those of the private columns that right nodes of a bipartite graph have (public);
+            left nodes have all others. Cells of the other side are not looked at.
     """
 
     ids: str | Sequence[str] | None = None
@@ -73,12 +75,18 @@ class Nodes:
     classes: Classes | None = None
     private_columns: ColumnNames | None = None
     domains: Domains | None = None
+    right_columns: ColumnNames | None = None
 
     def __post_init__(self) -> None:
         """Refuse another word for names, and private labels or columns without their values."""
         if self.names not in ("auto", "ids", "numbers"):
             raise Refusal(f"names must be 'auto', 'ids' or 'numbers', got {self.names!r}")
-        _ = self.value_domains  # refused before anything is read
+        known = self.value_domains  # refused before anything is read
+        if unknown := [name for name in self.of_right if name not in known]:
+            raise Refusal(
+                f"nodes.right_columns: {unknown[0]} is no private column\n"
+                "name it in nodes.private_columns, too"
+            )
         labels = [name for name, policy in self.policies.items() if policy == PRIVATE_LABEL]
         if len(labels) > 1:
             raise Refusal(f"nodes.policy: {' and '.join(labels)} are private labels, expected one")
@@ -108,17 +116,19 @@ class Nodes:
         Raises:
             Refusal: If a private column has another policy as well.
         """
-        given = self.private_columns or ()
-        listed = given.split(",") if isinstance(given, str) else given
-        columns = [str(name).strip() for name in listed]
         policies: dict[str, Policy] = dict(self.policy or {})
-        for name in columns:
+        for name in _listed(self.private_columns):
             if policies.setdefault(name, "private") != PRIVATE:
                 raise Refusal(
                     f"nodes.private_columns: {name} has the policy {policies[name]!r}\n"
                     "name it in one of private_columns and policy"
                 )
         return policies
+
+    @property
+    def of_right(self) -> tuple[str, ...]:
+        """Names of the private columns of right nodes."""
+        return tuple(_listed(self.right_columns))
 
     @cached_property
     def value_domains(self) -> dict[str, Domain]:
@@ -136,6 +146,13 @@ class Nodes:
         if isinstance(settings, Nodes):
             return settings
         return cls(**settings) if isinstance(settings, Mapping) else cls(settings)
+
+
+def _listed(given: "ColumnNames | None") -> list[str]:
+    """Return names of columns, which may be a text with commas."""
+    given = given or ()
+    listed = given.split(",") if isinstance(given, str) else given
+    return [str(name).strip() for name in listed]
 
 
 if TYPE_CHECKING:

@@ -88,10 +88,8 @@ class Facts:
             fitting = [goal for goal in GOALS if (goal in OF_SETS) == (self.kind == "set")]
             data = "a set of graphs" if self.kind == "set" else "one graph"
             raise Refusal(f"{self.goal} is no goal of {data}: take {', '.join(fitting)}")
-        if self.goal in ("classes", "rows") and self.kind != "undirected":
-            raise Refusal(
-                f"{self.goal} is a goal of undirected graphs, and this one is {self.kind}"
-            )
+        if self.goal == "classes" and self.kind != "undirected":
+            raise Refusal(f"classes is a goal of undirected graphs, and this one is {self.kind}")
         if self.goal == "classes" and not self.has_attributes:
             raise Refusal(
                 "classes is a goal of nodes with public attributes\ngive them (fit: --attributes FILE, "

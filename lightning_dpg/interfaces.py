@@ -97,6 +97,19 @@ class PrivateColumns(NamedTuple):
         """Return the rows of some nodes, in their order."""
         return self._replace(values=self.values[nodes])
 
+    def shown(self, num_left: int | None, absent: int = -1) -> Tensor:
+        """Return the places, and another number where a node of a bipartite graph lacks the column.
+
+        Args:
+            num_left: Number of left nodes, which come first; None without sides.
+            absent: The other number.
+        """
+        places = self.values.clone()
+        for column, name in enumerate(self.domains if num_left is not None else ()):
+            lacks = slice(num_left) if name in self.right else slice(num_left, None)
+            places[lacks, column] = absent
+        return places
+
 
 @runtime_checkable
 class HoldsPrivateColumns(Protocol):

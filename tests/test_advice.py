@@ -282,7 +282,7 @@ def test_other_data_have_other_goals(goal):
     [
         ({"goal": "classes"}, "classes is a goal of nodes with public attributes"),
         ({"goal": "classes", "has_attributes": True, "allows_delta": False}, "with a delta"),
-        ({"goal": "rows", "kind": "bipartite"}, "undirected graphs, and this one is bipartite"),
+        ({"goal": "classes", "kind": "bipartite"}, "undirected graphs, and this one is bipartite"),
     ],
 )
 def test_goals_of_columns_name_what_they_need(facts, words):

@@ -36,6 +36,7 @@ from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph import spectral
 from lightning_dpg.graph.graph import adjacency, make_graph
+from lightning_dpg.graph.pair_space import pair_space
 from lightning_dpg.interfaces import TransferBounds
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.private_training import PrivateTraining
@@ -267,6 +268,32 @@ LEDGERS["node_degrees"] = [("nodes of each degree or more", "pure", 26, 4.0, 1)]
 # A share of .15 for the mixing of the values 0, 1 and other: the noise that it buys is more than a row
 # needs, and what a row saves buys tables. 5 of 6 cells have one of two values.
 ROW_MIXING = (2 * 4 * 1024 + 5) * 0.15 / (2458 + 5)
+STRUCTURE_OF_SIDES = [
+    (name, "pure", sensitivity, 0.85 * epsilon, 1)
+    for name, _, sensitivity, epsilon, _ in LEDGERS["chung_lu"]
+]
+
+
+def mixing_of_sides(sensitivity, of_row):
+    """Tables and mixing where 85 % of the edges' budget is left to the structure."""
+    spent, name = (
+        of_row * 0.15 / sensitivity,
+        "weights of edges by the values of their ends, in 1/1024",
+    )
+    return [
+        ("nodes by private columns and classes of released degrees", "pure", 2, 1 - spent, 1),
+        (name, "pure", sensitivity, 0.15, 1),
+        (name, "pure", of_row, spent, 1),
+    ]
+
+
+OF_SIDES = {
+    # Of 3 x 3 cells all but one have one of two first or one of two second values. A bipartite graph
+    # has a column on each side, with one matrix and one table of a node.
+    case: [*STRUCTURE_OF_SIDES, *mixing_of_sides(2458 + 8, 2 * 4 * 1024 + 8)]
+    for case in ("attributed, directed", "attributed, bipartite")
+}
+LEDGERS |= OF_SIDES
 LEDGERS["attributed"] = [
     *(
         (name, "pure", sensitivity, 0.85 * epsilon, 1)
@@ -367,6 +394,7 @@ CASES |= {
     f"attributed, {structure}": ("attributed", {"structure": structure})
     for structure in ("privgraph", "erdos_renyi")  # which selects, and has no degrees
 }
+CASES |= dict.fromkeys(OF_SIDES, ("attributed", {"structure": "chung_lu"}))
 ONE_TRANSFER = "transfers, one transfer"
 CASES |= {
     ONE_TRANSFER: ("transfers", {"unit": "transfer"}),
@@ -497,6 +525,12 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, rows=None, **ch
     if case in PRIVATE_COLUMNS:
         column = {"private_columns": "y", "domains": {"y": ["0", "1"]}, "names": "ids"}
         changes["nodes"] = {"attributes": "from_graph"} | column
+    if case in OF_SIDES:
+        changes["kind"] = case.split()[-1]
+        graph = of_sides(graph, changes["kind"])
+    if changes.get("kind") == "bipartite":
+        column = {"private_columns": "y,z", "domains": {"y": ["0", "1"], "z": [0, 0.5, 1]}}
+        changes["nodes"] |= column | {"right_columns": "z"}
     given = dict(config["data"]["init_args"])
     if case in TRANSFERS:
         data, _ = TransferDataModule, (given.pop("name"), given.pop("columns"))
@@ -509,6 +543,30 @@ def fit(case, graph, *, extra=(), epsilon=None, noise_seed=None, rows=None, **ch
         data.read_graphs = lambda: parts(graph)  # as in files, and unlike lists, some may be empty
     trainer.fit(module, data)
     return trainer
+
+
+def of_sides(graph, kind):
+    """A directed or a bipartite graph whose last record comes and goes with that of a graph.
+
+    In the directed one the reverse of this arc is there, and so are those of others. In the bipartite
+    one nodes of even numbers are left.
+    """
+    pairs = graph.edge_index[:, graph.edge_index[0] < graph.edge_index[1]].T
+    if kind == "directed":
+        back = pairs[(pairs[:, 0] % 3 == 0) & (pairs[:, 1] < N - 1)].flip(1)
+        arcs = torch.cat([pairs, back, torch.tensor([[N - 1, N - 2]])])
+        found = pair_space(kind, N).graph(arcs, graph.node_names)
+        order = torch.arange(N)
+    else:
+        order = torch.cat([torch.arange(0, N, 2), torch.arange(1, N, 2)])
+        cross = pairs[(pairs.sum(1) % 2) == 1]
+        found = pair_space(kind, N, N // 2).graph(order.argsort()[cross].sort(1).values)
+    found.y = graph.y[order]
+    found.x = graph.x
+    if kind == "bipartite":  # a column of right nodes, too
+        found.x = torch.cat([graph.x, graph.y[:, None].float()], 1)[order]
+        found.attribute_names = [*map(str, range(7)), "z"]
+    return found
 
 
 def number_of(case):
@@ -744,7 +802,9 @@ def test_all_private_methods_are_here():
     assert not names, (
         f"{names[0]} has no configuration: add one to conf/methods, see CONTRIBUTING.md"
     )
-    assert not set(LEDGERS) - set(CONFIGS), "ledgers of configurations that are no longer there"
+    assert not set(LEDGERS) - set(CONFIGS) - set(OF_SIDES), (
+        "ledgers of configurations that are no longer there"
+    )
 
 
 @every_case
@@ -1046,9 +1106,9 @@ def test_a_missing_ledger_is_asked_for_by_the_keys_of_its_rows():
     assert "0.12345" not in str(asked.value)  # pytest may append all of LEDGERS
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", [*CONFIGS, *OF_SIDES])
 def test_ledger_of_a_run_is_the_list_written_by_hand(name):
-    budget = parsed(name)["privacy"]
+    budget = parsed(CASES[name][0])["privacy"]
     steps = {"steps_per_epoch": 10} if is_cut(name) else {}
     options = known(name, iterations=20) if draws_batches(name) else {}
     ledger = fit(name, random_graph(30, 0), options=options, **steps).lightning_module.ledger

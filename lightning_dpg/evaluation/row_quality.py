@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lightning_dpg.graph.edge_statistics import mixing_matrices
+from lightning_dpg.graph.edge_statistics import Pairs
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics.queries import Answer, relative_error
 from lightning_dpg.metrics.rows import (
@@ -30,7 +30,9 @@ NOT_COMPARED = (
 HEAD = ("figure", "of", "real", "synthetic", "error", "independent", "noise")
 EXPLANATION = (
     "marginal: total variation distance; association: Cramer's V of two columns; degree: mean of the nodes",
-    "of a value; prediction, on the real graph: AUC of a column of two values, else macro F1.",
+    "of a value; prediction, on the real graph: AUC of a column of two values, else macro F1. Directed and",
+    "bipartite graphs: links is Cramer's V of the values of both ends of an edge, and mixing the total",
+    "variation distance of the edges by both.",
     "independent: the synthetic rows in a random order on the same edges; noise: what the noise of the",
     "released numbers makes of no association, in 95 of 100. '<' marks a real one that is not above it.",
 )
@@ -41,12 +43,15 @@ class GraphRows(NamedTuple):
     """Edges and rows of one graph.
 
     Attributes:
-        edges: Undirected edges of shape ``(M, 2)``.
-        rows: Place of each node's value in the domain of each column, shape ``(N, J)``.
+        edges: Edges of shape ``(M, 2)``.
+        rows: Place of each node's value in the domain of each column, shape ``(N, J)``; -1 where a node
+            does not have the column.
+        pairs: Columns of both ends that are compared, where these have an order.
     """
 
     edges: NDArray[np.int64]
     rows: NDArray[np.int64]
+    pairs: Pairs = None
 
 
 class RowNoise(NamedTuple):
@@ -55,7 +60,7 @@ class RowNoise(NamedTuple):
     Attributes:
         table: Scale of the noise of each cell of the tables of two columns.
         mixing: Scale of the noise of each weight of edges between two values.
-        totals: Released weight of all edges, as the mixing of each column has it.
+        totals: Released weight of all edges, as the mixing of each column, or of both ends, has it.
     """
 
     table: float
@@ -67,15 +72,17 @@ class RowFigure(NamedTuple):
     """One figure of private columns; nan is what it does not have.
 
     Attributes:
-        figure: ``marginal``, ``association``, ``assortativity``, ``degree``, ``prediction`` or
-            ``prediction_without_links``.
+        figure: ``marginal``, ``association``, ``assortativity``, ``mixing``, ``links``, ``degree``,
+            ``prediction`` or ``prediction_without_links``.
         columns: Names of its columns.
         value: Value whose nodes are meant; empty for all nodes.
         real: Value of the real graph. A prediction learns from the nodes that it predicts.
         synthetic: Value of the synthetic graph. A prediction learns there, and is tested on the real
             graph.
-        error: Total variation distance of marginals, relative error of degrees, else the difference.
-        independent: Value of the synthetic graph with its rows in a random order; error of marginals.
+        error: Total variation distance of marginals and mixing, relative error of degrees, else the
+            difference.
+        independent: Value of the synthetic graph with its rows in a random order; error of marginals
+            and mixing.
         noise: Size of the figure that is not told from none, see :func:`row_figures`.
     """
 
@@ -128,23 +135,26 @@ def row_figures(
     association that is not larger is marked: the release cannot tell it from none. Values that no
     synthetic row has are left out. Fits and rewiring behind the noise are not part of it.
 
+    Where ends have an order, :func:`association_noise` with the scale and sum of the mixing is that of
+    the links of both values, in place of the assortativity. Columns that nodes lack are not predicted.
+
     Args:
         real: The real graph (private).
         synthetic: The synthetic graph.
         domains: Values of each column (public).
         noise: Noise of the release; None if it is not known.
     """
-    mixed = synthetic._replace(rows=np.random.default_rng(_SEED).permutation(synthetic.rows))
-    graphs = (real, synthetic, mixed)
+    graphs = (real, synthetic, synthetic._replace(rows=_shuffled(synthetic.rows)))
     sizes = [len(values) for values in domains.values()]
     names = list(domains)
+    of_edges = _assortativities if real.pairs is None else _links
     figures = [
         *_marginals(graphs, names, sizes),
         *_associations(graphs, names, sizes, noise),
-        *_assortativities(graphs, names, sizes, noise),
+        *of_edges(graphs, names, sizes, noise),
         *_degrees(graphs, domains),
     ]
-    for place, name in enumerate(names):
+    for place, name in enumerate(names if (real.rows >= 0).all() else ()):
         figures += _predictions(graphs, name, place, sizes)
     return tuple(figures)
 
@@ -152,9 +162,24 @@ def row_figures(
 _Graphs = tuple[GraphRows, GraphRows, GraphRows]
 
 
+def _shuffled(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows in a random order, each at a node that has the same columns."""
+    order = np.random.default_rng(_SEED).permutation(len(rows))
+    sides = (rows < 0) @ (1 << np.arange(rows.shape[1]))
+    mixed = rows.copy()
+    mixed[np.argsort(sides, kind="stable")] = rows[order[np.argsort(sides[order], kind="stable")]]
+    return mixed
+
+
+def _having(rows: NDArray[np.int64], columns: Sequence[int]) -> NDArray[np.int64]:
+    """Return some columns of the nodes that have all of them, shape ``(N', C)``."""
+    found = rows[:, columns]
+    return found[(found >= 0).all(axis=1)]
+
+
 def _marginals(graphs: _Graphs, names: Sequence[str], sizes: Sequence[int]) -> Iterator[RowFigure]:
     for place, (name, size) in enumerate(zip(names, sizes, strict=True)):
-        real, *others = (graph.rows[:, [place]] for graph in graphs)
+        real, *others = (_having(graph.rows, [place]) for graph in graphs)
         error, control = (total_variation(real, other, [size], 1) for other in others)
         yield RowFigure("marginal", (name,), "", math.nan, math.nan, error, control)
 
@@ -162,14 +187,49 @@ def _marginals(graphs: _Graphs, names: Sequence[str], sizes: Sequence[int]) -> I
 def _associations(
     graphs: _Graphs, names: Sequence[str], sizes: Sequence[int], noise: RowNoise | None
 ) -> Iterator[RowFigure]:
-    found = [pair_association(graph.rows) for graph in graphs]
-    drawn = graphs[1].rows
     for pair in combinations(range(len(names)), 2):
-        counts = [np.bincount(drawn[:, place], minlength=sizes[place]) for place in pair]
-        first, second = (each[each > 0].astype(np.float64) for each in counts)
-        bound = math.nan if noise is None else association_noise(first, second, noise.table)
-        columns = tuple(names[place] for place in pair)
-        yield _compared("association", columns, [float(each[pair]) for each in found], bound)
+        both = [_having(graph.rows, pair) for graph in graphs]
+        if any(map(len, both)):  # no columns of two sides
+            columns = tuple(names[place] for place in pair)
+            scale = None if noise is None else noise.table
+            yield _associated("association", columns, both, scale)
+
+
+def _links(
+    graphs: _Graphs, names: Sequence[str], sizes: Sequence[int], noise: RowNoise | None
+) -> Iterator[RowFigure]:
+    """Yield what the values of both ends of the edges have to do with each other."""
+    for count, pair in enumerate(graphs[0].pairs or ()):
+        both = [graph.rows[graph.edges, pair] for graph in graphs]
+        columns, of_pair = tuple(names[place] for place in pair), [sizes[place] for place in pair]
+        error, control = (total_variation(both[0], other, of_pair, 2) for other in both[1:])
+        yield RowFigure("mixing", columns, "", math.nan, math.nan, error, control)
+        scale, total = (None, 1.0) if noise is None else (noise.mixing, noise.totals[count])
+        yield _associated("links", columns, both, scale, total)
+
+
+def _associated(
+    figure: str,
+    columns: tuple[str, ...],
+    tables: Sequence[NDArray[np.int64]],
+    scale: float | None,
+    total: float | None = None,
+) -> RowFigure:
+    """Compare the associations of tables of two columns, whose noise is that of a released table.
+
+    Args:
+        figure: Name of the figure.
+        columns: Names of the columns.
+        tables: Rows of shape ``(M, 2)`` of each graph.
+        scale: Scale of the noise of the released table; None if it is not known.
+        total: Sum of the released table; by default the number of rows.
+    """
+    values = [float(pair_association(table)[0, 1]) for table in tables]
+    counts = [np.unique(column, return_counts=True)[1].astype(float) for column in tables[1].T]
+    if total is not None:
+        counts = [each * (total / max(each.sum(), 1)) for each in counts]
+    bound = math.nan if scale is None else association_noise(counts[0], counts[1], scale)
+    return _compared(figure, columns, values, bound)
 
 
 def _assortativities(
@@ -202,9 +262,10 @@ def _predictions(
     graphs: _Graphs, name: str, place: int, sizes: Sequence[int]
 ) -> Iterator[RowFigure]:
     """Yield predictions of a column by what was learned on each graph, with and without links."""
-    values = [prediction_score(each, graphs[0], sizes, place) for each in graphs]
+    linked = [(each.edges, each.rows) for each in graphs]
+    values = [prediction_score(each, linked[0], sizes, place) for each in linked]
     yield _compared("prediction", (name,), values)
-    alone = [each._replace(edges=each.edges[:0]) for each in graphs]
+    alone = [(each.edges[:0], each.rows) for each in graphs]
     values = [prediction_score(each, alone[0], sizes, place) for each in alone]
     yield _compared("prediction_without_links", (name,), values)
 
@@ -227,12 +288,8 @@ def noise_of(method: Attributed, statement: Mapping[str, Any]) -> RowNoise | Non
     tables = entries.get("row_tables")
     if tables is None:
         return None
-    sizes = [len(values) for values in method.hparams["domains"].values()]
     scale = float(method.mixing_scale)
-    totals = [
-        max(float(matrix.sum()), scale)
-        for matrix in mixing_matrices(method.mixing.cpu().numpy(), sizes)
-    ]
+    totals = [max(float(each.counts.sum()), scale) for each in method.noisy_mixing]
     return RowNoise(float(tables["sensitivity"]) / float(tables["epsilon"]), scale, totals)
 
 

@@ -362,10 +362,10 @@ def mixing_matrices(
     Returns:
         A matrix of shape ``(K, K)`` per column, 0 above the diagonal; or one of shape ``(K, L)`` per pair.
     """
-    parts = np.split(cells, np.cumsum(num_mixing_cells(sizes, pairs))[:-1])
+    parts = np.split(cells, np.cumsum(num_mixing_cells(sizes, pairs), dtype=np.int64)[:-1])
     if pairs is not None:
         shapes = [(sizes[first], sizes[second]) for first, second in pairs]
-        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=False)]
     matrices = []
     for size, part in zip(sizes, parts, strict=True):
         matrices.append(np.zeros((size, size)))

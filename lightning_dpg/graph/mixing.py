@@ -56,7 +56,7 @@ class NoisyMixing(NamedTuple):
     def diagonal(self) -> NDArray[np.bool_]:
         """Entries of edges within a category; two columns have none."""
         has_any = self.pair is None or self.pair[0] == self.pair[1]
-        return np.eye(*self.counts.shape, dtype=bool) & has_any
+        return np.asarray(np.eye(*self.counts.shape) * has_any > 0)
 
     def of(
         self, edges: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
@@ -142,6 +142,13 @@ def fitted_mixing(
     return fitted[:size, size:]
 
 
+def wanted_mixing(noisy: NoisyMixing, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return :func:`fitted_mixing` of the totals of a graph, given its edges between categories."""
+    if noisy.pair is None:
+        return fitted_mixing(noisy, ends_of_links(counts).sum(axis=1))
+    return fitted_mixing(noisy, counts.sum(axis=1), counts.sum(axis=0))
+
+
 def mixing_gap(
     edges: NDArray[np.int64], rows: NDArray[np.int64], mixing: Sequence[NoisyMixing]
 ) -> MixingGap:
@@ -155,12 +162,8 @@ def mixing_gap(
     lacking, distance, negligible = [], 0.0, 0.0
     for first, second, noisy in _columns(rows, mixing):
         counts = noisy.of(edges, first, second)
-        if noisy.pair is None:
-            difference = fitted_mixing(noisy, ends_of_links(counts).sum(axis=1)) - counts
-            lacking.append(difference + np.tril(difference, -1).T)
-        else:
-            difference = fitted_mixing(noisy, counts.sum(axis=1), counts.sum(axis=0)) - counts
-            lacking.append(difference)
+        difference = wanted_mixing(noisy, counts) - counts
+        lacking.append(difference if noisy.pair else difference + np.tril(difference, -1).T)
         distance += float((difference**2).sum())
         variance = 2 * (_unit(noisy, len(edges)) * noisy.scale) ** 2
         negligible += np.count_nonzero(noisy.cells) * max(_CLOSE_SHARE**2 * variance, 1)
@@ -343,7 +346,7 @@ def rewire(
             continue
         few = np.searchsorted(np.cumsum(gains[moves]), _CHOICE * _STEP * gap.distance)
         moves = moves[: 1 + few]
-        closed = np.zeros(len(moves))
+        closed = np.zeros(len(moves), dtype=np.int64)
         if not ordered:
             closed = _closed(edges[pairs[moves]], new[moves], edges, num_nodes)
         sign = 1 if triangles > wanted else -1

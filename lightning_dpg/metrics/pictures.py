@@ -212,7 +212,10 @@ def row_pictures(
         domains: Values of each column (public).
         rows: Places of the values of each graph, shape ``(N, J)``, by its name.
     """
-    names = list(domains)
+    names, first = list(domains), next(iter(rows.values()))
+    # No columns of two sides:
+    tables = {pair: _table(first, pair, domains) for pair in combinations(range(len(names)), 2)}
+    strengths = {pair: -_dependence(table) for pair, table in tables.items() if table.any()}
 
     def columns() -> Sequence[Picture]:
         return [
@@ -221,11 +224,6 @@ def row_pictures(
         ]
 
     def pairs() -> Sequence[Picture]:
-        first = next(iter(rows.values()))
-        by_strength = sorted(
-            combinations(range(len(names)), 2),
-            key=lambda pair: -_dependence(_table(first, pair, domains)),
-        )
         return [
             Grid(
                 f"{names[one]} by {names[other]}, {name}",
@@ -234,11 +232,11 @@ def row_pictures(
                 domains[names[one]],
                 domains[names[other]],
             )
-            for one, other in by_strength[:_MOST_PAIRS]
+            for one, other in sorted(strengths, key=strengths.__getitem__)[:_MOST_PAIRS]
             for name, values in rows.items()
         ]
 
-    return {"columns": columns} | ({"pairs": pairs} if len(names) > 1 else {})
+    return {"columns": columns} | ({"pairs": pairs} if strengths else {})
 
 
 def _shares(
@@ -247,18 +245,19 @@ def _shares(
     """Return the share of nodes of each value of a column, by graph."""
     size = len([*domains.values()][place])
     return {
-        name: [*enumerate(np.bincount(values[:, place], minlength=size) / len(values))]
+        name: [*enumerate(np.bincount(held, minlength=size) / max(len(held), 1))]
         for name, values in rows.items()
+        for held in [values[values[:, place] >= 0, place]]
     }
 
 
 def _table(
     rows: NDArray[np.int64], pair: tuple[int, int], domains: Mapping[str, Sequence[str]]
 ) -> NDArray[np.float64]:
-    """Count nodes by the values of two columns."""
+    """Count nodes by the values of two columns, where they have both."""
     sizes = [len(values) for values in domains.values()]
     counts = np.zeros([sizes[place] for place in pair])
-    np.add.at(counts, tuple(rows[:, pair].T), 1)
+    np.add.at(counts, tuple(rows[:, pair][(rows[:, pair] >= 0).all(axis=1)].T), 1)
     return counts
 
 

@@ -105,8 +105,12 @@ def total_variation(
 def degree_by_category(
     edges: NDArray[np.int64], categories: NDArray[np.int64], size: int
 ) -> NDArray[np.float64]:
-    """Return the mean degree of the nodes of each category, nan for one without nodes: ``(K,)``."""
-    degrees = np.bincount(edges.ravel(), minlength=len(categories))
+    """Return the mean degree of the nodes of each category, nan for one without nodes: ``(K,)``.
+
+    Nodes of the category -1 have none.
+    """
+    degrees = np.bincount(edges.ravel(), minlength=len(categories))[categories >= 0]
+    categories = categories[categories >= 0]
     nodes = np.bincount(categories, minlength=size)
     sums = np.bincount(categories, degrees, minlength=size)
     return np.divide(sums, nodes, out=np.full(size, math.nan), where=nodes > 0)

@@ -235,12 +235,13 @@ class DatabaseRelease:
             method = self.kinds[kind].method
             if not isinstance(method, Attributed) or not method.has_rows:
                 continue
-            size, before = method.hparams["num_nodes"], 0
-            groups = method.groups(np.bincount(drawn.ravel(), minlength=size))
+            groups = method.groups(
+                np.bincount(drawn.ravel(), minlength=method.hparams["num_nodes"])
+            )
             ends = [end for end in self._ends(kind) if end[2]]
             for (table, nodes, _), (_, _, joint) in zip(ends, method.joints(), strict=True):
-                found.setdefault(table, []).append((groups[nodes] - before, joint))
-                before += len(joint)
+                used, own = np.unique(groups[nodes], return_inverse=True)
+                found.setdefault(table, []).append((own.ravel(), joint[used]))
         rows = {}
         for table, parts in found.items():
             both = np.stack([groups for groups, _ in parts], axis=1)

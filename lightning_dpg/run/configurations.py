@@ -191,7 +191,7 @@ _OUR_CODE = ("lightning_dpg.", "pytorch_lightning.")
 # Names of data and of folders, which are never used to look up a class.
 _PLAIN = frozenset(
     {"name", "ids", "left", "right", "attributes", "split"}
-    | {"private_columns", "domains"}
+    | {"private_columns", "right_columns", "domains"}
     | {"source", "target", "table", "where"}
     | {"default_root_dir", "dirpath", "save_dir"}
 )

@@ -143,6 +143,8 @@ def assert_equal_to_memory(data, expected):
     values = np.stack([np.arange(len(degrees)) % 3, classes % 5], axis=1)
     mixed = there.column_mixing(values, [3, 5], 2)
     assert (mixed == exact_mixing(expected.edges.numpy(), degrees, values, [3, 5], 2)).all()
+    ordered = there.column_mixing(values, [3, 5], 2, [(0, 1), (1, 1)])
+    assert (ordered == here.column_mixing(values, [3, 5], 2, [(0, 1), (1, 1)])).all()
     most = int(np.sort(degrees)[-2:].sum()) // 2  # which leaves some edges out
     assert (there.joint_degrees(most) == here.joint_degrees(most)).all()
     slots = -(-degrees // 2)
@@ -286,7 +288,12 @@ def test_degrees_of_directed_and_bipartite_tables(tmp_path, request):
     for kind, degrees in {"directed": [1, 2, 0, 0, 0, 0, 2, 1], "bipartite": [1, 2, 2, 1]}.items():
         data = EdgeTableDataModule(source, kind=kind, **settings)
         data.setup("fit")
-        assert data.records.statistics.degrees().tolist() == degrees
+        there = data.records.statistics
+        assert there.degrees().tolist() == degrees
+        rows, pairs = np.stack([np.arange(4) % 2, np.arange(4) % 3], axis=1), [(0, 1), (1, 1)]
+        mixed, edges = there.column_mixing(rows, [2, 3], 1, pairs), data.edges.numpy()
+        true_degrees = np.bincount(edges.ravel())
+        assert (mixed == exact_mixing(edges, true_degrees, rows, [2, 3], 1, pairs)).all()
 
 
 def test_ids_of_a_server_are_those_of_a_file(tmp_path, request):

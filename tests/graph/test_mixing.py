@@ -186,3 +186,56 @@ def test_the_generator_decides_on_swaps(clustered):
 def test_a_graph_without_edges_stays_empty():
     none, rows = np.empty((0, 2), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)
     assert len(rewire(none, rows, wanted(1.0), np.random.default_rng(0))) == 0
+
+
+STRONG = np.array([[400.0, 50.0], [30.0, 300.0], [200.0, 20.0]])  # 3 values of payers, 2 of payees
+
+
+@pytest.fixture(scope="module", params=["directed", "bipartite"])
+def ordered(request):
+    """Arcs with some of their reverses, or edges of two sides, and rows that know nothing of them."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 100, 1000), rng.integers(100, 200, 1000)
+    edges = np.stack([first, second], axis=1)
+    if request.param == "directed":
+        edges = np.concatenate([edges % 120, edges[:200, ::-1] % 120])
+        edges = edges[edges[:, 0] != edges[:, 1]]
+    return np.unique(edges, axis=0), rng.integers(0, [3, 2], (200, 2))
+
+
+def test_ends_with_an_order_are_fitted_to_the_totals_of_both_sides():
+    exact = NoisyMixing(STRONG, 0.0, (0, 1))
+    assert np.allclose(fitted_mixing(exact, STRONG.sum(1), STRONG.sum(0)), STRONG, rtol=0.01)
+    hidden = NoisyMixing(STRONG, 1e6, (0, 1))
+    chance = np.outer(STRONG.sum(1), STRONG.sum(0)) / STRONG.sum()
+    assert np.allclose(fitted_mixing(hidden, STRONG.sum(1), STRONG.sum(0)), chance, rtol=0.01)
+    for seed in range(20):  # one column at both ends
+        rng = np.random.default_rng(seed)
+        noisy = NoisyMixing(rng.laplace(10, 30, (4, 4)) + 60 * np.eye(4), 30.0, (0, 0))
+        totals = rng.multinomial(900, np.ones(4) / 4, 2)
+        found = fitted_mixing(noisy, *totals)
+        assert (found >= 0).all()
+        assert np.allclose(found.sum(axis=1), totals[0], rtol=0.1, atol=1)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e6])
+def test_swaps_keep_first_and_second_ends(ordered, scale):
+    edges, rows = ordered
+    mixing = [NoisyMixing(STRONG, scale, (0, 1)), NoisyMixing(np.eye(2) * 100 + 200, scale, (1, 1))]
+    found = rewire(edges, rows, mixing, np.random.default_rng(0))
+    for end in (0, 1):
+        assert (np.bincount(found[:, end]) == np.bincount(edges[:, end])).all()
+    assert (found[:, 0] != found[:, 1]).all() and len(np.unique(found, axis=0)) == len(edges)
+    before, after = (mixing_gap(part, rows, mixing).distance for part in (edges, found))
+    assert np.array_equal(found, edges) if scale else after < before / 1000
+
+
+def test_rows_are_placed_by_the_order_of_ends(ordered):
+    edges, rows = ordered
+    mixing, groups = [NoisyMixing(STRONG, 0.0, (0, 1))], np.arange(200) // 100
+    placed = place_rows(edges, rows, groups, mixing, np.random.default_rng(1))
+    for group in (0, 1):
+        before, after = (sorted(map(tuple, part[groups == group])) for part in (rows, placed))
+        assert before == after
+    before, after = (mixing_gap(edges, part, mixing).distance for part in (rows, placed))
+    assert after < before / 2

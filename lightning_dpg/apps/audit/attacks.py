@@ -123,6 +123,9 @@ def public_attributes(
             rows: NodeAttributes = attributes.of_nodes(order)
             return rows
     nodes = Nodes.of(None if settings is None else settings["data"]["init_args"].get("nodes"))
+    learned = release.method.hparams if release is not None else {}
+    if "domains" in learned and [*nodes.value_domains] != [*(learned["domains"] or ())]:
+        return None  # a shipped configuration names columns of its own data
     is_of_classes = release is not None and isinstance(release.method, NodeClassifier)
     if nodes.attributes != FROM_GRAPH and not (is_of_classes and settings is None):
         return None

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from lightning_dpg.apps.audit.link_stealing import Estimate, proportion
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.drawn_tables import rows_of
-from lightning_dpg.graph.edge_statistics import mixing_matrices
-from lightning_dpg.graph.graph import places_of, undirected_edges
-from lightning_dpg.graph.mixing import NoisyMixing, fitted_mixing
+from lightning_dpg.graph.graph import places_of
+from lightning_dpg.graph.mixing import wanted_mixing
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.graph.stubs import ends_of_links
 from lightning_dpg.methods.single_graph.attributed import Attributed
+from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.release.release import Release
 
 _LEAST = 0.5  # ends of edges between two values; released mixing may have none
@@ -54,7 +56,8 @@ def guess_rows(release: Release, real: EdgeListDataModule) -> list[RowGuess]:
       attacker has the key of the owner.
     * ``degree``: the most likely value in the released tables, given the class of the true degree.
     * ``neighbors``: the most likely value given this class, and the true values of all true neighbors,
-      by the released mixing. Neighbors count as independent of each other.
+      by the released mixing. Neighbors, and the columns of a bipartite graph, count as independent of
+      each other.
 
     The last attacker knows all edges and the rows of all others, as differential privacy assumes. It
     may be right without a leak of anybody's own row: that linked persons are alike is learned from
@@ -71,56 +74,81 @@ def guess_rows(release: Release, real: EdgeListDataModule) -> list[RowGuess]:
     method, columns, graph = release.method, real.private_columns, release.sample(0)
     assert isinstance(method, Attributed)
     domains, drawn = method.hparams["domains"], rows_of(graph)
-    is_known = columns is not None and columns.domains == domains
+    is_known = columns is not None and columns.domains == domains and real.kind == method.kind
     if columns is None or drawn is None or not is_known or len(columns.values) != len(drawn.values):
         return []
-    edges, rows = undirected_edges(real.graph).numpy(), columns.values.numpy()
-    joint, num_nodes = method.joint.cpu().numpy(), len(rows)
-    groups = method.groups(np.bincount(edges.ravel(), minlength=num_nodes))
-    drawn_degrees = np.bincount(undirected_edges(graph).numpy().ravel(), minlength=num_nodes)
+    space = space_of(real.graph)
+    edges, rows = space.edges(real.graph).numpy(), columns.shown(space.num_left).numpy()
     order = places_of(real.graph.node_names, graph.node_names)
     beside = None if order is None else drawn.values[order.numpy()]
-    mixing = mixing_matrices(method.mixing.cpu().numpy(), [*map(len, domains.values())])
-    found = []
-    for place, (column, matrix) in enumerate(zip(domains, mixing, strict=True)):
-        values = rows[:, place]
-        others = tuple(axis for axis in range(1, joint.ndim) if axis != place + 1)
-        by_group = joint.sum(axis=others)
-        totals = np.bincount(drawn.values[:, place], drawn_degrees, minlength=len(matrix))
-        noisy = NoisyMixing(matrix, float(method.mixing_scale))
-        links = fitted_mixing(noisy, totals.astype(np.int64))
-        guesses = {} if beside is None else {"name": beside[:, place]}
-        guesses["degree"] = by_group[groups].argmax(axis=1)
-        guesses["neighbors"] = by_neighbors(by_group[groups], links, edges, values)
-        prior = float((values == by_group.sum(axis=0).argmax()).mean())
-        for knowledge, guessed in guesses.items():
-            right = proportion(float((guessed == values).sum()), num_nodes)
-            found.append(RowGuess(column, knowledge, prior, right))
+    around = _of_neighbors(method, edges, rows, space_of(graph).edges(graph).numpy(), drawn.values)
+    degrees, names, found = np.bincount(edges.ravel(), minlength=len(rows)), list(domains), []
+    for side, of_class, joint in method.joints():
+        classes = np.minimum(degree_classes(degrees[side.nodes]), len(of_class) - 1)
+        for axis, place in enumerate(side.columns, start=1):
+            values = rows[side.nodes, place]
+            others = tuple(each for each in range(1, joint.ndim) if each != axis)
+            by_group = joint.sum(axis=others) * np.isin(np.arange(len(joint)), of_class)[:, None]
+            before = by_group[of_class[classes]]
+            guesses = {} if beside is None else {"name": beside[side.nodes, place]}
+            guesses["degree"] = before.argmax(axis=1)
+            guesses["neighbors"] = by_neighbors(before, around[place][side.nodes])
+            prior = float((values == by_group.sum(axis=0).argmax()).mean())
+            for knowledge, guessed in guesses.items():
+                right = proportion(float((guessed == values).sum()), len(values))
+                found.append(RowGuess(names[place], knowledge, prior, right))
     return found
 
 
-def by_neighbors(
-    before: NDArray[np.float64],
-    links: NDArray[np.float64],
+def _of_neighbors(
+    method: Attributed,
     edges: NDArray[np.int64],
-    values: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    rows: NDArray[np.int64],
+    synthetic: NDArray[np.int64],
+    drawn: NDArray[np.int64],
+) -> list[NDArray[np.float64]]:
+    """Return the log-likelihood of all neighbors of each node for each value, by column."""
+    found = [np.zeros((len(rows), len(values))) for values in method.hparams["domains"].values()]
+    for place, noisy in enumerate(method.noisy_mixing):
+        one, other = noisy.pair or (place, place)
+        links = wanted_mixing(noisy, noisy.of(synthetic, drawn[:, one], drawn[:, other]))
+        if noisy.pair is None:
+            both = np.concatenate([edges, edges[:, ::-1]])
+            found[one] += likelihoods(ends_of_links(links), both, rows[:, one])
+        else:
+            found[one] += likelihoods(links, edges, rows[:, other])
+            found[other] += likelihoods(links.T, edges[:, ::-1], rows[:, one])
+    return found
+
+
+def likelihoods(
+    ends: NDArray[np.float64], edges: NDArray[np.int64], values: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of the neighbors of each node for each of its values.
+
+    Args:
+        ends: Ends of edges between own values and values of neighbors, shape ``(K, L)``.
+        edges: Nodes and neighbors that the attacker knows, shape ``(M, 2)``.
+        values: Value of each node as a neighbor, shape ``(N,)``.
+
+    Returns:
+        Logarithms of shape ``(N, K)``.
+    """
+    num_nodes, size = len(values), ends.shape[1]
+    shares = np.log((ends + _LEAST) / (ends + _LEAST).sum(axis=1, keepdims=True))
+    cells = edges[:, 0] * size + values[edges[:, 1]]
+    around = np.bincount(cells, minlength=num_nodes * size).reshape(num_nodes, size)
+    return np.asarray(around @ shares.T)
+
+
+def by_neighbors(before: NDArray[np.float64], around: NDArray[np.float64]) -> NDArray[np.int64]:
     """Guess the value of each node by those of its neighbors.
 
     Args:
         before: Weight of each value before the neighbors are looked at, shape ``(N, K)``.
-        links: Edges between values, the larger one in the row, shape ``(K, K)``.
-        edges: Edges that the attacker knows, shape ``(M, 2)``.
-        values: Value of each node, of which its neighbors' are known, shape ``(N,)``.
+        around: Log-likelihood of the neighbors for each value, see :func:`likelihoods`, ``(N, K)``.
 
     Returns:
         Guesses of shape ``(N,)``.
     """
-    num_nodes, size = before.shape
-    ends = np.tril(links) + np.tril(links).T + _LEAST
-    shares = np.log(ends / ends.sum(axis=1, keepdims=True))  # of a neighbor, given the own value
-    both = np.concatenate([edges, edges[:, ::-1]])
-    cells = both[:, 0] * size + values[both[:, 1]]
-    around = np.bincount(cells, minlength=num_nodes * size).reshape(num_nodes, size)
-    guessed = np.log(np.maximum(before, _SMALLEST)) + around @ shares.T
-    return np.asarray(guessed.argmax(axis=1), dtype=np.int64)
+    return np.asarray((np.log(np.maximum(before, _SMALLEST)) + around).argmax(axis=1))

@@ -207,7 +207,7 @@ def with_method(answers: Answers, data: Read) -> Answers:
         data: The data.
     """
     method, settings = answers.method or recommended(answers, data)[0], answers.settings
-    if method == "transfers" and answers.kind != "undirected":
+    if method in ("attributed", "transfers") and answers.kind != "undirected":
         settings = {"structure": "chung_lu"} | settings
     return replace(answers, method=method, settings=settings)
 

@@ -1,11 +1,11 @@
 """Attributed: private columns of nodes, amounts and times of transfers, beside private edges."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
-from itertools import product
-from typing import ClassVar, Literal, NamedTuple
+from itertools import product, repeat
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -156,17 +156,10 @@ def node_groups(degrees: NDArray[np.int64], read: LedgerEntry, num_columns: int)
     return NodeGroups(of_class, sizes, of_node)
 
 
-def exact_tables(
-    groups: NodeGroups, rows: NDArray[np.int64], sizes: Sequence[int]
-) -> NDArray[np.int64]:
-    """Count nodes by each pair of group and columns: rows of shape ``(N, J)`` (private)."""
-    return count_pairs(np.column_stack([groups.of_node, rows]), [len(groups.sizes), *sizes])
-
-
 def fitted_joint(
     noisy: NDArray[np.float64], groups: NodeGroups, sizes: Sequence[int], scale: float
 ) -> NDArray[np.float64]:
-    """Fit the joint distribution of group and columns to noisy tables of :func:`exact_tables`."""
+    """Fit the joint distribution of group and columns to noisy tables of :func:`count_pairs`."""
     all_sizes = [len(groups.sizes), *sizes]
     marginals = [Marginal((0,), groups.sizes, 0.0)]
     tables = tables_of_pairs(noisy, all_sizes)
@@ -310,7 +303,7 @@ class Attributed(OneShotSynthesizer):
         release. For the structure alone take its method.
 
     Privacy:
-        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), and, with
+        Pure epsilon-DP at the level of edges (one edge or arc is added or removed), and, with
         private columns, at the level of the columns of one node (they are exchanged for any others).
         Each level has a total of its own. The guarantee has no condition and needs no delta. With
         transfers, one edge is a pair with all of them: its first k, with their amounts and times,
@@ -338,8 +331,7 @@ class Attributed(OneShotSynthesizer):
             ``chung_lu``. Reciprocity of arcs is not learned.
         structure_share: Share of the edges' budget for the structure, at least; mixing gets the rest.
             With transfers it is the share of what these leave.
-        table_share: Share of the rows' budget for the tables, at least; mixing gets the rest. With 0
-            there are no tables, and rows are drawn uniformly from the domains: for :meth:`sample_on`.
+        table_share: Share of the rows' budget for the tables, at least; mixing gets the rest.
         max_weight: Largest weight D of all edges of a node together, a whole number.
         domains: Values of each private column by its name (public); they come from the data.
         right_columns: Names of those that right nodes of a bipartite graph have; left nodes have the
@@ -382,8 +374,7 @@ class Attributed(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         check_shares(structure_share=structure_share)
-        if table_share != 0:
-            check_shares(table_share=table_share)
+        check_shares(table_share=table_share)
         shares = {"amount_share": amount_share, "time_share": time_share}
         if given := {name: share for name, share in shares.items() if share is not None}:
             check_shares(**given)
@@ -464,20 +455,16 @@ class Attributed(OneShotSynthesizer):
             return None
         if self.kind == "directed":
             return [(place, place) for place in range(len(self._sizes))]
-        sides = [side.columns for side in self.sides]
-        return list(product(*sides)) if len(sides) == 2 else []
+        sides = self.sides
+        return list(product(sides[0].columns, sides[-1].columns)) if len(sides) == 2 else []
 
     @property
     def noisy_mixing(self) -> list[NoisyMixing]:
         """Released mixing of each column, or of pairs of columns."""
-        if self.pairs == []:
-            return []
-        cells, scale, pairs = self.mixing.cpu().numpy(), float(self.mixing_scale), self.pairs
-        matrices = mixing_matrices(cells, self._sizes, pairs)
-        places = [None] * len(matrices) if pairs is None else pairs
+        matrices = mixing_matrices(self.mixing.cpu().numpy(), self._sizes, self.pairs)
+        places: Iterable[tuple[int, int] | None] = self.pairs or [None] * len(matrices)
         return [
-            NoisyMixing(*each, pair)
-            for *each, pair in ((m, scale, p) for m, p in zip(matrices, places, strict=True))
+            NoisyMixing(*each) for each in zip(matrices, repeat(float(self.mixing_scale)), places)
         ]
 
     @property
@@ -520,19 +507,19 @@ class Attributed(OneShotSynthesizer):
                 "unit transfer protects one transfer, and the data have neither amounts nor times\n"
                 "name the columns, such as --data.columns.time at, or leave model.init_args.unit out"
             )
-        self._check_kind()
+        if self.kind not in self.structure.capabilities.kinds:
+            raise MisconfigurationException(
+                f"{type(self).__name__} learns undirected graphs by the structure "
+                f"{self.hparams['structure']}, and this one is {self.kind}\n"
+                "take another structure: --model.init_args.structure chung_lu"
+            )
         num_nodes = self.hparams["num_nodes"]
         if columns is None:
             return
         check_mixing(num_nodes, self._sizes, self.pairs)
-        largest = num_nodes * (2 if self.kind == "directed" else 1)
+        classes = degree_classes(np.array([num_nodes]))[0] + 1 + (self.kind == "directed")
         for side in self.sides:
-            check_cells([int(degree_classes(np.array([largest]))[0]) + 1, *side.sizes])
-        if self.pairs == [] and not self.hparams["table_share"]:
-            raise MisconfigurationException(
-                "table_share 0 leaves the mixing of columns of both sides, and one side has none\n"
-                "take another share, or leave the private columns out"
-            )
+            check_cells([int(classes), *side.sizes])
 
     def _take_public_fact(self, name: str, value: object) -> None:
         """Take a public fact of the data, and refuse a setting that differs from it."""
@@ -542,15 +529,6 @@ class Attributed(OneShotSynthesizer):
             raise MisconfigurationException(
                 f"{name} is not {_FACTS[name]} of the data\n"
                 f"leave model.init_args.{name} out: it comes from the data"
-            )
-
-    def _check_kind(self) -> None:
-        """Refuse kinds of graphs that the structure does not learn."""
-        if self.kind not in self.structure.capabilities.kinds:
-            raise MisconfigurationException(
-                f"{type(self).__name__} learns undirected graphs by the structure "
-                f"{self.hparams['structure']}, and this one is {self.kind}\n"
-                "take another structure: --model.init_args.structure chung_lu"
             )
 
     def on_fit_start(self) -> None:
@@ -591,7 +569,7 @@ class Attributed(OneShotSynthesizer):
         mixing = MixingRead(h["max_weight"], self._sizes, self.pairs)
         costs = mixing.costs(budget, rows, 1 - h["structure_share"], 1 - h["table_share"])
         entries = self.structure.plan(_rest(budget, costs.edges), 1)
-        if rows is not None and h["table_share"]:
+        if rows is not None:
             entries.append(table_entry(_rest(rows, costs.rows).epsilon, self.sides, record))
         if self.pairs != []:
             entries.append(mixing.entry(costs, Relation.EDGE, self.edge_record))
@@ -606,10 +584,13 @@ class Attributed(OneShotSynthesizer):
         self.num_edges = self.structure.num_edges.clone()
         if self.has_rows:
             rows = private_columns_of(self.records).values.numpy()
-            self._release_tables(rows, reads.get("row_tables"))
+            self._release_tables(rows, reads["row_tables"])
             if self.pairs != []:
-                reads_of_mixing = reads["column_mixing"], reads["column_mixing_rows"]
-                self._release_mixing(source, rows, *reads_of_mixing)
+                weight, read = self.hparams["max_weight"], reads["column_mixing"]
+                cells = source.column_mixing(rows, self._sizes, weight, self.pairs)
+                noisy = self.pay(read, torch.from_numpy(cells), also=[reads["column_mixing_rows"]])
+                self.mixing = noisy.double() / MIXING_UNIT
+                self.mixing_scale = torch.tensor(read.scale / MIXING_UNIT, dtype=torch.double)
         transfers = transfers_of(self.records)
         if transfers is not None:
             public = self.node_attributes
@@ -622,70 +603,47 @@ class Attributed(OneShotSynthesizer):
                 reads,
             )
 
-    def _release_tables(self, rows: NDArray[np.int64], read: LedgerEntry | None) -> None:
-        """Release the tables of rows of shape ``(N, J)`` (private), and fit their distributions.
-
-        Without a read the distributions are uniform, and nothing of the rows is looked at.
-        """
+    def _release_tables(self, rows: NDArray[np.int64], read: LedgerEntry) -> None:
+        """Release the tables of rows of shape ``(N, J)`` (private), and fit their distributions."""
         sides, degrees = self.sides, self._released_degrees_of_nodes()
-        if read is None:
-            self._keep_joints(
-                [np.zeros(1, dtype=np.int64)] * len(sides),
-                [np.full((1, *side.sizes), 1 / math.prod(side.sizes)) for side in sides],
-            )
-            return
         groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
+        of_class = [each.of_class for each in groups]
+        if len(sides) == 2:  # groups of right nodes behind those of left ones
+            of_class[1] = of_class[1] + of_class[0].max() + 1
+            of_class = [_padded(of_class, "edge")]
+        self.degree_groups = torch.from_numpy(of_class[0])
+        both = list(zip(sides, groups, strict=True))
         counts = [
-            exact_tables(of_side, side.rows(rows), side.sizes)
-            for of_side, side in zip(groups, sides, strict=True)
+            count_pairs(
+                np.column_stack([of_side.of_node, side.rows(rows)]),
+                [len(of_side.sizes), *side.sizes],
+            )
+            for side, of_side in both
         ]
-        noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).numpy().astype(np.float64)
+        noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).double().numpy()
         parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
-        self._keep_joints(
-            [each.of_class for each in groups],
-            [
-                fitted_joint(part, of_side, side.sizes, read.scale)
-                for part, of_side, side in zip(parts, groups, sides, strict=True)
-            ],
-        )
+        joints = [
+            fitted_joint(part, of_side, side.sizes, read.scale)
+            for part, (side, of_side) in zip(parts, both, strict=True)
+        ]
+        if len(sides) == 2:
+            joints = [_padded([part for each in joints for part in each.reshape(len(each), -1)])]
+        self.joint = torch.from_numpy(joints[0])
 
-    def _keep_joints(
-        self, of_class: list[NDArray[np.int64]], joints: list[NDArray[np.float64]]
-    ) -> None:
-        """Keep the groups of the classes of degrees, and the distributions, of all sides."""
-        longest = max(map(len, of_class))
-        padded = np.stack([np.pad(each, (0, longest - len(each)), "edge") for each in of_class])
-        flat = np.concatenate([joint.ravel() for joint in joints])
-        has_two = len(joints) == 2
-        self.degree_groups = torch.from_numpy(padded if has_two else padded[0])
-        self.joint = torch.from_numpy(flat if has_two else joints[0])
+    def _groups_of_classes(self) -> Iterator[tuple[Side, NDArray[np.int64]]]:
+        sides = self.sides
+        return zip(sides, self.degree_groups.cpu().numpy().reshape(len(sides), -1), strict=True)
 
     def joints(self) -> Iterator[tuple[Side, NDArray[np.int64], NDArray[np.float64]]]:
         """Yield each side, the groups of its classes of degrees, and its joint distribution.
 
-        The distribution has the shape ``(G, K1, ...)``: groups, and the columns of the side.
+        The distribution has the shape ``(G, K1, ...)``: groups of all sides, of which those of other
+        sides mean nothing, and the columns of the side.
         """
-        sides = self.sides
-        groups = self.degree_groups.cpu().numpy().reshape(len(sides), -1)
-        flat, start = self.joint.cpu().numpy().ravel(), 0
-        for side, of_class in zip(sides, groups, strict=True):
-            shape = (int(of_class.max()) + 1, *side.sizes)
-            stop = start + math.prod(shape)
-            yield side, of_class, flat[start:stop].reshape(shape)
-            start = stop
-
-    def _release_mixing(
-        self,
-        source: GraphStatisticsSource,
-        rows: NDArray[np.int64],
-        of_edges: LedgerEntry,
-        of_rows: LedgerEntry,
-    ) -> None:
-        """Release the mixing of rows of shape ``(N, J)`` (private), which costs both relations."""
-        cells = source.column_mixing(rows, self._sizes, self.hparams["max_weight"], self.pairs)
-        noisy = self.pay(of_edges, torch.from_numpy(cells), also=[of_rows])
-        self.mixing = noisy.double() / MIXING_UNIT
-        self.mixing_scale = torch.tensor(of_edges.scale / MIXING_UNIT, dtype=torch.double)
+        joint = self.joint.cpu().numpy()
+        cells = joint.reshape(len(joint), -1)
+        for side, of_class in self._groups_of_classes():
+            yield side, of_class, cells[:, : math.prod(side.sizes)].reshape(-1, *side.sizes)
 
     def _released_degrees(self) -> NDArray[np.int64]:
         """Released degree of each end, zeros if the structure releases none, ``(num_ends,)``."""
@@ -711,31 +669,21 @@ class Attributed(OneShotSynthesizer):
             degrees: Degrees of shape ``(N,)``.
 
         Returns:
-            Places on the first axis of the distribution, shape ``(N,)``, of the second side behind those
-            of the first one; -1 for nodes without columns.
+            Places on the first axis of the distributions, shape ``(N,)``; -1 for nodes without columns.
         """
-        found, before = np.full(len(degrees), -1, dtype=np.int64), 0
-        for side, of_class, joint in self.joints():
+        found = np.full(len(degrees), -1, dtype=np.int64)
+        for side, of_class in self._groups_of_classes():
             classes = degree_classes(degrees[side.nodes])
-            found[side.nodes] = before + of_class[np.minimum(classes, len(of_class) - 1)]
-            before += len(joint)
+            found[side.nodes] = of_class[np.minimum(classes, len(of_class) - 1)]
         return found
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw edges of the structure, and rewire them towards the released mixing of drawn rows."""
-        return self.space.edges(self.sample(generator))
+        return self._drawn(generator)[0]
 
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes, with drawn rows and transfers."""
-        edges, rng = self.draw_edges(generator)
-        if not self.has_rows:
-            return self.complete(edges, None, rng)
-        rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
-        groups, before = self.groups(np.bincount(edges.ravel(), minlength=len(rows))), 0
-        for side, _, joint in self.joints():
-            rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes] - before, rng)
-            before += len(joint)
-        return self.complete(edges, place_rows(edges, rows, groups, self.noisy_mixing, rng), rng)
+        return self._graph(*self._drawn(generator))
 
     def draw_edges(
         self, generator: torch.Generator
@@ -757,18 +705,23 @@ class Attributed(OneShotSynthesizer):
         rows: NDArray[np.int64] | None,
         rng: np.random.Generator,
     ) -> Data:
-        """Build a graph of drawn edges, which are rewired to the released mixing of given rows.
+        """Build the graph of drawn edges on given rows, as those of a database are drawn.
 
         Args:
-            edges: Edges of shape ``(M, 2)``, as :meth:`draw_edges` returns them.
+            edges: Edges of :meth:`draw_edges`, which are rewired to the released mixing of the rows.
             rows: Place of each node's value in the domain of each column, shape ``(N, J)``; of a node
                 that does not have the column, any number. None without private columns.
-            rng: Source of the draws.
+            rng: Source of :meth:`draw_edges`.
         """
         if rows is not None:
             edges = rewire(edges, rows, self.noisy_mixing, rng)
-        drawn = torch.from_numpy(edges)
-        graph = self.space.graph(drawn, self.node_names)
+        return self._graph(torch.from_numpy(edges), rows, rng)
+
+    def _graph(
+        self, edges: Tensor, rows: NDArray[np.int64] | None, rng: np.random.Generator
+    ) -> Data:
+        """Build the graph of edges with rows of shape ``(N, J)``, and draw its transfers."""
+        graph = self.space.graph(edges, self.node_names)
         if rows is not None:
             shown = np.full_like(rows, -1)
             for side in self.sides:
@@ -778,8 +731,24 @@ class Attributed(OneShotSynthesizer):
             attach(graph, self.node_attributes)
         if self.has_transfers:
             facts, num_edges = self.facts, int(self.num_edges)
-            attach_transfers(graph, self.transfers.draw(drawn, self.space, facts, num_edges, rng))
+            drawn = self.transfers.draw(edges, self.space, facts, num_edges, rng)
+            attach_transfers(graph, drawn)
         return graph
+
+    def _drawn(
+        self, generator: torch.Generator
+    ) -> tuple[Tensor, NDArray[np.int64] | None, np.random.Generator]:
+        """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
+        edges, rng = self.draw_edges(generator)
+        if not self.has_rows:
+            return torch.from_numpy(edges), None, rng
+        mixing = self.noisy_mixing
+        rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
+        groups = self.groups(np.bincount(edges.ravel(), minlength=len(rows)))
+        for side, _, joint in self.joints():
+            rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes], rng)
+        rows = place_rows(edges, rows, groups, mixing, rng)
+        return torch.from_numpy(rewire(edges, rows, mixing, rng)), rows, rng
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)`` by the structure alone: shape ``(P,)``.
@@ -787,6 +756,14 @@ class Attributed(OneShotSynthesizer):
         Rows and transfers do not count, since each graph draws them anew.
         """
         return self.structure.score(pairs)
+
+
+def _padded(
+    rows: Sequence[NDArray[Any]], mode: Literal["edge", "constant"] = "constant"
+) -> NDArray[Any]:
+    """Stack rows of different lengths, the ends of shorter ones being the last number or 0."""
+    longest = max(map(len, rows))
+    return np.stack([np.pad(row, (0, longest - len(row)), mode) for row in rows])
 
 
 _FACTS = {

@@ -299,9 +299,8 @@ class PrivGraph(OneShotSynthesizer):
         """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
         classes, degrees = self._classes, self.degrees.cpu()
         totals = torch.bincount(classes, degrees, minlength=len(self.links))
-        mixing = stub_mixing(
-            self.links.cpu().numpy(), totals.long().numpy(), two_sided=is_two_sided(self.space)
-        )
+        half = len(totals) // 2 if is_two_sided(self.space) else None
+        mixing = stub_mixing(self.links.cpu().numpy(), totals.long().numpy(), num_first=half)
         rates = torch.from_numpy(mixing) / torch.outer(totals, totals).clamp(min=1)
         ends = self.space.ends(pairs)
         first, second = classes[ends].T

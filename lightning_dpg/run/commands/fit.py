@@ -48,7 +48,7 @@ _FORMS: dict[str, Form] = {
 }
 """Form of the data of the data modules that read no graph into memory."""
 _PRIVATE = "data.nodes.private_columns"
-_OF_COLUMNS = ("data.columns.", _PRIVATE, "data.nodes.domains")
+_OF_COLUMNS = ("data.columns.", _PRIVATE, "data.nodes.right_columns", "data.nodes.domains")
 _MANY_NODES = 10**9
 _RANKS = ("LOCAL_RANK", "NODE_RANK", "GROUP_RANK")
 """Variables in which launchers number the processes of a run."""

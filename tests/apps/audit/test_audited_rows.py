@@ -128,7 +128,7 @@ def test_noise_that_is_too_small_is_caught(monkeypatch, planted_bug):
         monkeypatch.setitem(
             attributed._PROOFS,
             attributed.Relation.ATTRIBUTES,
-            lambda weight, sizes, unit: weight * len(sizes) * unit,
+            lambda weight, sizes, unit, _: weight * len(sizes) * unit,
         )
     # Edges of little noise, so that the mixing has the noise that rows need.
     settings = {"epsilon": 60.0, "row_epsilon": 2.0, "table_share": 0.1}

@@ -9,7 +9,7 @@ import pytest
 
 import lightning_dpg as dpg
 from lightning_dpg.apps.audit.attack_report import AttackReport
-from lightning_dpg.apps.audit.row_guesses import by_neighbors, guess_rows
+from lightning_dpg.apps.audit.row_guesses import by_neighbors, guess_rows, likelihoods
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
 from lightning_dpg.graph.drawn_tables import DrawnRows
 from lightning_dpg.release.release import Release
@@ -48,7 +48,8 @@ def test_neighbors_are_weighed_as_bayes_does():
         around = [values[b] for a, b in [*edges, *edges[:, ::-1]] if a == node]
         odds = [before[node, v] * math.prod(shares[v, u] for u in around) for v in range(2)]
         expected.append(int(np.argmax(odds)))
-    assert by_neighbors(before, links, edges, values).tolist() == expected
+    around = likelihoods(links + links.T, np.concatenate([edges, edges[:, ::-1]]), values)
+    assert by_neighbors(before, around).tolist() == expected
     assert expected == [1, 0, 0, 1]  # neighbors of 0 and 2 speak against the weights before
 
 

@@ -11,7 +11,7 @@ import torch
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, Nodes
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
@@ -163,12 +163,94 @@ def test_what_it_cannot_learn_is_refused():
     assert "combinations" in refused(many)
 
 
-def test_a_directed_graph_is_refused():
-    nodes = Nodes(attributes="from_graph", private_columns="block", domains={"block": ["0", "1"]})
-    graph = nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])
-    nx.set_node_attributes(graph, {"a": "0", "b": "1", "c": "1"}, "block")
-    said = refused(EdgeListDataModule(graph, kind="directed", nodes=nodes))
-    assert "Attributed learns undirected graphs, and this one is directed" in said
+BANK = {"age": [0, 30, 45, 60, 100], "region": ["north", "south", "east", "west"]}
+
+
+def test_a_bank_has_private_customers_amounts_and_times_in_one_directed_run():
+    private = {"private_columns": "age,region", "domains": BANK}
+    nodes, columns = Nodes(attributes="from_graph", **private), {"weight": "amount", "time": "at"}
+    data = EdgeListDataModule("small_bank", kind="directed", nodes=nodes, columns=columns)
+    assert "by the structure bter, and this one is directed" in refused(data)
+    budgets = {"epsilon": 1000.0, "row_epsilon": 1000.0}
+    release = dpg.fit(data, "attributed", structure="chung_lu", **budgets)
+    graph, arcs = release.sample(0), data.space.edges(data.graph).numpy()
+    drawn, real = graph.drawn_rows.values, data.private_columns.values.numpy()
+    assert (
+        len(release.transfers(0)) > 1000 and release.people(0)["region"].isin(BANK["region"]).all()
+    )
+    # Of 25 pairs of values of payer and payee.
+    for place in (0, 1):
+        shares = []
+        for ends, rows in ((arcs, real), (graph.edge_index.T.numpy(), drawn)):
+            cells = rows[ends[:, 0], place] * 5 + rows[ends[:, 1], place]
+            shares.append(np.bincount(cells, minlength=25) / len(ends))
+        assert np.abs(shares[0] - shares[1]).sum() / 2 < 0.15
+
+
+def shop(**settings):
+    """Young people buy food and old ones cars, most of the time; books are bought by all."""
+    rng, graph = np.random.default_rng(0), nx.Graph()
+    age, sector = rng.integers(0, 2, 80), rng.integers(0, 3, 40)
+    for i, k in enumerate(age):
+        graph.add_node(f"p{i}", bipartite=0, age=["young", "old"][k], sector="not looked at")
+    for j, k in enumerate(sector):
+        graph.add_node(f"m{j}", bipartite=1, sector=["food", "cars", "books"][k])
+    likely = np.where(age[:, None] == sector, 0.4, 0.03) + 0.1 * (sector == 2)
+    graph.add_edges_from((f"p{i}", f"m{j}") for i, j in np.argwhere(rng.random((80, 40)) < likely))
+    private = {"age": ["young", "old"], "sector": ["food", "cars", "books"]}
+    given = {"private_columns": "age,sector", "domains": private, "right_columns": "sector"}
+    nodes = Nodes(attributes="from_graph", **given | settings)
+    return EdgeListDataModule(graph, kind="bipartite", nodes=nodes)
+
+
+def bought(graph, num_left=80):
+    """Purchases by age and sector; and whether no node has a column of the other side."""
+    rows, (left, right) = graph.drawn_rows.values, graph.edge_index
+    ends = left < num_left  # both directions are there
+    counts = np.zeros((3, 4))
+    np.add.at(counts, (rows[left[ends], 0], rows[right[ends], 1]), 1)
+    return counts, (rows[num_left:, 0] == -1).all() and (rows[:num_left, 1] == -1).all()
+
+
+def test_each_side_of_a_bipartite_graph_has_columns_of_its_own(tmp_path):
+    budgets = {"epsilon": 1000.0, "row_epsilon": 1000.0, "structure": "chung_lu"}
+    data = shop()
+    release = dpg.fit(data, "attributed", **budgets)
+    assert (data.private_columns.values[:80, 1] == 0).all()  # cells of the other side
+    counts, are_apart = bought(release.sample(0))
+    assert are_apart and not counts[2].any() and not counts[:, 3].any()
+    assert counts[0, 0] > 2 * counts[0, 1] and counts[1, 1] > 2 * counts[1, 0]
+    people = release.people(0)
+    assert (people["sector"][:80] == "").all() and (people["age"][80:] == "").all()
+    given = release.sample(0).drawn_rows.values  # and on rows that others have drawn
+    edges, rng = release.method.draw_edges(torch.Generator().manual_seed(1))
+    graph = release.method.complete(edges, given, rng)
+    assert (graph.drawn_rows.values == given).all()
+    counts, _ = bought(graph)
+    assert counts[0, 0] > 2 * counts[0, 1] and counts[1, 1] > 2 * counts[1, 0]
+    found = dpg.evaluate(data, release, baselines=False).measured[0].rows
+    figures = {(each.figure, each.of): each for each in found}
+    assert figures["mixing", "age and sector"].error < 0.25
+    assert figures["mixing", "age and sector"].independent > 0.3
+    assert ("association", "age and sector") not in figures
+    report = dpg.attack(data, release).values["row_guesses"]
+    by_neighbors = [each for each in report if each["knowledge"] == "neighbors"]
+    assert [each["column"] for each in by_neighbors] == ["age", "sector"]
+    assert all(each["release"]["value"] > each["prior"] for each in by_neighbors)
+
+
+def test_columns_of_one_side_have_no_mixing():
+    left = {"private_columns": "age", "domains": {"age": ["young", "old"]}, "right_columns": None}
+    data = shop(**left, policy={"sector": "drop"})
+    release = dpg.fit(data, "attributed", epsilon=1.0, row_epsilon=1.0, structure="chung_lu")
+    spent = {entry["key"]: entry["epsilon"] for entry in release.statement["entries"]}
+    assert spent["row_tables"] == 1 and "column_mixing" not in spent
+    assert math.fsum(spent.values()) == pytest.approx(2)
+    assert (release.people(0)["age"][80:] == "").all()
+    with pytest.raises(Refusal, match=r"right_columns: size is no private column"):
+        shop(right_columns="size")
+    said = refused(planted(right_columns="block"))
+    assert "right_columns are for kind: bipartite" in said
 
 
 def test_two_files_become_a_verified_release(tmp_path, monkeypatch, capsys):

@@ -9,9 +9,7 @@ from typing import Any
 
 import pyarrow
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from torch_geometric.data import Data
 
 from lightning_dpg.datamodules.base import GraphDataModule, secret_order, write_key_file
 from lightning_dpg.datamodules.edge_table import EdgeTableDataModule
@@ -30,7 +28,6 @@ from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.schema import in_schema_words, read_schema
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import GraphFormatError, name_of
-from lightning_dpg.graph.pair_space import space_of
 
 BUILT_IN_DATABASES = {"small_database": small_database}
 """Schemas of generated databases, whose tables are part of them (public)."""
@@ -178,6 +175,9 @@ class DatabaseDataModule(pl.LightningDataModule):
             attributes=rows if private or public else None,
             policy=public,
             private_columns=list(private),
+            right_columns=[n for n in private if n.startswith(f"{nodes[-1]}.")]
+            if nodes[1:]
+            else None,
             domains=private,
         )
 
@@ -271,20 +271,6 @@ class RelationDataModule(EdgeTableDataModule):
 
     def _load(self, ids: str | Sequence[str] | None) -> GraphReading:
         return GraphDataModule._load(self, ids) if self._is_list else super()._load(ids)
-
-    def _add_attributes(self, graph: Data, read: AttributeTable) -> None:
-        """Say which columns are those of the right nodes; nodes of the other side have place 0."""
-        super()._add_attributes(graph, read)
-        num_left, found = space_of(graph).num_left, self.private_columns
-        if found is not None and num_left is not None:
-            is_right = [name.startswith(f"{self.ends[1]}.") for name in found.domains]
-            right = tuple(
-                name for name, is_it in zip(found.domains, is_right, strict=True) if is_it
-            )
-            is_own = (torch.arange(len(found.values)) >= num_left)[:, None] == torch.tensor(
-                is_right
-            )
-            self.private_columns = found._replace(values=found.values * is_own, right=right)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore a run, whose nodes have the numbers of its key files.

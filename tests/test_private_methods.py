@@ -99,7 +99,7 @@ LEDGERS = {
         ("number of edges", "pure", 1, 0.05, 1),
         ("ordered degrees", "pure", 2, 0.0625, 1),
         ("degree of each node", "pure", 2, 0.1375, 1),
-        ("communities", "pure", 1, 0.6, 1),
+        ("communities", "pure", 3, 0.6, 1),
         ("edges within and between communities", "pure", 1, 0.05, 1),
         ("wedges by equal or different communities of their ends", "pure", 4, 0.05, 1),
         (

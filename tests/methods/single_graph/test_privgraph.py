@@ -10,12 +10,15 @@ import torch
 
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.communities import (
+    HUB_PASSES,
+    Turns,
     count_neighbors,
     earlier_first,
     sharpened_links,
     turn_stops,
 )
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods.single_graph import privgraph
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
@@ -109,6 +112,86 @@ def test_laws_of_communities_and_links_are_within_epsilon_of_neighbours(rate):
     assert 0.5 * rate < max(losses) <= rate + link_rate + 1e-9
 
 
+# All graphs of 5 nodes, a row each, by the pairs of which nodes 0, 1 and 2 are hubs in the first three.
+PAIRS_OF_5 = sorted(itertools.combinations(range(5), 2), key=lambda pair: pair[1] > 2)
+ALL_OF_5 = np.array(list(itertools.product([0, 1], repeat=10)), dtype=bool)
+DEGREES_OF_5 = torch.tensor([4, 3, 3, 1, 1])
+
+
+def losses_of_choices(epsilon, factor=1):
+    """Largest loss by an edge between hubs, and by another, of all choices of two communities, exactly.
+
+    ``factor`` multiplies what is counted in the passes over hubs, as a mistake would.
+    """
+    turns = Turns(UndirectedPairs(5), DEGREES_OF_5, 2, epsilon)
+    assert turns.num_hubs == 3 and turns.order.tolist() == [0, 1, 2, 3, 4]
+    everything = turns.utilities(as_edges(PAIRS_OF_5), 0.5)
+    of_pairs = [turns.utilities(as_edges([pair]), 0.5) for pair in PAIRS_OF_5]
+    logs = {(0, 1): np.zeros(len(ALL_OF_5))}
+    for stop in turns.stops:
+        longer = {}
+        for choices, log in logs.items():
+            chosen = torch.tensor(choices)
+            whole, offsets = everything(chosen, stop)
+            counts = torch.stack([count(chosen, stop)[0][0] for count in of_pairs]).numpy()
+            assert whole.shape == (1, 2) and counts.sum(axis=0).tolist() == whole[0].tolist()
+            counts = ALL_OF_5 @ (counts * (factor if len(choices) < 3 * 3 else 1))
+            lead = np.diff(counts + offsets.numpy(), axis=1)[:, 0]
+            # Permute and flip between two, see test_selection.py.
+            first = 0.5 * np.exp(-epsilon / HUB_PASSES * np.abs(lead))
+            first = np.where(lead > 0, first, 1 - first)
+            longer[*choices, 0], longer[*choices, 1] = log + np.log(first), log + np.log1p(-first)
+        logs = longer
+    table = np.array(list(logs.values()))
+    assert len(table) == 2**9 and np.exp(table).sum(axis=0) == pytest.approx(1)
+    most = []
+    for pair in range(10):
+        present = ALL_OF_5[:, pair]  # both halves have all other pairs in the same order
+        most.append(np.abs(table[:, present] - table[:, ~present]).max())
+    return max(most[:3]), max(most[3:])
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_choices_of_hubs_in_passes_and_of_others_cost_epsilon_each(epsilon):
+    """Parallel composition: an edge between hubs costs a third in each pass, any other all at once."""
+    of_hubs, of_others = losses_of_choices(epsilon)
+    assert 0.5 * epsilon < of_hubs <= epsilon + 1e-9
+    assert of_others == pytest.approx(epsilon)
+
+
+def test_a_pass_over_hubs_at_the_whole_budget_is_seen():
+    of_hubs, of_others = losses_of_choices(0.3, factor=HUB_PASSES)
+    assert of_hubs > 1.5 * 0.3 and of_others == pytest.approx(0.3)
+
+
+def test_edges_of_hubs_are_counted_once_in_each_pass_and_all_others_once():
+    graph = planted([30, 30], 0.5, 0.05)
+    edges, turns = (
+        undirected_edges(graph),
+        Turns(UndirectedPairs(60), torch.from_numpy(degrees(graph)), 3, 9.0),
+    )
+    hubs, utilities = turns.num_hubs, turns.utilities(edges, 0.5)
+    chosen = torch.arange(turns.stops[-1]) % 3
+    sums = [
+        int(utilities(chosen[:start], stop)[0].sum())
+        for start, stop in itertools.pairwise([3, *turns.stops])
+    ]
+    places = turns.order.argsort()[edges].sort(dim=1).values
+    in_last = places[:, 1] >= hubs
+    # Turns of more than one node leave their own edges out.
+    between = int((~in_last).sum())
+    assert 40 < hubs < 60 and turns.last == 2 * hubs
+    for number in range(3):
+        of_pass = [
+            s
+            for s, stop in zip(sums, turns.stops, strict=True)
+            if number * hubs < stop <= (number + 1) * hubs
+        ]
+        assert 0.9 * between <= sum(of_pass) <= between
+    others = sum(s for s, stop in zip(sums, turns.stops, strict=True) if stop > 3 * hubs)
+    assert 0.9 * HUB_PASSES * int(in_last.sum()) <= others <= HUB_PASSES * int(in_last.sum())
+
+
 def class_noise(monkeypatch):
     """What is added to links of classes in six fits, and the scale that the ledger books for it."""
     graph, given, samples = from_networkx(nx.karate_club_graph()), [], []
@@ -148,7 +231,7 @@ def test_without_noise_degrees_communities_and_links_are_those_of_the_graph():
     assert np.array_equal(method.links.numpy(), links)
     block = np.repeat(np.arange(3), [60, 50, 40])
     # Founders may share a block, which they then divide, but no community has two blocks.
-    assert max(np.bincount(block[communities == c]).max() for c in range(6)) > 30
+    assert max(np.bincount(block[communities == c]).max() for c in np.unique(communities)) > 30
     assert modularity(graph, communities) > 0.3
 
     method.right_share.fill_(1)

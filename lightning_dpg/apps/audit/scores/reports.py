@@ -9,16 +9,10 @@ from torch import Tensor
 
 from lightning_dpg.apps.audit.scores.counts import alone
 from lightning_dpg.apps.audit.scores.observation import Observation, weight
-from lightning_dpg.graph.communities import (
-    count_neighbors,
-    earlier_first,
-    expected_neighbors,
-    turn_stops,
-)
+from lightning_dpg.graph.communities import HUB_PASSES, Turns
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_numbers import pair_ranks
 from lightning_dpg.methods.local_scalars import graph_scalars
-from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
 from lightning_dpg.papers.jin2022.base import node_inputs
 from lightning_dpg.papers.xiao2014.dendrogram import (
     branch_edges,
@@ -103,27 +97,34 @@ def edge_reports_score(observation: Observation) -> Tensor:
 
 
 def communities_score(observation: Observation) -> Tensor:
-    """Score each edge by the log-likelihood ratio of the community of its later end.
+    """Score each edge by the log-likelihood ratio of the last choice of its later end.
 
-    The attacker knows all other edges. The release are communities in the order of the turns, shape
-    ``(N,)``, which follows from the released degrees.
+    The attacker knows all other edges, and takes hubs to have chosen alike in all passes. The release are
+    communities in the order of the turns, shape ``(N,)``, which follows from the released degrees.
     """
-    method, chosen = observation.method, observation.noisy
-    order = method.degrees.argsort(descending=True, stable=True)
-    degrees, count = method.degrees[order], int(chosen.max()) + 1
-    ends = earlier_first(undirected_edges(observation.known_graph), order)
-    earlier, later = order.argsort()[observation.pairs].sort(dim=1).values.T
-    rate = weight(observation.entry.event.pure_epsilon)
+    method, chosen, entry = observation.method, observation.noisy, observation.entry
+    epsilon, count = entry.event.pure_epsilon, int(chosen.max()) + 1
+    passes = int(entry.sensitivity)  # 1 in releases before hubs had passes
+    turns = Turns(method.space, method.degrees, count, epsilon if passes > 1 else 0.0)
+    hubs = chosen[: turns.num_hubs]
+    assumed = torch.cat([hubs, hubs.flip(0), chosen] if len(hubs) else [chosen])
+    utilities = turns.utilities(
+        undirected_edges(observation.known_graph), method.hparams["resolution"]
+    )
+    earlier, later = turns.order.argsort()[observation.pairs].sort(dim=1).values.T + turns.last
     scores = torch.zeros(len(observation.pairs), dtype=torch.double)
-    for start, stop in pairwise([count, *turn_stops(count, len(order), TURN_GROWTH)]):
-        by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
-        neighbors = count_neighbors(ends, chosen[:start], stop, count)
+    first = turns.last or count
+    for start, stop in pairwise([first, *(stop for stop in turns.stops if stop > first)]):
+        counts, offsets = utilities(assumed[:start], stop)
+        is_of_hub = start < turns.last + len(hubs)
+        unit = weight(epsilon / HUB_PASSES)
         # Nearly the law of permute and flip.
-        law = (rate * (neighbors - method.hparams["resolution"] * by_chance)).softmax(1)
-        read = (start <= later) & (later < stop) & (earlier < start)
-        communities = chosen[earlier[read]]
+        law = (unit * (counts + offsets)).softmax(1)
+        rate = unit if is_of_hub else HUB_PASSES * unit
+        read = (start <= later) & (later < stop) & (turns.last <= earlier) & (earlier < start)
+        communities = assumed[earlier[read]]
         growth = torch.log1p(law[later[read] - start, communities] * torch.tensor(rate).expm1())
-        scores[read] = rate * (chosen[later[read]] == communities) - growth
+        scores[read] = rate * (assumed[later[read]] == communities) - growth
     return scores
 
 

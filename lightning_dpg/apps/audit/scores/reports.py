@@ -97,34 +97,37 @@ def edge_reports_score(observation: Observation) -> Tensor:
 
 
 def communities_score(observation: Observation) -> Tensor:
-    """Score each edge by the log-likelihood ratio of the last choice of its later end.
+    """Score each edge by the log-likelihood ratio of the communities of the ends that counted it.
 
-    The attacker knows all other edges, and takes hubs to have chosen alike in all passes. The release are
-    communities in the order of the turns, shape ``(N,)``, which follows from the released degrees.
+    The attacker knows all other edges. The release are all choices in the order of :class:`Turns`, or the
+    last choice of each node, shape ``(N,)``, as published. Hubs are then taken to have chosen alike in
+    earlier passes, which are not scored.
     """
     method, chosen, entry = observation.method, observation.noisy, observation.entry
-    epsilon, count = entry.event.pure_epsilon, int(chosen.max()) + 1
-    passes = int(entry.sensitivity)  # 1 in releases before hubs had passes
-    turns = Turns(method.space, method.degrees, count, epsilon if passes > 1 else 0.0)
-    hubs = chosen[: turns.num_hubs]
-    assumed = torch.cat([hubs, hubs.flip(0), chosen] if len(hubs) else [chosen])
-    utilities = turns.utilities(
-        undirected_edges(observation.known_graph), method.hparams["resolution"]
-    )
-    earlier, later = turns.order.argsort()[observation.pairs].sort(dim=1).values.T + turns.last
+    epsilon, count, first = entry.event.pure_epsilon, int(chosen.max()) + 1, 0
+    # Before hubs had passes the sensitivity was 1.
+    turns = Turns(method.space, method.degrees, count, epsilon if entry.sensitivity > 1 else 0.0)
+    hubs = turns.num_hubs
+    if hubs and len(chosen) == len(turns.order):
+        first = turns.last
+        chosen = torch.cat([chosen[:hubs], chosen[:hubs].flip(0), chosen])
+    edges, unit = undirected_edges(observation.known_graph), weight(epsilon / HUB_PASSES)
+    utilities = turns.utilities(edges, method.hparams["resolution"])
+    places = turns.order.argsort()[observation.pairs]
     scores = torch.zeros(len(observation.pairs), dtype=torch.double)
-    first = turns.last or count
-    for start, stop in pairwise([first, *(stop for stop in turns.stops if stop > first)]):
-        counts, offsets = utilities(assumed[:start], stop)
-        is_of_hub = start < turns.last + len(hubs)
-        unit = weight(epsilon / HUB_PASSES)
-        # Nearly the law of permute and flip.
-        law = (unit * (counts + offsets)).softmax(1)
-        rate = unit if is_of_hub else HUB_PASSES * unit
-        read = (start <= later) & (later < stop) & (turns.last <= earlier) & (earlier < start)
-        communities = assumed[earlier[read]]
+    for start, stop in pairwise([count, *turns.stops]):
+        number = min(start // hubs, HUB_PASSES - 1) if hubs else 0
+        in_pass = hubs - 1 - places if number % 2 else places
+        earlier, later = in_pass.sort(dim=1).values.T + number * hubs
+        read = (number * hubs <= earlier) & (earlier < start) & (start <= later) & (later < stop)
+        if start < first or not read.any():
+            continue
+        counts, offsets = utilities(chosen[:start], stop)
+        law = (unit * (counts + offsets)).softmax(1)  # nearly that of permute and flip
+        rate = unit if start < turns.last + hubs else HUB_PASSES * unit
+        communities = chosen[earlier[read]]
         growth = torch.log1p(law[later[read] - start, communities] * torch.tensor(rate).expm1())
-        scores[read] = rate * (assumed[later[read]] == communities) - growth
+        scores[read] += rate * (chosen[later[read]] == communities) - growth
     return scores
 
 

@@ -36,7 +36,6 @@ def main(args: list[str]) -> None:
             Fingerprint("edges", "nodes"),
             relation=Relation.EDGE,
             total=Budget(1e6, 0.0),
-            record_unit="undirected edge",
         )
         _bookings(book, options.steps, options.rounds)
         _long(book, options.lines, options.rounds)

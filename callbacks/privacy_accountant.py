@@ -23,7 +23,6 @@ from lightning_dpg.privacy.events import Gaussian, Relation
 from lightning_dpg.privacy.ledger import (
     JOURNAL,
     Budget,
-    LedgerEntry,
     PrivacyLedger,
     journal_beside,
     open_journal,
@@ -227,12 +226,6 @@ class PrivacyAccountant(Callback):
         if refused := trainer.strategy.broadcast(refused):  # all ranks end
             raise BookError(refused)
 
-    def _lost(self, method: Released) -> list[LedgerEntry]:
-        """Return the number of steps that a resumed run has lost."""
-        if not self.lost_steps:
-            return []
-        return [replace(entry, steps=self.lost_steps) for entry in method.step_entries()]
-
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
@@ -256,15 +249,13 @@ class PrivacyAccountant(Callback):
         """Refuse an untrained method, except in ``fit``."""
         check_released(trainer, pl_module)
 
-    def on_test_start(self, trainer: Trainer, pl_module: Any) -> None:
-        """Refuse an untrained method."""
-        check_released(trainer, pl_module)
+    on_test_start = on_validation_start
 
     def on_train_start(self, trainer: Trainer, pl_module: Any) -> None:
         """Check the live loaders; stop at once if a resumed run has spent its budget."""
         check_loaders(trainer, pl_module)
-        for entry in self._lost(pl_module):
-            pl_module.ledger.book_lost(entry)
+        for entry in pl_module.step_entries() if self.lost_steps else ():
+            pl_module.ledger.book_lost(replace(entry, steps=self.lost_steps))
         rest = trainer.estimated_stepping_batches - trainer.global_step
         prove_steps(pl_module.ledger, pl_module.step_entries(), rest)
         self._look_ahead(trainer, pl_module)

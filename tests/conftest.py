@@ -225,16 +225,45 @@ def data_root(monkeypatch):
 
 
 @pytest.fixture
-def fails(tmp_path, monkeypatch, capfd):
+def here(tmp_path, monkeypatch):
+    """A folder of the test's own, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def printed(capsys):
+    """What a command has printed that ended with this code, 0."""
+
+    def words(code):
+        assert code == 0
+        return capsys.readouterr().out
+
+    return words
+
+
+@pytest.fixture
+def refusal(capsys):
+    """What a command has said that ended with this code, 2: a few lines."""
+
+    def words(code):
+        assert code == 2
+        error = capsys.readouterr().err
+        assert 1 <= len(error.splitlines()) <= 5, error
+        return error
+
+    return words
+
+
+@pytest.fixture
+def fails(here, capfd):
     """Run a command that has to fail and to leave no trace in its folder; give what it says."""
     from lightning_dpg.main import main
 
-    monkeypatch.chdir(tmp_path)
-
     def run(*args):
-        before = sorted(tmp_path.rglob("*"))
+        before = sorted(here.rglob("*"))
         assert main(args) == 2
-        assert sorted(tmp_path.rglob("*")) == before
+        assert sorted(here.rglob("*")) == before
         out, err = capfd.readouterr()
         assert not out
         assert 1 <= len(err.splitlines()) <= 5, err

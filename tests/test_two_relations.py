@@ -19,7 +19,7 @@ from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.main import main
 from lightning_dpg.methods import ChungLu
-from lightning_dpg.methods.base import PrivateModule, ledger_of
+from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.methods.planning import check_plan
 from lightning_dpg.preflight.budget import row_budget_warnings
 from lightning_dpg.privacy.budget import BudgetTooSmall
@@ -35,6 +35,7 @@ from lightning_dpg.run_folder import NOT_PRIVATE
 from tests.callbacks.test_privacy_accountant import Killed, Killer, make_trainer
 from tests.cards import card_of
 from tests.entries import entry
+from tests.training import BooksSteps
 from tests.two_relations import EdgesAndRows
 
 ROWS = Relation.ATTRIBUTES
@@ -294,19 +295,15 @@ def test_the_command_line_has_both_budgets(tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["beside"] == made["beside"]
 
 
-class Steps(PrivateModule):
+class Steps(BooksSteps):
     """Pays a read of both relations in each step, its price to a row first."""
 
-    capabilities = replace(PrivateModule.capabilities, is_pure=True)
+    capabilities = replace(BooksSteps.capabilities, is_pure=True)
     reads_private_columns = True
 
     def __init__(self, edges=0.125, rows=0.25):
         super().__init__()
         self.save_hyperparameters()
-        self.weight = torch.nn.Parameter(torch.zeros(1))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
     def step_entries(self):
         edges, rows = self.hparams["edges"], self.hparams["rows"]
@@ -314,10 +311,6 @@ class Steps(PrivateModule):
             entry("pure", key="step", name="step", relation=ROWS, epsilon=rows),
             entry("pure", key="step", name="step", epsilon=edges),
         ]
-
-    def training_step(self, batch, batch_idx):
-        self.ledger.spend(*self.step_entries())
-        self.optimizers().step()
 
 
 def batches():

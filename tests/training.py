@@ -4,13 +4,30 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from pytorch_lightning import Callback
 from torch import Tensor
 
 from lightning_dpg.graph.edge_statistics import EdgeStatistics, GraphStatisticsSource
 from lightning_dpg.interfaces import BatchRequest
+from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.methods.planning import by_key
 from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
+
+
+class BooksSteps(PrivateModule):
+    """Books its entries of a step for each batch, and learns nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def training_step(self, batch: Any, batch_idx: int) -> None:
+        self.ledger.spend(*self.step_entries())
+        self.optimizers().step()
 
 
 def gan_config(max_epochs: int = 1, **settings: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from lightning_dpg.formats.arrow_edges import LARGEST_WHOLE
-from lightning_dpg.formats.edge_tables import Table, column_cells
+from lightning_dpg.formats.edge_tables import Table, column_cells, of_arrow
 from lightning_dpg.formats.node_lists import parquet_table, place_of_ids, shown_columns
 from lightning_dpg.formats.text_rows import table_rows
 from lightning_dpg.graph.attributes import AttributeTable
@@ -25,18 +25,6 @@ _NUMBERS = re.compile(r"halffloat$|float$|double$|u?int\d+$")
 """Types of Arrow that are numbers; a decimal keeps its digits."""
 
 
-@runtime_checkable
-class _ArrowStream(Protocol):
-    """A table of pyarrow, polars or DuckDB; a DataFrame of pandas has no list of columns."""
-
-    @property
-    def columns(self) -> Any:
-        """Columns or their names."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the rows as Arrow."""
-
-
 def read_attributes(source: str | Path | Table, id_column: str | None = None) -> AttributeTable:
     """Read a public table with a row of attributes per node.
 
@@ -48,10 +36,8 @@ def read_attributes(source: str | Path | Table, id_column: str | None = None) ->
     Raises:
         GraphFormatError: If it cannot be read, or if an id is missing or repeated.
     """
-    if isinstance(source, _ArrowStream) and isinstance(source.columns, list):
-        import pyarrow  # optional, and part of what such an object comes from
-
-        return attributes_of_arrow(pyarrow.table(source), _ORIGIN, id_column)
+    if (rows := of_arrow(source)) is not None:
+        return attributes_of_arrow(rows, _ORIGIN, id_column)
     if not isinstance(source, (str, Path)):
         return _of_frame(source, id_column)
     path = user_path(source)

@@ -41,7 +41,7 @@ def read_table(table: Any, columns: Columns = Columns()) -> GraphReading:
         table: The table (private): of Arrow, or with the methods of a DataFrame.
         columns: Its columns that are read.
     """
-    arrow = _of_arrow(table)
+    arrow = of_arrow(table)
     labels = list(table.columns if arrow is None else arrow.column_names)
     chosen = choose("table", [str(label) for label in labels], columns)
     if any(list(chosen.names).count(name) > 1 for name in chosen.ends):
@@ -67,7 +67,7 @@ def read_table(table: Any, columns: Columns = Columns()) -> GraphReading:
     return reading
 
 
-def _of_arrow(table: Table | ExportsArrow) -> Any:
+def of_arrow(table: object) -> Any:
     """Return a table that exports Arrow as one of Arrow; None for pandas, whose objects are read one by one."""
     is_frame = type(table).__module__.partition(".")[0] == "pandas"
     return pyarrow.table(table) if isinstance(table, ExportsArrow) and not is_frame else None

@@ -14,8 +14,7 @@ Other texts are errors of the file, which its owner sees before anything is lear
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -32,9 +31,8 @@ _LARGEST = 1e13
 """Amounts above it, which every bound clips, would leave the range of whole numbers."""
 _NUMBER = re.compile(r"[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]+)?")
 _STAMP = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.][0-9]+)?)?"
-    r"(?: ?(Z|UTC|([-+])([0-9]{2}):?([0-9]{2})?))?)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?( ?(Z|UTC|[-+][0-9]{2}(:?[0-9]{2})?))?)?"
 )
 _DAY = 86_400
 _EPOCH = datetime(1970, 1, 1)
@@ -226,41 +224,22 @@ def _of_texts(
             )
             continue
         found = _STAMP.fullmatch(text)
-        stamp = None if found is None else _in_iso(found)
-        if found is None or stamp is None:
-            raise _no_time(place(row), text, str(given.time))
-        seconds[row], is_zoned[row] = stamp
+        try:
+            if found is None:
+                raise ValueError
+            plain = re.sub(" (?=[-+Z])", "", text.replace("UTC", "Z"))
+            seconds[row], is_zoned[row] = _moment(datetime.fromisoformat(plain))
+        except ValueError:
+            raise _no_time(place(row), text, str(given.time)) from None
         if has_clock is None:
-            has_clock = found[2] is not None
-        if has_clock != (found[2] is not None):
+            has_clock = found[1] is not None
+        if has_clock != (found[1] is not None):
             one, other = ("a time of day", "none") if has_clock else ("no time of day", "one")
             raise GraphFormatError(
                 f"{place(row)}: column {str(given.time)!r} has {other}, and rows before have {one}\nexpected one form in all rows\nwrite all rows with a time of day, or all "
                 "rows without it"
             )
     return seconds, is_zoned
-
-
-def _in_iso(found: re.Match[str]) -> tuple[int, bool] | None:
-    """Return the seconds of a stamp, and whether it has a zone; None for a day that does not exist."""
-    day = _day(found[1])
-    hours, minutes, seconds = (int(found[k] or 0) for k in (2, 3, 4))
-    if day is None or hours > 23 or minutes > 59 or seconds > 59:
-        return None
-    clock = day * _DAY + hours * 3600 + minutes * 60 + seconds
-    if found[6]:
-        offset = int(found[7]) * 3600 + int(found[8] or 0) * 60
-        clock -= offset if found[6] == "+" else -offset
-    return clock, found[5] is not None
-
-
-@cache
-def _day(text: str) -> int | None:
-    """Return the days of a date since 1970; None for a day that does not exist."""
-    try:
-        return date.fromisoformat(text).toordinal() - _EPOCH.toordinal()
-    except ValueError:
-        return None
 
 
 def _in_format(text: str, form: str, name: str, place: Place, row: int) -> tuple[int, bool]:
@@ -273,6 +252,11 @@ def _in_format(text: str, form: str, name: str, place: Place, row: int) -> tuple
             f"{form!r}\nexpected this format in all rows\ncorrect the line, leave the cell "
             "empty (such a row is no transfer), or write all rows as 2026-01-31 14:05"
         ) from None
+    return _moment(stamp)
+
+
+def _moment(stamp: datetime) -> tuple[int, bool]:
+    """Return the seconds of a time since 1970, in UTC if it has a zone, and whether it has one."""
     if stamp.tzinfo is None:
         return _seconds(stamp), False
     offset = stamp.utcoffset() or timedelta()

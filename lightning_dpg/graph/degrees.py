@@ -134,8 +134,7 @@ def project_degrees(
     Raises:
         Refusal: If ``max_degree`` is below 1.
     """
-    if max_degree < 1:
-        raise Refusal(f"max_degree must be 1 or more, got {max_degree}")
+    _check_degree(max_degree)
     first, second = edges.T
     is_kept = np.ones(len(edges), dtype=np.bool_)
     degrees = np.bincount(edges.ravel(), minlength=num_nodes)

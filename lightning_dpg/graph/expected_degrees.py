@@ -1,7 +1,7 @@
 """Random graphs of any kind with given expected degrees, in memory linear in their edges."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -253,11 +253,8 @@ def _drawn_pairs(
     """Draw ends one after the other; repeated pairs and loops are drawn again."""
     stops = [np.cumsum(part) / part.sum() for part in weights]
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-    numbers = np.empty(0, dtype=np.int64)
-    for _ in range(_MOST_ROUNDS):
-        missing = count - len(numbers)
-        if not missing:
-            break
+
+    def draw(missing: int) -> NDArray[np.int64]:
         uniform = rng.random((2, 2 * missing))
         ends = [
             np.minimum(np.searchsorted(stop, share, side="right"), len(stop) - 1)
@@ -266,13 +263,30 @@ def _drawn_pairs(
         nodes = torch.from_numpy(np.stack(ends, axis=1))
         nodes[:, 1] += space.parts[1].start
         pairs = space.from_ends(nodes)
-        new = space.numbers(pairs[pairs[:, 0] != pairs[:, 1]]).numpy()
-        numbers = np.concatenate([numbers, new])
-        # Keep the order of first draws; draws beyond ``count`` are dropped.
-        numbers = numbers[np.sort(np.unique(numbers, return_index=True)[1])][:count]
+        return space.numbers(pairs[pairs[:, 0] != pairs[:, 1]]).numpy()
+
+    numbers = different(draw, count, _MOST_ROUNDS)
     edges = space.pairs(torch.from_numpy(np.sort(numbers)))
     # Where nearly all pairs of hubs are edges, the last ones would take forever.
     return torch.cat([edges, space.draw(edges, count - len(edges), generator)])
+
+
+def different(
+    draw: Callable[[int], NDArray[np.int64]], count: int, rounds: float = math.inf
+) -> NDArray[np.int64]:
+    """Draw until there are ``count`` different numbers, in the order of their first draws.
+
+    Args:
+        draw: Draws numbers, given how many are missing.
+        count: Number of numbers wanted; draws beyond it are dropped.
+        rounds: Most calls of ``draw``, after which there may be fewer.
+    """
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < count and rounds > 0:
+        found = np.concatenate([found, draw(count - len(found))])
+        found = found[np.sort(np.unique(found, return_index=True)[1])][:count]
+        rounds -= 1
+    return found
 
 
 def edges_by_degrees(
@@ -331,14 +345,13 @@ def chung_lu_edges(degrees: Tensor, num_edges: int, generator: torch.Generator) 
     weights = edge_weights(_possible(of_nodes))
     ends = np.cumsum(weights) / weights.sum()
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-    keys = np.empty(0, dtype=np.int64)
-    while len(keys) < count:
-        places = np.searchsorted(ends, rng.random((2 * (count - len(keys)), 2)), side="right")
+
+    def draw(missing: int) -> NDArray[np.int64]:
+        places = np.searchsorted(ends, rng.random((2 * missing, 2)), side="right")
         drawn = np.minimum(places, len(weights) - 1)
-        new = pair_keys(drawn, len(weights))
-        keys = np.concatenate([keys, new[drawn[:, 0] != drawn[:, 1]]])
-        # Keep the order of first draws; draws beyond ``count`` are dropped.
-        keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
+        return pair_keys(drawn, len(weights))[drawn[:, 0] != drawn[:, 1]]
+
+    keys = different(draw, count)
     return nodes[torch.from_numpy(pairs_of_keys(keys, len(weights)))]
 
 

@@ -1,9 +1,9 @@
 """Counts of motifs: the 29 connected graphs of 3, 4 and 5 nodes as induced subgraphs.
 
-Motifs of 3 and 4 nodes are counted by formulas up to a stated cost: how often a node has each role in
-them (its orbits) follows from patterns that may lack edges of the graph, for which sums over nodes,
-edges and triangles suffice. A triangular system then gives the counts of induced subgraphs. Motifs of 5
-nodes are enumerated in small graphs. Others are estimated, see :func:`motif_counts`.
+Motifs of 3 and 4 nodes are counted by formulas up to a stated cost: for patterns that may lack edges of
+the graph, sums over nodes, edges and triangles suffice. A triangular system then gives the counts of
+induced subgraphs. Motifs of 5 nodes are enumerated in small graphs. Others are estimated, see
+:func:`motif_counts`.
 """
 
 import math
@@ -21,86 +21,56 @@ from torch_geometric.data import Data
 from lightning_dpg.graph.graph import adjacency, are_edges, undirected_edges
 from lightning_dpg.metrics.functional import degrees, oriented_adjacency
 
-NUM_ORBITS = 15
-
 # Edges with their triangles or cliques, and paths of two edges, in memory at a time
 _BLOCK_EDGES = 16_384
 _BLOCK_PATHS = 2_000_000
 
-# How often orbit j occurs at a node of an induced subgraph where the node plays orbit k > j.
+# Number of each motif of 3 and 4 nodes within one with more edges on the same nodes
 _CONTAINED: dict[int, dict[int, int]] = {
-    13: {14: 3},
-    12: {14: 3},
-    11: {13: 2, 14: 3},
-    10: {12: 2, 13: 2, 14: 6},
-    9: {12: 2, 14: 3},
-    8: {12: 1, 13: 1, 14: 3},
-    7: {11: 1, 13: 1, 14: 1},
-    6: {9: 1, 10: 1, 12: 2, 13: 1, 14: 3},
-    5: {8: 2, 10: 1, 11: 2, 12: 2, 13: 4, 14: 6},
-    4: {8: 2, 9: 2, 10: 1, 12: 4, 13: 2, 14: 6},
-    2: {3: 1},
-    1: {3: 2},
+    6: {7: 6},
+    5: {6: 1, 7: 3},
+    4: {6: 4, 7: 12},
+    3: {4: 2, 5: 4, 6: 6, 7: 12},
+    2: {4: 1, 6: 2, 7: 4},
+    0: {1: 3},
 }
 
 
-class _Triangles(NamedTuple):
-    """All T triangles; edges are numbered in the order of the oriented adjacency matrix."""
-
-    nodes: NDArray[np.int64]
-    """First, middle and last node along the directions of the edges, shape ``(3, T)``."""
-    opposite: NDArray[np.int64]
-    """Edge between the two others of these nodes, shape ``(3, T)``."""
-
-
-def orbit_counts(graph: Data) -> NDArray[np.int64]:
-    """Count induced connected subgraphs of 2 to 4 nodes per node and role, shape ``(N, 15)``.
+def small_motif_counts(graph: Data) -> NDArray[np.int64]:
+    """Count the motifs of 3 and 4 nodes, shape ``(8,)``, in the order of :class:`MotifCounts`.
 
     Time grows with the number of cliques of 4 nodes and with the sum over the edges of the smaller
     degree of their ends, memory with the number of triangles.
-
-    The roles are numbered as in Pržulj, "Biological network comparison using graphlet degree
-    distribution", 2007: 0 edge; path of 3 nodes: 1 end, 2 middle; 3 triangle; path of 4 nodes:
-    4 end, 5 inner; claw: 6 leaf, 7 center; 8 cycle of 4; triangle with a tail: 9 tail, 10 away from
-    it, 11 where it is fixed; 4 nodes with 5 edges: 12 with two of them, 13 with three; 14 clique.
     """
-    num_nodes = graph.num_nodes
-    matrix = adjacency(graph).astype(np.int64)
     oriented = oriented_adjacency(graph)
-    corners = _triangles(oriented)
-    links = oriented.tocoo()
-    ends = np.stack([links.row, links.col])
-    per_edge = np.bincount(corners.opposite.ravel(), minlength=oriented.nnz)
-
+    sides, last = _triangles(oriented)
     degree = degrees(graph)
-    triangles = np.bincount(corners.nodes.ravel(), minlength=num_nodes)
-    more = degree - 1
-    further = matrix @ more
-
-    counts = np.zeros((num_nodes, NUM_ORBITS), dtype=np.int64)
-    counts[:, 0] = degree
-    counts[:, 1] = further
-    counts[:, 2] = degree * more // 2
-    counts[:, 3] = triangles
-    # Going on from the second node must not lead back, nor to the first one around a triangle.
-    counts[:, 4] = matrix @ further - degree * more - 2 * triangles
-    counts[:, 5] = more * further - 2 * triangles
-    counts[:, 6] = matrix @ (more * (degree - 2) // 2)
-    counts[:, 7] = degree * more * (degree - 2) // 6
-    counts[:, 8] = _squares(matrix, oriented)
-    counts[:, 9] = matrix @ triangles - 2 * triangles
-    counts[:, 10] = _sum_at(ends, per_edge * (degree[ends[::-1]] - 2), num_nodes)
-    counts[:, 11] = triangles * (degree - 2)
-    counts[:, 12] = _sum_at(corners.nodes, per_edge[corners.opposite] - 1, num_nodes)
-    counts[:, 13] = _sum_at(ends, per_edge * (per_edge - 1) // 2, num_nodes)
-    counts[:, 14] = _four_cliques(oriented, corners)
-    for orbit, contained in _CONTAINED.items():
-        for other, times in contained.items():
-            counts[:, orbit] -= times * counts[:, other]
+    first, second = (degree[ends] - 1 for ends in oriented.nonzero())
+    per_edge = np.bincount(sides.ravel(), minlength=oriented.nnz)
+    counts = np.array(
+        [
+            (degree * (degree - 1) // 2).sum(),
+            len(last),
+            (degree * (degree - 1) * (degree - 2) // 6).sum(),
+            # Going on from both ends of an edge must not close a triangle.
+            first @ second - 3 * len(last),
+            per_edge @ (first + second - 2) // 2,
+            _squares(adjacency(graph), oriented),
+            (per_edge * (per_edge - 1) // 2).sum(),
+            _four_cliques(oriented, sides[2], last),
+        ]
+    )
+    for motif, contained in _CONTAINED.items():
+        counts[motif] -= sum(times * counts[other] for other, times in contained.items())
     return counts
 
 
-def _triangles(oriented: csr_array) -> _Triangles:
+def _triangles(oriented: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges of all T triangles, ``(3, T)``, and the last node of each, ``(T,)``.
+
+    Edges are numbered in the order of the oriented adjacency matrix. Those of a triangle are
+    opposite to its first, middle and last node along the directions of the edges.
+    """
     links = oriented.tocoo()
     first, second = links.row.astype(np.int64), links.col.astype(np.int64)
     edges, thirds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -116,11 +86,11 @@ def _triangles(oriented: csr_array) -> _Triangles:
     others = [
         np.searchsorted(keys, nodes[edge] * oriented.shape[0] + third) for nodes in (second, first)
     ]
-    return _Triangles(np.stack([first[edge], second[edge], third]), np.stack([*others, edge]))
+    return np.stack([*others, edge]), third
 
 
-def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
-    """Count cycles of 4 nodes per node, chords allowed.
+def _squares(matrix: csr_array, oriented: csr_array) -> int:
+    """Count cycles of 4 nodes, chords allowed.
 
     A cycle has a top, the node that its edges point to, and consists of two paths from the top to
     the node across. Hubs are tops, and so the middle of few paths: see Chiba and Nishizeki,
@@ -133,8 +103,7 @@ def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
     tops, middles = arcs.row.astype(np.int64), arcs.col.astype(np.int64)
     degree = np.diff(matrix.indptr).astype(np.int64)
     before = np.concatenate([[0], np.cumsum(degree[middles])])
-    counts = np.zeros(num_nodes, dtype=np.int64)
-    start = 0
+    count = start = 0
     while start < len(tops):
         # As many arcs as fit, but all arcs of a top, whose paths must be in one block
         stop = np.searchsorted(before, before[start] + _BLOCK_PATHS, side="right") - 1
@@ -143,52 +112,21 @@ def _squares(matrix: csr_array, oriented: csr_array) -> NDArray[np.int64]:
         steps = np.arange(len(arc)) - (before[arc] - before[start])
         across = matrix.indices[matrix.indptr[middles[arc]] + steps]
         lower = rank[across] < rank[tops[arc]]
-        arc, across = arc[lower], across[lower]
-        _, group, size = np.unique(
-            tops[arc] * num_nodes + across, return_inverse=True, return_counts=True
-        )
-        # A path closes a cycle with each other path of its group. The cycle counts for both paths,
-        # and so twice at its top and across, but once at either middle.
-        partners = size[group.ravel()] - 1
-        counts += np.bincount(middles[arc], partners, num_nodes).astype(np.int64)
-        for nodes in (tops[arc], across):
-            counts += np.bincount(nodes, partners, num_nodes).astype(np.int64) // 2
+        _, size = np.unique(tops[arc[lower]] * num_nodes + across[lower], return_counts=True)
+        count += int((size * (size - 1) // 2).sum())
         start = int(stop)
-    return counts
+    return count
 
 
-def _four_cliques(oriented: csr_array, triangles: _Triangles) -> NDArray[np.int64]:
-    """Count cliques of 4 nodes per node: an edge and two linked nodes of triangles on it."""
-    num_nodes = oriented.shape[0]
-    (_, middle, last), (_, around, edge) = triangles
-    ones = np.ones(len(edge), dtype=np.int64)
-    # Row e holds the last nodes of the triangles that begin with edge e, or the middle nodes of
-    # those around which it leads.
-    beyond, between = (
-        csr_array((ones, (rows, nodes)), shape=(oriented.nnz, num_nodes))
-        for rows, nodes in ((edge, last), (around, middle))
-    )
-    links = oriented.tocoo()
-    counts = np.zeros(num_nodes, dtype=np.int64)
+def _four_cliques(oriented: csr_array, edge: NDArray[np.int64], last: NDArray[np.int64]) -> int:
+    """Count cliques of 4 nodes: an edge and two linked last nodes of triangles on it."""
+    shape = oriented.nnz, oriented.shape[0]
+    beyond = csr_array((np.ones(len(edge), dtype=np.int64), (edge, last)), shape=shape)
+    count = 0
     for start in range(0, oriented.nnz, _BLOCK_EDGES):
-        block = slice(start, start + _BLOCK_EDGES)
-        # Cliques at the fourth node and both ends of the edge between the first two, then those at
-        # the third node
-        fourth = (beyond[block] @ oriented).multiply(beyond[block]).tocsr()
-        third = (between[block] @ oriented).multiply(between[block]).tocsr()
-        on_edge = fourth.sum(axis=1)
-        counts += fourth.sum(axis=0) + third.sum(axis=0)
-        for nodes in (links.row[block], links.col[block]):
-            counts += np.bincount(nodes, on_edge, num_nodes).astype(np.int64)
-    return counts
-
-
-def _sum_at(
-    nodes: NDArray[np.int64], values: NDArray[np.int64], num_nodes: int
-) -> NDArray[np.int64]:
-    """Sum the values at each node, shape ``(N,)``."""
-    values = np.broadcast_to(values, nodes.shape)
-    return np.bincount(nodes.ravel(), values.ravel(), num_nodes).astype(np.int64)
+        block = beyond[start : start + _BLOCK_EDGES]
+        count += int((block @ oriented).multiply(block).sum())
+    return count
 
 
 # Numbers of trees of a kind at each node, and the draw of trees there
@@ -206,8 +144,6 @@ NUM_SAMPLES = 200_000
 _EDGES_AT_ONCE = 2**20
 SAMPLING_SEED = 0
 
-# An orbit of each motif of 3 and 4 nodes, and the nodes of the motif that are in it.
-_ORBITS = {1: 2, 3: 3, 7: 1, 4: 2, 11: 1, 8: 4, 13: 2, 14: 4}
 # Motifs of each size
 _SIZES = {3: slice(0, 2), 4: slice(2, 8), 5: slice(8, NUM_MOTIFS)}
 
@@ -223,8 +159,6 @@ class MotifCounts(NamedTuple):
     """
     covariance: NDArray[np.float64]
     """Covariance of the counts, shape ``(29, 29)``; 0 where they are exact."""
-    num_samples: int | None
-    """Number of trees from which the motifs of each sampled size were estimated; None if counted."""
     sampled_sizes: tuple[int, ...] = ()
     """Numbers of nodes of the motifs that were estimated."""
 
@@ -270,8 +204,7 @@ def motif_counts(
     trees = _Trees(graph)
     sampled = []
     if smaller_degrees(graph) <= exact_small_up_to:
-        orbits = orbit_counts(graph).sum(axis=0)
-        counts[:8] = [orbits[orbit] / nodes for orbit, nodes in _ORBITS.items()]
+        counts[:8] = small_motif_counts(graph)
     else:
         sampled = [3, 4]
     if trees.weights(5).sum() <= exact_up_to:
@@ -288,7 +221,7 @@ def motif_counts(
         spread = np.diag(shares) - np.outer(shares, shares)
         counts[place] = scale * shares
         covariance[place, place] = np.outer(scale, scale) * spread / num_samples
-    return MotifCounts(counts, covariance, num_samples if sampled else None, tuple(sampled))
+    return MotifCounts(counts, covariance, tuple(sampled))
 
 
 def smaller_degrees(graph: Data) -> int:

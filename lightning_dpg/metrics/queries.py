@@ -60,12 +60,17 @@ def kl_divergence(first: NDArray[np.float64], second: NDArray[np.float64]) -> fl
         second: Counts whose shares are q, shape ``(L,)``. The floor :math:`\epsilon` is
             :data:`PROBABILITY_FLOOR`. A value without probability then costs up to 36 nats.
     """
-    size = max(len(first), len(second))
-    p, q = (np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in (first, second))
+    p, q = _shares(first, second)
     present = p > 0
     ratio = p[present] / np.maximum(q[present], PROBABILITY_FLOOR)
     # The floor and rounding errors add a little to q, which must not make the sum negative.
     return max(float((p[present] * np.log(ratio)).sum()), 0.0)
+
+
+def _shares(*histograms: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Return the shares of the values of histograms, all of one length."""
+    size = max(map(len, histograms))
+    return [np.pad(counts, (0, size - len(counts))) / counts.sum() for counts in histograms]
 
 
 def distance_divergence(first: Distances, second: Distances) -> tuple[float, float]:
@@ -79,11 +84,7 @@ def distance_divergence(first: Distances, second: Distances) -> tuple[float, flo
         second: Distances of the second graph.
     """
     divergence = kl_divergence(first.counts, second.counts)
-    size = max(len(first.counts), len(second.counts))
-    p, q = (
-        np.pad(measured.counts, (0, size - len(measured.counts))) / measured.counts.sum()
-        for measured in (first, second)
-    )
+    p, q = _shares(first.counts, second.counts)
     floored = np.maximum(q, PROBABILITY_FLOOR)
     # Derivatives by the counts; a count of 0 has no error.
     by_first = np.where(p > 0, np.log(np.where(p > 0, p, 1) / floored) - divergence, 0)

@@ -20,11 +20,16 @@ from lightning_dpg.graph.graph import adjacency
 from lightning_dpg.metrics.classification import classification_accuracies
 from lightning_dpg.metrics.functional import degrees, local_clustering
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS, mean_of_defined
-from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts, orbit_counts
+from lightning_dpg.metrics.motifs import MotifCounts, motif_cosine, motif_counts, small_motif_counts
 from lightning_dpg.metrics.queries import Answer, degree_cosine
 
 # The spectrum needs a dense matrix of the graph's size.
 MAX_SPECTRUM_NODES = 5_000
+
+
+# Motif of each orbit, of which the edge is the last one, and the nodes of the motif that are in it
+_MOTIF_OF_ORBIT = np.array([8, 0, 0, 1, 3, 3, 2, 2, 5, 4, 4, 4, 6, 6, 7])
+_NODES_OF_ORBIT = np.array([2, 2, 1, 3, 2, 2, 3, 1, 4, 1, 2, 1, 2, 2, 4])
 
 
 class Descriptor(NamedTuple):
@@ -47,8 +52,13 @@ def clustering_histogram(graph: Data) -> NDArray[np.float64]:
 
 
 def orbit_means(graph: Data) -> NDArray[np.float64]:
-    """Return the mean of each of the 15 orbit counts over nodes, ``(15,)``; not a histogram."""
-    return orbit_counts(graph).mean(axis=0)
+    """Return the mean of each of the 15 orbit counts over nodes, ``(15,)``; not a histogram.
+
+    The orbits are the roles of a node in an edge and in the motifs of 3 and 4 nodes, numbered as in
+    Pržulj, "Biological network comparison using graphlet degree distribution", 2007.
+    """
+    counts = np.append(small_motif_counts(graph), graph.num_edges // 2)
+    return counts[_MOTIF_OF_ORBIT] * _NODES_OF_ORBIT / graph.num_nodes
 
 
 def spectrum_histogram(graph: Data) -> NDArray[np.float64]:

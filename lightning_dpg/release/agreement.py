@@ -256,8 +256,8 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         sentence, assumptions = statement["guarantee"], list(statement["assumptions"])
         if wrong := [text for text in (sentence, *assumptions) if not isinstance(text, str)]:
             raise TypeError(f"{wrong[0]!r} is no text")
-        claim = f"({epsilon:.15g}, {main.delta:.15g})-DP"
-        claims = claims_of(statement) if others else []
+        claims = [f"({epsilon:.15g}, {main.delta:.15g})-DP"]
+        claims += claims_of(statement) if others else []
     except FileNotFoundError:
         yield f"{STATEMENT}: missing"
         return
@@ -273,10 +273,7 @@ def _faults_of_statement(release: Path, with_cards: bool) -> Iterator[str]:
         yield f"{STATEMENT}: it has reads of the relation {min(proved)}, and states no epsilon of it"
     if len({math.isinf(each.epsilon) for each in stated}) > 1:
         yield f"{STATEMENT}: it states an epsilon of one relation, and none of another one"
-    claim = claim if math.isfinite(epsilon) else "none: "
-    if claim not in sentence:
-        yield f"{STATEMENT}: its guarantee does not say {claim!r}"
-    for claim in claims if math.isfinite(epsilon) else ():
+    for claim in claims if math.isfinite(epsilon) else ["none: "]:
         if claim not in sentence:
             yield f"{STATEMENT}: its guarantee does not say {claim!r}"
     yield from _faults_of_condition(statement, sentence)

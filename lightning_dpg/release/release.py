@@ -1,6 +1,5 @@
 """An open release: synthetic graphs, scores of pairs or features, and the guarantee."""
 
-import html
 import math
 import re
 import shutil
@@ -31,7 +30,7 @@ from lightning_dpg.metrics.figures import Bars, Pictures, plot
 from lightning_dpg.metrics.pictures import pictures_of, series_of
 from lightning_dpg.outcome import LOGGER
 from lightning_dpg.privacy.budget import digits_down, digits_up
-from lightning_dpg.release.card.document import CARD
+from lightning_dpg.release.card.document import CARD, rendered
 from lightning_dpg.release.checksums import digest, files_of, write_sums
 from lightning_dpg.release.datasets import write_neo4j, write_pyg_dataset
 from lightning_dpg.release.statement import NO_GUARANTEE
@@ -462,22 +461,13 @@ class Release:
 
     def _repr_html_(self) -> str:
         """Show the guarantee and every read of the private graph in a notebook."""
-        head = f"Release of {self._name}: {self._size()}"
-        heads, entries = ["read", "mechanism", "cost", "steps"], self.statement.get("entries", [])
-        texts = [_cells(entry) for entry in entries]
-        if "beside" in self.statement:
-            heads.insert(1, "relation")
-            for cells, entry in zip(texts, entries, strict=True):
-                cells.insert(1, entry["relation"])
-        titles = "".join(f"<th>{title}</th>" for title in heads)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in cells) + "</tr>"
-            for cells in texts
-        )
-        return (
-            f"<div><p><b>{html.escape(head)}</b></p><p>{html.escape(self.guarantee)}</p>"
-            "<table><caption>Every read of the private data</caption>"
-            f"<thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table></div>"
+        entries = self.statement.get("entries", [])
+        return rendered(
+            "notebook.html.jinja",
+            head=f"Release of {self._name}: {self._size()}",
+            guarantee=self.guarantee,
+            reads=[(*_cells(entry), entry["relation"]) for entry in entries],
+            has_relations="beside" in self.statement,
         )
 
     def _export(self, root: str | Path, write: Callable[[Path], None]) -> Path:

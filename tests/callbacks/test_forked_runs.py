@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks import PrivacyAccountant
@@ -13,25 +12,15 @@ from lightning_dpg.methods.base import ledger_of
 from lightning_dpg.privacy.ledger import JOURNAL, JournalOfTwoRuns, PrivacyLedger, open_journal
 from lightning_dpg.privacy.paid_weights import LEDGER
 from tests.callbacks.test_privacy_accountant import (
-    Killed,
     Killer,
     Steps,
     batches,
+    interrupted,
     make_trainer,
     steps_in_journal,
 )
 
-
-@pytest.fixture
-def interrupted(tmp_path):
-    """A checkpoint of step 3, whose run was stopped after step 5 of 10."""
-    keep = ModelCheckpoint(every_n_train_steps=3)
-    trainer = make_trainer(
-        PrivacyAccountant(8.0, 1e-5), Killer(5), keep, folder=tmp_path / "first", max_epochs=1
-    )
-    with pytest.raises(Killed):
-        trainer.fit(Steps(), batches(10))
-    return Path(keep.best_model_path)
+__all__ = ["interrupted"]
 
 
 def resume(path, folder=None, *callbacks, epsilon=8.0, sigma=1.0):

@@ -24,7 +24,7 @@ from lightning_dpg.methods import (
     LDPGromovWasserstein,
     PrivateGraphKernel,
 )
-from lightning_dpg.methods.base import LEDGER, PrivateModule
+from lightning_dpg.methods.base import LEDGER
 from lightning_dpg.preflight.budget import check_delta
 from lightning_dpg.preflight.trainer import check_selection, check_settings
 from lightning_dpg.privacy.budget import Budget
@@ -33,22 +33,18 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
 from lightning_dpg.release.statement import privacy_statement
 from tests.entries import entry
-from tests.training import quiet_trainer
+from tests.training import BooksSteps, quiet_trainer
 
 FINE = {"min_epochs": None, "min_steps": None, "strategy": "auto", "precision": "None"}
 DATA = {"num_edges": 100, "num_pairs": 4950, "is_pure": False}
 
 
-class Steps(PrivateModule):
-    """Books one sampled Gaussian per batch, and learns nothing."""
+class Steps(BooksSteps):
+    """Books one sampled Gaussian per batch."""
 
     def __init__(self, sigma=1.0, q=0.1):
         super().__init__()
         self.save_hyperparameters()
-        self.weight = torch.nn.Parameter(torch.zeros(1))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
     def step_entries(self):
         return [
@@ -56,10 +52,6 @@ class Steps(PrivateModule):
                 name="steps", noise_multiplier=self.hparams["sigma"], sample_rate=self.hparams["q"]
             )
         ]
-
-    def training_step(self, batch, batch_idx):
-        self.ledger.spend(*self.step_entries())
-        self.optimizers().step()
 
 
 class Killed(RuntimeError):
@@ -246,11 +238,6 @@ def test_delta_zero_is_for_pure_methods():
         check_delta(Budget(1.0, 0.0), **DATA)
 
 
-def test_trainer_from_python_is_checked_too():
-    with pytest.raises(MisconfigurationException, match="min_epochs"):
-        make_trainer(PrivacyAccountant(1.0, 1e-5), min_epochs=2).fit(Steps(), batches(3))
-
-
 def test_infinite_budget_needs_no_delta_and_never_stops():
     module = Steps(sigma=0.3, q=1.0)
     make_trainer(PrivacyAccountant("inf"), max_epochs=1).fit(module, batches(50, 1.0))
@@ -329,14 +316,14 @@ def test_selection_by_declared_curves_is_paid_for(monitor, tmp_path):
 
 @pytest.fixture
 def interrupted(tmp_path):
-    """Path of a checkpoint of step 3, whose run went on to step 5, and the folder of the run."""
+    """A checkpoint of step 3, whose run was stopped after step 5 of 10."""
     keep = ModelCheckpoint(every_n_train_steps=3)
     trainer = make_trainer(
-        PrivacyAccountant(8.0, 1e-5), Killer(5), keep, folder=tmp_path, max_epochs=1
+        PrivacyAccountant(8.0, 1e-5), Killer(5), keep, folder=tmp_path / "first", max_epochs=1
     )
     with pytest.raises(Killed):
         trainer.fit(Steps(), batches(10))
-    return Path(keep.best_model_path), Path(trainer.log_dir)
+    return Path(keep.best_model_path)
 
 
 def resume(path, steps=10, **options):
@@ -350,9 +337,8 @@ def resume(path, steps=10, **options):
 def test_checkpoint_without_its_journal_is_refused_unless_the_lost_steps_are_told(
     interrupted, tmp_path, beside
 ):
-    checkpoint, _ = interrupted
     (tmp_path / "elsewhere").mkdir()
-    copied = checkpoint.rename(tmp_path / "elsewhere" / "copied.ckpt")
+    copied = interrupted.rename(tmp_path / "elsewhere" / "copied.ckpt")
     if beside != "nothing":
         other = PrivacyLedger(Steps.relation)
         other.journal = copied.with_name(JOURNAL)
@@ -365,8 +351,7 @@ def test_checkpoint_without_its_journal_is_refused_unless_the_lost_steps_are_tol
 
 
 def test_lost_steps_are_in_the_journal_of_the_run_that_goes_on(interrupted, tmp_path):
-    checkpoint, _ = interrupted
-    copied = checkpoint.rename(tmp_path / "copied.ckpt")
+    copied = interrupted.rename(tmp_path / "copied.ckpt")
     trainer = make_trainer(
         PrivacyAccountant(8.0, 1e-5, lost_steps=2), folder=tmp_path / "again", max_epochs=1
     )
@@ -378,11 +363,6 @@ def test_lost_steps_are_those_of_a_resumed_run():
     accountant = PrivacyAccountant(8.0, 1e-5, lost_steps=2)
     with pytest.raises(MisconfigurationException, match="leave it out of a new run"):
         make_trainer(accountant).fit(Steps(), batches(3))
-
-
-def test_journal_beside_the_checkpoint_knows_of_all_steps(interrupted):
-    checkpoint, _ = interrupted
-    assert resume(checkpoint).steps == 12
 
 
 ONE_SHOT = [ChungLu(34), DPNetGAN(34, noise_multiplier=1.0, num_edges=78), ErdosRenyiSet()]

@@ -17,8 +17,7 @@ from lightning_dpg.main import main
         (True, ["--trainer.enable_progress_bar", "false"], [0, 0]),
     ],
 )
-def test_a_terminal_says_what_follows_the_bar(is_terminal, options, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_terminal_says_what_follows_the_bar(is_terminal, options, said, here, monkeypatch):
     screen = io.StringIO()
     screen.isatty = lambda: is_terminal
     monkeypatch.setattr(sys, "stderr", screen)

@@ -2,7 +2,9 @@
 
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from lightning_dpg.datamodules import Columns, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.duckdb_engine import DuckDBEngine
@@ -11,8 +13,6 @@ from lightning_dpg.graph.node_names import GraphFormatError
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture(scope="module")

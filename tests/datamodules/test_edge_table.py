@@ -3,9 +3,11 @@
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import pytorch_lightning as pl
 import torch
+from pyarrow import parquet
 from pytorch_lightning.loggers import CSVLogger
 
 import lightning_dpg as dpg
@@ -22,8 +24,6 @@ pytestmark = pytest.mark.usefixtures("ids_in_order")
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 NUMBERS = [(10, 2), (2, 10), (2, 2), (2, 30), (30, 2), (2, 30), (7, 10), (10, 7)]
 NUMBERS += [(30, 10), (10, 30)]

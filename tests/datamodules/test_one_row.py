@@ -4,26 +4,25 @@ A row is taken away, or one of its cells is exchanged. Then the other records st
 one of both tables is refused as a whole, before anything is learned.
 """
 
-from datetime import date, datetime
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from lightning_dpg.datamodules import Columns, EdgeTableDataModule, Nodes
 from lightning_dpg.datamodules.private_columns import private_columns_of, read_domains
-from lightning_dpg.formats.attribute_tables import attributes_of_arrow, read_attributes
+from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.edge_tables import read_pairs, read_table
 from lightning_dpg.formats.io import GraphFormatError, read
 from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.text_rows import SEPARATORS
 from lightning_dpg.graph.graph import undirected_edges
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 
@@ -225,34 +224,10 @@ def test_ids_of_two_numbers_are_whole_beside_words(tmp_path, more):
     assert {"30 555", "30 777"} <= set(read(tmp_path / "e.csv").graph.node_names)
 
 
-# Types of Arrow or SQL and of pandas, with cells of which some lie on a border of bins
+# Cells of which some lie on a border of bins
 SINGLES = [0.7, 0.1, 0.3, 0.6, 0.9, 0.7]
 WHOLE = [7, 8, 9, 7, 8, 30]
-LONG = [2**53 + 1, 2**53, 2**53 + 2, 7, 8, 2**60 + 1]
 WORDS_OF = ["north", "south", "7", "07", "0.7", "7.0"]
-PEOPLE = {
-    "halffloat": (pa.float16(), "float16", SINGLES),
-    "float": (pa.float32(), "float32", SINGLES),
-    "double": (pa.float64(), "float64", SINGLES),
-    "dictionary of float": (pa.dictionary(pa.int8(), pa.float32()), "category of float32", SINGLES),
-    "Float32": (None, "Float32", SINGLES),
-    "float[pyarrow]": (None, "float[pyarrow]", SINGLES),
-    "sparse": (None, "Sparse[float32]", SINGLES),
-    "single objects": (None, "single", SINGLES),  # pandas makes double precision of them and a gap
-    "int8": (pa.int8(), "int8", WHOLE),
-    "uint64": (pa.uint64(), "uint64", WHOLE),
-    "int64": (pa.int64(), "int64", LONG),
-    "Int64": (None, "Int64", LONG),
-    "int64[pyarrow]": (None, "int64[pyarrow]", LONG),
-    "category of int": (None, "category of int64", LONG),
-    "bool": (pa.bool_(), "bool", [True, False] * 3),
-    "decimal": (pa.decimal128(9, 2), "object", [Decimal(f"{k}.50") for k in WHOLE]),
-    "date": (pa.date32(), "object", [date(2026, 1, k) for k in WHOLE]),
-    "timestamp": (pa.timestamp("us"), "datetime64[us]", [datetime(2026, 1, k, 9) for k in WHOLE]),
-    "string": (pa.string(), "str", WORDS_OF),
-    "large_string": (pa.large_string(), "object", WORDS_OF),
-    "dictionary": (pa.dictionary(pa.int8(), pa.string()), "category", WORDS_OF),
-}
 BORDERS = [0, 0.3, 0.6, 0.7, 1, 8, 2.0**53]
 NAMES = [f"p{number}" for number in range(6)]
 
@@ -262,24 +237,9 @@ def series(cells, kind):
         return pd.Series([np.float32(cell) if isinstance(cell, float) else cell for cell in cells])
     if kind.startswith("category of"):
         return series(cells, kind.removeprefix("category of ")).astype("category")
-    if kind in ("float16", "float32", "float64") or kind.startswith("Sparse"):
+    if kind == "float32":
         return pd.Series([np.nan if cell is None else cell for cell in cells]).astype(kind)
-    if None in cells and kind in ("int8", "uint64", "int64", "bool"):
-        return pd.Series(
-            cells, dtype="object" if kind == "bool" else None
-        )  # floats, as of read_csv
     return pd.Series(cells, dtype=kind)
-
-
-def people(form, kind, cells):
-    """Return the table of people: id and private cell of each that has a row."""
-    kept = [place for place, cell in enumerate(cells) if cell != "gone"]
-    names, cells = [NAMES[place] for place in kept], [cells[place] for place in kept]
-    arrow_type, dtype, _ = PEOPLE[kind]
-    if form == "frame":
-        return read_attributes(pd.DataFrame({"id": names, "x": series(cells, dtype)}))
-    table = pa.table({"id": names, "x": as_arrow(cells, arrow_type)})
-    return attributes_of_arrow(table, "people.parquet", None)
 
 
 def as_arrow(cells, arrow_type):
@@ -291,39 +251,6 @@ def as_arrow(cells, arrow_type):
 def places(table, domain):
     domains = read_domains({"x": domain}, ["x"])
     return private_columns_of(table, NAMES, domains).values[:, 0].tolist()
-
-
-def places_of(form, kind, cells, domain):
-    return places(people(form, kind, cells), domain)
-
-
-FORMS = [
-    (form, kind)
-    for kind in PEOPLE
-    for form in ("frame", "arrow")
-    if form == "frame" or PEOPLE[kind][0] is not None
-]
-
-
-@pytest.mark.parametrize(("form", "kind"), FORMS)
-def test_private_cells_of_each_type(form, kind):
-    cells = PEOPLE[kind][2]
-    texts = [str(cell) for cell in dict.fromkeys(cells)]
-    numbers = not isinstance(cells[0], (str, date, bool))
-    refused = 0
-    for domain in (texts, *([BORDERS] if numbers else [])):
-        whole = outcome(places_of, form, kind, cells, domain)
-        refused += whole is None
-        for row in range(6):
-            for cell in (None, "gone", cells[row - 1]):
-                other = [*cells]
-                other[row] = cell
-                found = outcome(places_of, form, kind, other, domain)
-                assert (found is None) == (whole is None)  # both are refused, or none
-                if found is not None:
-                    assert whole[:row] + whole[row + 1 :] == found[:row] + found[row + 1 :]
-    # As categories: a DataFrame may have lost digits of long codes before it came here.
-    assert refused == (cells is LONG and form == "frame")
 
 
 REGIONS = ["north", "south", "north", "south", "other", "north"]

@@ -8,14 +8,13 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from lightning_dpg.datamodules.private_columns import private_columns_of, read_domains
 from lightning_dpg.formats.attribute_tables import read_attributes
 from lightning_dpg.formats.io import GraphFormatError
-
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 NAMES = [f"p{number}" for number in range(5)]
 ODD = ["", "odd", 'a "quote" in', '"quoted"', "1e300", "1.0", "07", "0.70", "  7 ", "é", "12,5", "NaN", "-", "True"]  # fmt: skip
@@ -54,7 +53,7 @@ ARROW = {
     ),
 }
 PANDAS = {
-    "float": ("float32", "Float32", "float[pyarrow]", "object", "category"),
+    "float": ("float32", "Float32", "float[pyarrow]", "Sparse[float32]", "object", "category"),
     "double": ("float64", "Float64"),
     "int": ("int8", "Int8", "uint16", "int64", "int64[pyarrow]", "object", "category"),
     "long": ("int64", "Int64", "category"),

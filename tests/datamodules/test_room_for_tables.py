@@ -1,12 +1,12 @@
 """An engine that runs out of memory or disk names that, and not a damaged file."""
 
 import pytest
+from pyarrow import parquet
 
 from lightning_dpg.graph.node_names import GraphFormatError
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("ibis")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.mark.parametrize(

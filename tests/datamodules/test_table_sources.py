@@ -6,8 +6,10 @@ from functools import partial
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
+from pyarrow import parquet
 
 from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import PrivacyAccountant
@@ -36,8 +38,6 @@ pytestmark = pytest.mark.usefixtures("ids_in_order")
 
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 duckdb = pytest.importorskip("duckdb")
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 SOURCES = [
     "postgresql",

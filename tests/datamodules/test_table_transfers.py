@@ -4,8 +4,10 @@ import datetime as dt
 import decimal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
+from pyarrow import parquet
 
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from tests.apps.book.conftest import server  # noqa: F401  # a fixture
@@ -13,8 +15,6 @@ from tests.datamodules.test_table_sources import SOURCES, spark, stored  # noqa:
 
 pytestmark = pytest.mark.usefixtures("ids_in_order")
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
 
 AMOUNTS = {"weight": "amount", "weight_max": 500}

@@ -3,16 +3,15 @@
 from uuid import UUID
 
 import numpy as np
+import pyarrow
 import pytest
 import torch
+from pyarrow import parquet
 
 from lightning_dpg.formats.arrow_edges import _positions
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.io import GraphFormatError, read, read_graph, write_blocks, write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
-
-pyarrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
 
 
 def table(path, **columns):

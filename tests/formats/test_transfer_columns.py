@@ -62,13 +62,11 @@ def of_tsv(folder):
 
 
 def of_parquet(folder):
-    pytest.importorskip("pyarrow")
     typed().to_parquet(folder / "pay.parquet")
     return folder / "pay.parquet"
 
 
 def of_texts_in_parquet(folder):
-    pytest.importorskip("pyarrow")
     frame().to_parquet(folder / "texts.parquet")
     return folder / "texts.parquet"
 
@@ -153,7 +151,6 @@ def test_times_are_those_of_one_clock(texts, settings, clock):
 
 
 def test_moments_with_a_zone_are_those_of_the_named_clock(tmp_path):
-    pytest.importorskip("pyarrow")
     table = frame(
         [("a", "b", 1, "2026-03-28 23:30+00:00"), ("a", "b", 1, "2026-03-29 01:30+00:00")]
     )

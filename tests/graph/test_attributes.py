@@ -4,6 +4,7 @@ import gzip
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import torch
@@ -124,11 +125,10 @@ def test_refused_tables(tmp_path, text, message):
 
 
 def test_tables_of_all_kinds_are_read_alike(tmp_path, people):
-    pandas = pytest.importorskip("pandas")
     expected = encode(read_attributes(people), ["a", "b", "c", "d"], {})
     (tmp_path / "p.tsv").write_text(PEOPLE.replace(",", "\t"))
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(PEOPLE.replace("id,", "who,").encode()))
-    frame = pandas.read_csv(people)
+    frame = pd.read_csv(people)
     for table in (
         read_attributes(tmp_path / "p.tsv"),
         read_attributes(tmp_path / "p.csv.gz", "who"),
@@ -140,11 +140,9 @@ def test_tables_of_all_kinds_are_read_alike(tmp_path, people):
 
 
 def test_parquet_is_read_as_csv_is_and_row_numbers_of_pandas_are_no_column(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
     path = tmp_path / "people.parquet"
     cells = {"id": ["b", "a", "c"], "age": [4, None, 7], "is": [True, False, True]}
-    frame = pandas.DataFrame(cells, index=[7, 8, 9]).assign(size=np.float32([0.1, 2, 3]), y=2)
+    frame = pd.DataFrame(cells, index=[7, 8, 9]).assign(size=np.float32([0.1, 2, 3]), y=2)
     frame.to_parquet(path)
     made, own = (encode(read_attributes(each), ["a", "b", "c"], {}) for each in (path, frame))
     assert made.names == ["age", "age is missing", "is=False", "is=True", "size"] == own.names

@@ -96,8 +96,6 @@ def test_events_are_in_the_order_of_their_times():
 @pytest.mark.parametrize("formats", [["edges", "npz"], ["parquet"]])
 @pytest.mark.parametrize("values", [(AMOUNTS, TIMES), (AMOUNTS, None), (None, TIMES)])
 def test_tables_beside_a_graph_hold_the_same_transfers(tmp_path, formats, values):
-    if "parquet" in formats:
-        pytest.importorskip("pyarrow")
     drawn = transfers(*values)
     paths = write_graph_files(graph_of(drawn), tmp_path, 3, formats)
     suffix = "parquet" if "parquet" in formats else "csv"

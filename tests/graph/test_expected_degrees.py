@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from lightning_dpg.graph.expected_degrees import (
     two_sided_weights,
     weighted_pairs,
 )
-from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, UndirectedPairs
 
 WEIGHTS = np.array([1.5, 0.2, 0.9, 0.4])
 
@@ -136,20 +137,20 @@ def test_a_complete_graph_ends_and_is_complete(space, few_pairs, monkeypatch):
     assert len(torch.unique(edges, dim=0)) == space.num_pairs
 
 
-def test_nodes_without_a_partner_lead_to_no_overflow():
-    space = DirectedPairs(3)
-    degrees = torch.tensor([5, 0, 0, 5, 0, 0])  # one node would have to link itself
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert two_sided_edges(space, degrees, 5, torch.Generator()).shape == (0, 2)
+NO_EDGE = {
+    "a node that would have to link itself": (DirectedPairs(3), [5, 0, 0, 5, 0, 0], 5),
+    "few nodes of degree 0": (DirectedPairs(3), [0] * 6, 0),
+    "many nodes of degree 0": (DirectedPairs(1100), [0] * 2200, 0),
+    "a node without a partner": (UndirectedPairs(3), [0, 8, 0], 4),
+}
 
 
-@pytest.mark.parametrize("space", [DirectedPairs(3), DirectedPairs(1100)], ids=["few", "many"])
-def test_no_edge_is_drawn_where_all_degrees_are_0(space):
-    degrees = torch.zeros(space.num_ends, dtype=torch.long)
+@pytest.mark.parametrize(("space", "degrees", "num_edges"), NO_EDGE.values(), ids=NO_EDGE)
+def test_no_partner_leads_to_no_edge_and_to_no_overflow(space, degrees, num_edges):
+    draw = partial(two_sided_edges, space) if len(space.parts) > 1 else chung_lu_edges
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert two_sided_edges(space, degrees, 0, torch.Generator()).shape == (0, 2)
+        assert draw(torch.tensor(degrees), num_edges, torch.Generator()).shape == (0, 2)
 
 
 @given(st.lists(st.sampled_from([0.05, 0.1, 0.3, 0.7]), min_size=5, max_size=30))
@@ -214,13 +215,6 @@ def test_draws_repeat_for_equal_generators_only():
 def test_there_are_as_many_edges_as_fit(degrees, num_edges, expected):
     edges = chung_lu_edges(torch.tensor(degrees), num_edges, torch.Generator().manual_seed(0))
     assert len({tuple(edge) for edge in edges.tolist()}) == len(edges) == expected
-
-
-def test_a_node_without_a_partner_leads_to_no_overflow():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        edges = chung_lu_edges(torch.tensor([0, 8, 0]), 4, torch.Generator())
-    assert edges.shape == (0, 2)
 
 
 @pytest.mark.parametrize("draw", ["whole", "pieces"])

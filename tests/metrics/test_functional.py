@@ -75,18 +75,6 @@ def test_matches_networkx(graph):
     assert statistics(from_networkx(graph)) == pytest.approx(expected)
 
 
-def test_numbers_of_a_hand_counted_graph():
-    # A triangle 0-1-2 with the tail 2-3 and the lonely node 4
-    graph = make_graph(torch.tensor([[0, 1], [1, 2], [0, 2], [2, 3]]), 5)
-    assert functional.triangles(graph) == 1
-    assert functional.wedges(graph) == 5
-    assert functional.claws(graph) == 1
-    assert functional.netgan_clustering(graph) == 3
-    assert functional.transitivity(graph) == pytest.approx(3 / 5)
-    assert functional.characteristic_path_length(graph) == pytest.approx(8 / 6)
-    assert functional.assortativity(graph) == pytest.approx(-5 / 7)
-
-
 @pytest.mark.parametrize("num_nodes", [0, 1, 5])
 def test_graph_without_edges_has_no_values(num_nodes):
     values = statistics(make_graph(torch.empty(0, 2, dtype=torch.long), num_nodes))

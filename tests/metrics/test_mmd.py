@@ -8,8 +8,7 @@ import pytest
 
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import set_queries
-from lightning_dpg.metrics.motifs import orbit_counts
-from lightning_dpg.metrics.set_queries import DESCRIPTORS, squared_mmd
+from lightning_dpg.metrics.set_queries import DESCRIPTORS, orbit_means, squared_mmd
 
 # Bipartite, with lonely nodes, dense, and of several components
 GRAPHS = [
@@ -34,7 +33,7 @@ def described(name, graph):
         matrix = nx.normalized_laplacian_matrix(graph, weight=None).toarray()
         counts = np.histogram(np.linalg.eigvalsh(matrix).round(9), bins=200, range=(-1e-5, 2))[0]
     else:
-        return orbit_counts(from_networkx(graph)).sum(axis=0) / len(graph)
+        return orbit_means(from_networkx(graph))
     return counts / counts.sum()
 
 

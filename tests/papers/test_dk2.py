@@ -229,12 +229,3 @@ def test_score_is_the_log_ratio_of_the_noise():
             expected += rate / cell[1] * (abs(seen - open_count) - abs(seen - closed_count))
         found = scored(method, "joint_degrees", values, pair, path)
         assert found.tolist() == pytest.approx([expected])
-
-
-def test_uniform_noise_asks_for_a_delta():
-    method = UniformDK2(5)
-    method.ledger.budget = Budget(1.0, 0.0)
-    with pytest.raises(MisconfigurationException, match="budget has none"):
-        release_edges(method, torch.tensor([[0, 1]]))
-    assert not method.ledger.entries
-    DK2(5).accept_budget(Budget(1.0, 0.0))

@@ -42,9 +42,7 @@ from lightning_dpg.papers.jin2022.clients import (
     weighted_update,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.privacy.sensitivity.fitting import client_update_sensitivity
-from lightning_dpg.release.draws import tensors_of
 from tests.scoring import scored
 from tests.training import quiet_trainer
 
@@ -284,22 +282,6 @@ def test_what_was_found_by_looking_is_said(tmp_path):
     assert not any("their features" in text for text in method.assumptions)
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "message"),
-    [
-        (CentralGromovWasserstein, {}, "privacy.delta 0 suits methods of pure epsilon only"),
-        (
-            LDPGromovWasserstein,
-            {"weights": "private"},
-            "privacy.delta 0 suits methods of pure epsilon only",
-        ),
-    ],
-)
-def test_gaussian_noise_needs_a_delta(kind, options, message):
-    with pytest.raises(MisconfigurationException, match=message):
-        fit(kind, epsilon=2.0, delta=0.0, **options)
-
-
 def test_private_rounds_and_reports_spend_the_budget_together():
     method = fit(weights="private", epsilon=8.0, weights_share=0.25, rounds=2, max_update_norm=0.5)
     updates, reports = method.ledger.entries
@@ -432,15 +414,6 @@ def test_the_published_method_claims_the_epsilon_of_the_reports():
     assert fit(epsilon=3.0).claimed_epsilon(1e-5) is None
 
 
-def test_a_release_is_read_back_without_the_graphs():
-    method = fit(GromovWassersteinFeatures, weights="trained")
-    rebuilt = GromovWassersteinFeatures(**method.hparams)
-    load_released(rebuilt, method.released_state())
-    for name, tensor in tensors_of(method).items():
-        assert torch.equal(rebuilt.state_dict()[name], tensor), name
-    assert rebuilt.accuracy(5, 1).mean == method.accuracy(5, 1).mean
-
-
 PUBLISHED = {"weights": "random", "report_epsilon": 6.0}
 
 
@@ -501,10 +474,6 @@ def test_audit_finds_an_edge_in_sums_of_little_noise():
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (LDPGromovWasserstein, {"width": 0}, "width"),
-        (LDPGromovWasserstein, {"weights": "trained"}, "random, private, got 'trained'"),
-        (CentralGromovWasserstein, {"weights": "private"}, "random, trained, got 'private'"),
-        (CentralGromovWasserstein, {"train_fraction": 1.0}, "train_fraction"),
         (LDPGromovWasserstein, {}, "no law for an infinite epsilon"),
         (
             GromovWassersteinFeatures,
@@ -516,22 +485,3 @@ def test_audit_finds_an_edge_in_sums_of_little_noise():
 def test_bad_settings(kind, options, message):
     with pytest.raises((ValueError, MisconfigurationException), match=message):
         fit(kind, **options)
-
-
-@pytest.mark.parametrize("kind", [GromovWassersteinFeatures, LDPGromovWassersteinAsPublished])
-def test_methods_without_protection_take_no_finite_budget(kind):
-    with pytest.raises(MisconfigurationException, match=f"{kind.__name__} protects nothing"):
-        fit(kind, epsilon=8.0)
-
-
-def test_rounds_are_made_as_asked_or_refused_before_anything_is_booked():
-    assert (
-        fit(CentralGromovWasserstein, weights="trained", rounds=12, epsilon=8.0).rounds_made == 12
-    )
-    method = CentralGromovWasserstein("trained", rounds=12)
-    trainer = quiet_trainer(PrivacyAccountant(8.0, 1e-5), max_steps=11, max_epochs=-1)
-    with pytest.raises(
-        MisconfigurationException, match=r"makes 12 steps, and trainer.max_steps 11"
-    ):
-        trainer.fit(method, TUGraphDataModule(small_graphs()))
-    assert not method.ledger.entries

@@ -50,9 +50,8 @@ def test_the_belief_is_that_of_bayes():
     assert f"{float(100 * odds / (1 + odds)):.6g} % sure of one node and its relations" in text
 
 
-def test_a_run_warns_of_its_budget_and_of_its_nodes_once(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.csv").write_text("a,b\n")
+def test_a_run_warns_of_its_budget_and_of_its_nodes_once(here):
+    (here / "one.csv").write_text("a,b\n")
     given = ["--data.name", "one.csv", "--privacy.epsilon", "12", "--trainer.fast_dev_run", "true"]
     with pytest.warns() as caught:
         assert main(["fit", "--config", "erdos_renyi", *given]) == 0

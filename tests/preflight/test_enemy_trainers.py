@@ -23,8 +23,7 @@ from tests.training import quiet_trainer
 
 @pytest.mark.parametrize("search", ["lr_find", "scale_batch_size"])
 @pytest.mark.parametrize("stage", ["fit", "validate", "test"])
-def test_a_tuner_makes_no_trial_step(search, stage, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a search leaves a checkpoint there
+def test_a_tuner_makes_no_trial_step(search, stage, here):
     module, data = Reader(), EdgeListDataModule("karate", steps_per_epoch=5)
     tuner = Tuner(quiet_trainer(PrivacyAccountant(8.0, 1e-4)))
     with pytest.raises((MisconfigurationException, TypeError)):

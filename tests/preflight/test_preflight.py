@@ -62,8 +62,7 @@ def by_lightning():
 
 
 @pytest.mark.parametrize("fit", [by_command, in_python, by_lightning])
-def test_each_check_is_made_once_and_before_the_first_read(fit, calls, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_each_check_is_made_once_and_before_the_first_read(fit, calls, here):
     fit()
     before = calls[: calls.index((PrivacyLedger, "spend"))]
     assert Counter(before) == Counter(ONCE[:-1])

@@ -50,11 +50,9 @@ def test_the_deviation_of_the_number_of_edges_is_that_of_releases(name):
     assert said == pytest.approx(std, rel=0.06)
 
 
-def test_plan_fit_and_studio_say_it_before_they_spend(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_plan_fit_and_studio_say_it_before_they_spend(here, monkeypatch, printed):
     given = ["--goal", "shape", "--epsilon", "1", "--num-nodes", "34", "--json", "--full"]
-    assert main(["plan", *given]) == 0
-    assert SMALL in json.loads(capsys.readouterr().out)["hints"]
+    assert SMALL in json.loads(printed(main(["plan", *given])))["hints"]
     nx.write_edgelist(nx.karate_club_graph(), "club.csv", delimiter=",", data=False)
     answers = Answers(data="club.csv", method="bter", epsilon=1.0)
     assert inquiry.planned(answers, inquiry.read(answers))[-1] == SMALL

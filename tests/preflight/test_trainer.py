@@ -18,39 +18,33 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.records import EdgeRecords
 from lightning_dpg.interfaces import BatchRequest
 from lightning_dpg.methods import ChungLu, DPNetGAN
-from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight.trainer import check_loader, check_sampler, check_trainer
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sampling import PoissonSampler
 from tests.entries import entry
-from tests.training import quiet_trainer
+from tests.training import BooksSteps, quiet_trainer
 
 RATE, PER_EPOCH = 0.1, 5
 
 
-class Reader(PrivateModule):
+class Reader(BooksSteps):
     """Books a sampled Gaussian for each batch, and keeps the batches."""
 
     def __init__(self, kind="poisson"):
         super().__init__()
         self.kind = kind
-        self.weight = torch.nn.Parameter(torch.zeros(1))
         self.seen = []
         self.batch_size = 1  # BatchSizeFinder asks for it
 
     def batch_request(self):
         return BatchRequest(self.kind, RATE)
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
     def step_entries(self):
         return [entry(name="steps", noise_multiplier=1.0, sample_rate=RATE)]
 
     def training_step(self, batch, batch_idx):
-        self.ledger.spend(*self.step_entries())
+        super().training_step(batch, batch_idx)
         self.seen.append(batch.data)
-        self.optimizers().step()
 
 
 @pytest.fixture
@@ -143,12 +137,9 @@ def test_every_flag_of_the_trainer_is_looked_at():
 @pytest.mark.parametrize(
     ("flag", "value", "steps"), [(flag, *case) for flag, cases in FLAGS.items() for case in cases]
 )
-def test_a_flag_is_refused_or_the_run_books_what_it_does(
-    flag, value, steps, draws, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_flag_is_refused_or_the_run_books_what_it_does(flag, value, steps, draws, here):
     if value == "csv":
-        value = CSVLogger(tmp_path)
+        value = CSVLogger(here)
     if value == "mixed":
         value = MixedPrecision("bf16-mixed", "cpu")
     options = {flag: value}
@@ -161,7 +152,7 @@ def test_a_flag_is_refused_or_the_run_books_what_it_does(
     with pytest.raises(MisconfigurationException, match=flag.replace("plugins", "precision")):
         fit(**options)
     assert not draws
-    assert not list(tmp_path.rglob("ledger*"))
+    assert not list(here.rglob("ledger*"))
 
 
 BUILT_IN = pl.callbacks
@@ -203,11 +194,10 @@ def test_every_built_in_callback_is_looked_at():
 
 
 @pytest.mark.parametrize("name", CALLBACKS)
-def test_a_callback_is_refused_or_the_run_books_what_it_does(name, draws, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_callback_is_refused_or_the_run_books_what_it_does(name, draws, here):
     make, steps = CALLBACKS[name]
     given = {"enable_checkpointing": issubclass(getattr(BUILT_IN, name), BUILT_IN.Checkpoint)}
-    given["logger"] = CSVLogger(tmp_path) if name == "LearningRateMonitor" else False
+    given["logger"] = CSVLogger(here) if name == "LearningRateMonitor" else False
     given["enable_progress_bar"] = name.endswith("Bar")
     given["enable_model_summary"] = name.endswith("Summary")
     if steps is not REFUSED:

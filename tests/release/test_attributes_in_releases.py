@@ -144,8 +144,7 @@ def test_a_checkpoint_draws_graphs_with_attributes(tmp_path, tables):
     check(graph)
 
 
-def test_the_command_line_takes_attributes_and_policies(tmp_path, tables, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_line_takes_attributes_and_policies(here, tables):
     edges, people = tables
     config = {
         "model": {"class_path": "ChungLu"},
@@ -153,14 +152,14 @@ def test_the_command_line_takes_attributes_and_policies(tmp_path, tables, monkey
         "trainer": {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False},
         "privacy": {"epsilon": 1.0, "delta": 0.0},
     }
-    (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
+    (here / "run.yaml").write_text(yaml.safe_dump(config))
     given = ["fit", "--config", "run.yaml", "--attributes", people]
     given += ["--data.nodes.column", "who"]
     assert main([*given, "--data.nodes.policy.age", "drop"]) == 0
-    (folder,) = tmp_path.glob("runs/*/*/release")
+    (folder,) = here.glob("runs/*/*/release")
     graph = dpg.open_release(folder).sample(0)
     assert graph.attribute_names == ["branch=bank", "branch=retail"]
     statement = json.loads((folder / "privacy.json").read_text())
     assert PUBLIC_ATTRIBUTES in statement["assumptions"]
     assert main([*given, "--data.nodes.policy.age", "private"]) == 2
-    assert len(list(tmp_path.glob("runs/*/*"))) == 1
+    assert len(list(here.glob("runs/*/*"))) == 1

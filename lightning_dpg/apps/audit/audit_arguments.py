@@ -1,6 +1,6 @@
 """Arguments of an audit, checked before PyTorch is imported."""
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from lightning_dpg.errors import CommandError
 
@@ -11,28 +11,35 @@ RelationOfAudit = Literal["edge", "attributes"]
 """What a canary is: edges, as the relation of the method says, or a row of private columns."""
 
 
-def check_arguments(
-    *,
-    canaries: int | None,
-    runs: int | None,
-    view: str,
-    relation: str | None,
-    confidence: float,
-    mark: str = "",
-) -> None:
-    """Refuse arguments of an audit whose check needs no data.
+class Design(NamedTuple):
+    """Design of an audit, see :func:`lightning_dpg.apps.audit.audits.audit`.
 
-    Args:
+    Attributes:
         canaries: Number of canaries of each fit.
         runs: Number of fits.
         view: View of the attacker.
         relation: Relation of the canaries; None for edges.
         confidence: Probability with which all bounds hold together.
+    """
+
+    canaries: int | None = None
+    runs: int | None = None
+    view: View = "black_box"
+    relation: RelationOfAudit | None = None
+    confidence: float = 0.95
+
+
+def check_design(design: Design, mark: str = "") -> None:
+    """Refuse a design whose check needs no data.
+
+    Args:
+        design: The design.
         mark: Characters before the names of arguments in messages, such as ``--``.
 
     Raises:
-        CommandError: If one is out of its range.
+        CommandError: If a part of it is out of its range.
     """
+    canaries, runs, view, relation, confidence = design
     if canaries is not None and canaries * (runs or 1) < 4:
         raise CommandError(
             f"{mark}canaries must be at least 4 in all fits together, got {canaries}"

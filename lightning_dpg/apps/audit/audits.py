@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from scipy.stats import norm
 
-from lightning_dpg.apps.audit.audit_arguments import RelationOfAudit, View, check_arguments
+from lightning_dpg.apps.audit.audit_arguments import Design, RelationOfAudit, View, check_design
 from lightning_dpg.apps.audit.audit_report import AllGuesses, AuditReport, Bound
 from lightning_dpg.apps.audit.audited_fit import (
     CanaryScores,
@@ -102,11 +102,7 @@ def audit(
             )
         report = audit_settings(
             chosen.configuration(epsilon, delta, 0, row_epsilon),
-            canaries=canaries,
-            runs=runs,
-            view=view,
-            relation=relation,
-            confidence=confidence,
+            Design(canaries, runs, view, relation, confidence),
             read=reader(data, chosen),
             book=book,
         )
@@ -116,12 +112,8 @@ def audit(
 
 def audit_settings(
     settings: Mapping[str, Any],
+    design: Design,
     *,
-    canaries: int | None = None,
-    runs: int | None = None,
-    view: View = "black_box",
-    relation: RelationOfAudit | None = None,
-    confidence: float = 0.95,
     read: ReadData | None = None,
     book: str | None = None,
 ) -> AuditReport:
@@ -129,20 +121,15 @@ def audit_settings(
 
     Args:
         settings: Complete configuration of a fit.
-        canaries: Number of canaries of each fit, see :func:`audit`.
-        runs: Number of fits, see :func:`audit`.
-        view: View of the attacker.
-        relation: Relation of the canaries, see :func:`audit`.
-        confidence: Probability with which all bounds hold together.
+        design: Canaries, fits, attacker and confidence.
         read: Function that reads the data anew; by default they are those of the configuration.
         book: URL of the budget book, see :func:`audit`.
 
     Raises:
         CommandError: If an argument is refused.
     """
-    check_arguments(
-        canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence
-    )
+    check_design(design)
+    canaries, runs, view, relation, confidence = design
     settings = under_ids(settings)
     name, privacy = settings["model"]["class_path"].rpartition(".")[2], settings["privacy"]
     contents = _contents(settings, read)

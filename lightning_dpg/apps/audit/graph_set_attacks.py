@@ -22,6 +22,8 @@ from lightning_dpg.apps.audit.link_stealing import (
     Published,
     aligned_by_degree,
     proportion,
+    roc,
+    share_right,
     with_degrees_alone,
 )
 from lightning_dpg.datamodules.graph_set import split_graphs
@@ -49,21 +51,20 @@ class HiddenLinks(NamedTuple):
     """Of each graph as many pairs that were no links, shape ``(P_g, 2)``."""
 
 
-def hide_links(graphs: Sequence[Data], share: float = HIDDEN_SHARE) -> HiddenLinks:
+def hide_links(graphs: Sequence[Data]) -> HiddenLinks:
     """Remove a share of the links, rounded, from each graph.
 
     At most as many links are hidden as the graph has pairs without a link: none in a clique.
 
     Args:
         graphs: Graphs of a set.
-        share: Share of the links to hide.
     """
     generator = torch.Generator().manual_seed(SEED)
     rests, links, others = [], [], []
     for graph in graphs:
         edges, size = undirected_edges(graph), int(graph.num_nodes)
         edges = edges[torch.randperm(len(edges), generator=generator)]
-        hidden = round(share * len(edges))
+        hidden = round(HIDDEN_SHARE * len(edges))
         count = min(hidden, num_pairs(size) - len(edges))
         rest = make_graph(edges[hidden:], size)
         rest.y = graph.y
@@ -103,7 +104,7 @@ def predict_hidden_links(sets: Sequence[Sequence[Data]], hidden: HiddenLinks) ->
         scores = torch.zeros(len(pairs), dtype=torch.double)
         for graphs in sets:
             scores += walk_scores(graphs[k], pairs)
-        right += 2 * links_among_best(scores[: len(links)], scores[len(links) :])
+        right += len(pairs) * share_right(*roc(scores[: len(links)], scores[len(links) :]))
         total += len(pairs)
     if not total:
         raise Refusal("no graph has both a hidden link and a pair without a link")
@@ -131,23 +132,6 @@ def walk_scores(graph: Data, pairs: Tensor) -> Tensor:
     rows = (half @ half).tocsr()
     first, second = pairs.numpy().T
     return torch.from_numpy(np.asarray(rows[first].multiply(rows[second]).sum(axis=1)).ravel())
-
-
-def links_among_best(link_scores: Tensor, other_scores: Tensor) -> float:
-    """Return the expected number of links among the P highest scores; fair coins break ties.
-
-    An attacker that calls exactly these pairs links classifies twice as many pairs correctly.
-
-    Args:
-        link_scores: Scores of links, shape ``(P,)`` with P at least 1.
-        other_scores: Scores of as many other pairs, shape ``(P,)``.
-    """
-    count = len(link_scores)
-    scores = torch.cat([link_scores, other_scores])
-    least = scores.topk(count).values[-1]
-    places = count - int((scores > least).sum())
-    tied = int((link_scores == least).sum()) / int((scores == least).sum())
-    return int((link_scores > least).sum()) + places * tied
 
 
 NUM_SETS = 10

@@ -145,20 +145,33 @@ def separation(edge_scores: Tensor, other_scores: Tensor) -> Separation:
         edge_scores: Scores of edges, shape ``(P,)`` with P at least 2.
         other_scores: Scores of pairs without an edge, shape ``(Q,)`` with Q at least 2.
     """
+    count, (alarms, hits) = len(edge_scores), roc(edge_scores, other_scores)
+    return Separation(
+        area((edge_scores, other_scores)),
+        proportion(share_right(alarms, hits) * count, count),
+        proportion(float(np.interp(FALSE_ALARMS, alarms, hits)) * count, count),
+    )
+
+
+def roc(edge_scores: Tensor, other_scores: Tensor) -> tuple[Values, Values]:
+    """Return shares of other pairs and of edges above each threshold; coins break ties between."""
     # scikit-learn takes almost a second to import.
     from sklearn.metrics import roc_curve
 
-    count = len(edge_scores)
     scores = torch.cat([edge_scores, other_scores]).double().cpu().numpy()
-    is_edge = np.arange(len(scores)) < count
+    is_edge = np.arange(len(scores)) < len(edge_scores)
     alarms, hits, _ = roc_curve(is_edge, scores, drop_intermediate=False)
-    # Between the points of the curve, coins break ties.
-    right = float(np.interp(1.0, alarms + hits, hits))
-    return Separation(
-        area((edge_scores, other_scores)),
-        proportion(right * count, count),
-        proportion(float(np.interp(FALSE_ALARMS, alarms, hits)) * count, count),
-    )
+    return alarms, hits
+
+
+def share_right(alarms: Values, hits: Values) -> float:
+    """Return the share of right answers if half of the pairs are edges, and the better half is named.
+
+    Args:
+        alarms: Shares of other pairs above each threshold of :func:`roc`.
+        hits: Shares of edges above it.
+    """
+    return float(np.interp(1.0, alarms + hits, hits))
 
 
 def proportion(successes: float, trials: int) -> Estimate:

@@ -11,11 +11,11 @@ from torch_geometric.data import Data
 
 from lightning_dpg.apps.bench.result_folder import drawn_by
 from lightning_dpg.apps.bench.results import (
+    FOOTNOTE,
     ONE_RUN,
     Row,
     Table,
     best,
-    footnotes,
     measured,
     original,
     tables,
@@ -93,7 +93,7 @@ def page(
         "task": task,
         "tables": zip(shown_tables, cards, strict=True),
         "best": best,
-        "footnotes": footnotes,
+        "footnote": FOOTNOTE,
         "one_run": ONE_RUN,
         "original": original,
         "text": text,

@@ -311,11 +311,6 @@ def csv_rows(results: Sequence[dict[str, Any]]) -> list[list[Any]]:
     return [[row.get(column) for column in COLUMNS] for row in rows]
 
 
-def footnotes(table: Table) -> list[str]:
-    """Explain the marks in a table, after an empty line; empty without marks."""
-    return ["", FOOTNOTE] if any(row.is_conditional for row in table.rows) else []
-
-
 def original(rows: Iterable[Row], query: str) -> str:
     """Format the answer of the real data; ``-`` for queries without one."""
     results = (result for row in rows for result in row.done)

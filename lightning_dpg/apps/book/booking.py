@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -211,14 +212,9 @@ def whole_plan(
             return False
 
     def plan(budget: Budget) -> list[LedgerEntry]:
-        paid, unpaid = int(steps), int(steps) + lost_steps + 1
-        while unpaid - paid > 1:
-            middle = (paid + unpaid) // 2
-            if affords(budget, middle):
-                paid = middle
-            else:
-                unpaid = middle
-        return planned(budget, paid)
+        more = range(int(steps) + 1, int(steps) + lost_steps + 1)
+        paid = bisect_left(more, True, key=lambda count: not affords(budget, count))
+        return planned(budget, int(steps) + paid)
 
     return plan
 

@@ -170,11 +170,9 @@ class RunCosts(NamedTuple):
 
     def plus(self, run: Spending, times: int = 1) -> "RunCosts":
         """Cost of these runs and of further equal ones."""
-        steps, cost = Counter(self.steps), run.cost
-        for entry in run.with_owed_deltas:
-            steps[entry.event] += times * entry.steps
-        epsilons = [*self.epsilons, *[cost.epsilon] * times]
-        return RunCosts(epsilons, [*self.deltas, *[cost.delta] * times], steps)
+        more = together([run] * times)
+        epsilons, deltas = [*self.epsilons, *more.epsilons], [*self.deltas, *more.deltas]
+        return RunCosts(epsilons, deltas, self.steps + more.steps)
 
     def renyi(self, place: int) -> float:
         """Renyi divergence of all releases at one of ``ORDERS``, rounded up."""

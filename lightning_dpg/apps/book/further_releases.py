@@ -1,34 +1,28 @@
 """Plans of further releases of a data set: their budgets, noise and measured quality."""
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
-from lightning_dpg import methods as shipped_methods
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.filter import RunCosts, Spending
 from lightning_dpg.apps.book.refusals import check_open
-from lightning_dpg.apps.book.request import accepting_rule
+from lightning_dpg.apps.book.request import accepting_rule, largest_fitting
 from lightning_dpg.apps.book.state import DataSet, Run, cost_of_runs
 from lightning_dpg.datamodules.batches import number_of_steps
-from lightning_dpg.errors import CommandError, nearest
-from lightning_dpg.privacy.budget import Budget, BudgetTooSmall, digits_down, digits_up
+from lightning_dpg.errors import CommandError
+from lightning_dpg.privacy.budget import Budget, digits_down, digits_up
 from lightning_dpg.privacy.composition import entry_of
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure, Relation
 from lightning_dpg.run import quality
-from lightning_dpg.run.configurations import find_config
-from lightning_dpg.run.shipped import MethodInfo, list_methods
+from lightning_dpg.run.method_choice import choose_method
+from lightning_dpg.run.shipped import list_methods
 
 COUNTS = (1, 2, 4, 12)
 """Numbers of further releases that are planned by default."""
-
-_LEAST_POWER, _MOST_POWER = -4, 4  # of ten, for an epsilon
 
 
 class Share(NamedTuple):
@@ -69,18 +63,12 @@ def share(
 
     def fits(epsilon: float) -> bool:
         budget = Budget(epsilon, delta)
-        try:
-            run = Spending(budget, plan(budget))
-        except BudgetTooSmall:
-            return True  # no noise keeps so little, and a larger epsilon may do
+        run = Spending(budget, plan(budget))
         return accepting_rule(dataset, None, earlier, run, releases) is not None
 
-    largest = Budget(_largest(fits, dataset.total.epsilon, digits=3 if delta else 4), delta)
-    try:
-        entries = plan(largest) if largest.epsilon else []
-    except BudgetTooSmall:
-        return Share(releases, Budget(0.0, delta), None)
-    return Share(releases, largest, _noise(entries))
+    epsilon = largest_fitting(fits, dataset.total.epsilon, digits=3 if delta else 4)
+    largest = Budget(epsilon, delta)
+    return Share(releases, largest, _noise(plan(largest)) if epsilon else None)
 
 
 def usual_deltas(dataset: DataSet, earlier: RunCosts, releases: int) -> list[float]:
@@ -107,30 +95,6 @@ def _noise(entries: Sequence[LedgerEntry]) -> float | None:
         if isinstance(entry.event, Gaussian)
     ]
     return max(steps, key=itemgetter(0))[1] if steps else None
-
-
-def _largest(fits: Callable[[float], bool], start: float, digits: int) -> float:
-    """Largest epsilon that fits, with so many significant digits; 0 if 1e-4 does not fit."""
-    power = math.floor(math.log10(start))
-    while power < _MOST_POWER and fits(10.0 ** (power + 1)):
-        power += 1
-    while power > _LEAST_POWER and not fits(10.0**power):
-        power -= 1
-    low, high = 10 ** (digits - 1), 10**digits
-    exponent = power - digits + 1
-
-    def number(units: int) -> float:
-        return float(f"{units}e{exponent}")
-
-    if not fits(number(low)):
-        return 0.0
-    while high - low > 1:
-        middle = (low + high) // 2
-        if fits(number(middle)):
-            low = middle
-        else:
-            high = middle
-    return number(low)
 
 
 PLAN_COLUMNS = ("method", "releases", "epsilon each", "delta each", "noise", "steps")
@@ -296,29 +260,23 @@ def _usual(dataset: DataSet) -> list[_Planned]:
 
 def _method(name: str, dataset: DataSet) -> _Planned:
     """The plan of a method with the settings of a configuration, under the relation of a total."""
-    shipped = {row.name: row for row in list_methods()}
-    config = shipped[name].configuration if name in shipped else name
-    if config is None:
+    choice = choose_method(name, {})
+    row = {each.name: each for each in list_methods()}.get(choice.method.__name__)
+    if row is None or (row.configuration is None and name == row.name):
         raise CommandError(f"--method {name}: no shipped configuration; name a file")
-    section = _read(config)
-    settings = dict(section["model"].get("init_args") or {})
-    row = _row(shipped, str(section["model"]["class_path"]).rpartition(".")[2], name)
     if row.relation != dataset.relation:
         raise CommandError(
             f"--method {name}: {row.name} protects the relation {row.relation or 'of none'}, and the "
             f"data set is registered with the relation {dataset.relation}"
         )
-    kind = getattr(shipped_methods, row.name)
-    if "num_nodes" in inspect.signature(kind).parameters:
-        settings.setdefault("num_nodes", _NUM_NODES)
-    if dataset.max_edges is not None:
-        settings["max_edges"] = dataset.max_edges
-    method = kind(**settings)
+    of_data = {"num_nodes": _NUM_NODES, "max_edges": dataset.max_edges}
+    settings = {key: value for key, value in of_data.items() if key in choice.arguments and value}
+    method = choice.method(**choice.arguments | settings)
     if (
         method.reads_private_columns
     ):  # planned beside any row budget, from which the edges have none
         method.ledger.beside[Relation.ATTRIBUTES] = Budget(1.0, 0.0)
-    epochs = int((section.get("trainer") or {}).get("max_epochs", 1))
+    epochs = int(choice.sections["trainer"].get("max_epochs") or 1)
     steps = epochs * number_of_steps(method.batch_request(), None)
 
     def plan(budget: Budget) -> list[LedgerEntry]:
@@ -330,16 +288,3 @@ def _method(name: str, dataset: DataSet) -> _Planned:
         row.guarantee == "approximate",
         steps if steps > 1 else None,
     )
-
-
-def _read(config: str) -> dict[str, Any]:
-    section = yaml.safe_load(find_config(config).read_text(encoding="utf-8"))
-    if not isinstance(section, dict) or "class_path" not in (section.get("model") or {}):
-        raise CommandError(f"--method {config}: the configuration has no model")
-    return section
-
-
-def _row(shipped: dict[str, MethodInfo], name: str, argument: str) -> MethodInfo:
-    if name not in shipped:
-        raise CommandError(f"--method {argument}: no shipped method {name}{nearest(name, shipped)}")
-    return shipped[name]

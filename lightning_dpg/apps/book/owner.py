@@ -29,7 +29,6 @@ def register(
     *,
     relation: Relation,
     total: Budget,
-    record_unit: str,
     words: str = "",
     max_degree: int | None = None,
     max_edges: int | None = None,
@@ -46,7 +45,6 @@ def register(
         data: Fingerprint of the data.
         relation: Neighboring relation of the total.
         total: Total of all releases.
-        record_unit: One record, in words.
         words: The owner's words.
         max_degree: Largest number of edges of a node (public).
         max_edges: Number D of edges of one node that are hidden together (public), for the
@@ -60,8 +58,9 @@ def register(
         BookError: If the name is taken, or if the data have another name and this relation.
     """
     check_max_edges(relation, max_edges)
+    record = protected_unit(relation, data.record, max_edges)
     with book.database.write():
-        check_part(book.data_sets(), name, part_of, record_unit, relation, max_edges)
+        check_part(book.data_sets(), name, part_of, record, relation, max_edges)
         for dataset in book.data_sets():
             if dataset.name == name:
                 raise BookError(f"{book.url}: there is a data set {name!r} already")
@@ -77,7 +76,7 @@ def register(
             "register",
             name=name,
             relation=relation.value,
-            record=record_unit,
+            record=record,
             words=words,
             epsilon=total.epsilon,
             delta=total.delta,

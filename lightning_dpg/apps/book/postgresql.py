@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -94,11 +94,9 @@ class PostgreSQL(Database):
                 raise BookError(f"{self.url}: {locked(self._holder())}") from None
             yield
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Let all reads of the context see the same state, and let others write meanwhile."""
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
-            yield
+        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _roll_back(self) -> None:
         with contextlib.suppress(BookError):  # a lost connection has rolled back

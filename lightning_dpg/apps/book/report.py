@@ -42,9 +42,9 @@ class Content(NamedTuple):
     left: float
     needs_grants: bool
     grants: Sequence[Grant]
-    measurements: Sequence[Line]
-    same_edges: Sequence[DataSet]
-    same_nodes: Sequence[DataSet]
+    measurements: Sequence[Line] = ()
+    same_edges: Sequence[DataSet] = ()
+    same_nodes: Sequence[DataSet] = ()
     others: Sequence["Content"] = ()
 
     @property
@@ -83,9 +83,6 @@ def _on_total(dataset: DataSet, runs: Sequence[Run], grants: Sequence[Grant]) ->
         left=left,
         needs_grants=bool(grants) or dataset.two_persons,
         grants=[grant for grant in grants if grant.relation is relation],
-        measurements=[],
-        same_edges=[],
-        same_nodes=[],
     )
 
 

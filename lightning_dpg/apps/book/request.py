@@ -1,10 +1,11 @@
 """Requests of runs to a book, and the rule that accepts them."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lightning_dpg.apps.book.filter import (
     Rule,
@@ -100,23 +101,23 @@ def charge_of(earlier: Sequence[Run], request: Request) -> Charge:
     released = [entry for run in family for entry in run.booked]
     at_start = [LedgerEntry.from_dict(entry) for entry in family[0].before] if family else []
     new = subtract(request.before, [*at_start, *released])
-    before = subtract(request.before, new)
-    booked = [entry.steps for entry in new]
+    before, booked = subtract(request.before, new), [entry.steps for entry in new]
+
+    def charge(left: Sequence[LedgerEntry], *others: Any) -> Charge:
+        return Charge([*new, *left], [*booked, *[0] * len(left)], *others)
+
     if last is not None and (last.budget, last.other_budgets) == (
         request.budget,
         request.other_budgets,
     ):
         closed = [entry for run in family if not run.is_open for entry in run.booked]
         lost = subtract([*at_start, *closed], request.before)
-        entries = [*new, *subtract(plan, [*request.before, *lost])]
-        both = [*(entry for run in family for entry in run.owed_entries), *entries]
+        left = subtract(plan, [*request.before, *lost])
+        both = [*(entry for run in family for entry in run.owed_entries), *new, *left]
         if costs(both) <= costs(family[0].plan):
-            places = [*booked, *[0] * (len(entries) - len(new))]
-            counted_by_others = [*before, *lost]  # the journal is to show both
-            return Charge(entries, places, counted_by_others, lost, last.family)
-    entries = [*new, *subtract(plan, request.before)]
-    places = [*booked, *[0] * (len(entries) - len(new))]
-    return Charge(entries, places, before)
+            # The journal is to show what was counted by others and what is lost.
+            return charge(left, [*before, *lost], lost, last.family)
+    return charge(subtract(plan, request.before), before)
 
 
 def spending_of(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> Spending:
@@ -150,28 +151,49 @@ def largest_epsilon(dataset: DataSet, earlier: Sequence[Run], request: Request) 
         request: The run that is refused at its own epsilon.
     """
     parts = cache(lambda family: _parts(dataset, earlier, family))
-    others = parts(None)[1]
-    pure = pure_left(dataset, others)
     if dataset.relation in request.other_budgets:
-        return float(digits_down(pure, 4))
-    low, high, largest = 0.0, request.budget.epsilon, 0.0
-    middle = _four_digits(pure * (1 - 1e-3))  # near to the answer where the run is of pure epsilon
-    for _ in range(24):
-        if low < middle < high:
-            tried = request._replace(budget=Budget(middle, request.budget.delta))
-            try:
-                charge = charge_of(earlier, tried)
-                spending = spending_of(dataset, tried, charge.entries)
-                is_accepted = accepting_rule(dataset, *parts(charge.family), spending) is not None
-            except BudgetTooSmall:
-                low = middle
-            else:
-                low, high = (middle, high) if is_accepted else (low, middle)
-                largest = middle if is_accepted else largest
-        middle = _four_digits(math.sqrt(low * high) if low else high / 2)
-        if not low < middle < high:
-            break
-    return largest
+        return float(digits_down(pure_left(dataset, parts(None)[1]), 4))
+
+    def is_accepted(epsilon: float) -> bool:
+        tried = request._replace(budget=Budget(epsilon, request.budget.delta))
+        charge = charge_of(earlier, tried)
+        spending = spending_of(dataset, tried, charge.entries)
+        return accepting_rule(dataset, *parts(charge.family), spending) is not None
+
+    return largest_fitting(is_accepted, request.budget.epsilon, digits=4)
+
+
+_LEAST_POWER, _MOST_POWER = -6, 4  # of ten, for an epsilon
+
+
+def largest_fitting(fits: Callable[[float], bool], start: float, digits: int) -> float:
+    """Largest epsilon that fits, with so many significant digits; 0 if none does.
+
+    Args:
+        fits: Whether an epsilon fits. It may raise :class:`BudgetTooSmall` below those that do.
+        start: Epsilon where the search begins.
+        digits: Number of significant digits.
+    """
+
+    def is_below(epsilon: float) -> bool:
+        try:
+            return fits(epsilon)
+        except BudgetTooSmall:
+            return True  # no noise keeps so little, and a larger epsilon may do
+
+    power = math.floor(math.log10(start))
+    while power < _MOST_POWER and is_below(10.0 ** (power + 1)):
+        power += 1
+    while power > _LEAST_POWER and not is_below(10.0**power):
+        power -= 1
+    units = range(10 ** (digits - 1), 10**digits)
+    exponent = power - digits + 1
+    place = bisect_left(units, True, key=lambda unit: not is_below(float(f"{unit}e{exponent}")))
+    largest = float(f"{units[place - 1]}e{exponent}") if place else 0.0
+    try:
+        return largest if largest and fits(largest) else 0.0
+    except BudgetTooSmall:
+        return 0.0
 
 
 def pure_left(dataset: DataSet, costs: RunCosts) -> float:
@@ -182,11 +204,6 @@ def pure_left(dataset: DataSet, costs: RunCosts) -> float:
         costs: Cost of its runs.
     """
     return pure_epsilon_left(dataset.total, dataset.rule if costs.epsilons else "sum", costs)
-
-
-def _four_digits(value: float) -> float:
-    """Round to four significant digits, as they are printed."""
-    return float(f"{value:.4g}")
 
 
 def check(dataset: DataSet, request: Request, entries: Sequence[LedgerEntry]) -> None:

@@ -160,18 +160,18 @@ def same_people(
     return [dataset for *_, dataset in sorted(shared, key=lambda each: each[:2])]
 
 
-def same_people_as(database: Database, name: str) -> list[DataSet]:
-    """Other data sets with a total of private columns, on the people of a data set.
+def same_people_as(database: Database, name: str, *relations: str) -> list[DataSet]:
+    """Other data sets with a total of some relations, on the people of a data set.
 
     Args:
         database: The book.
         name: Data set.
+        *relations: Relations of the totals.
     """
     dataset = data_set(database, name)
     people = _people_of(database, dataset)
     known = Fingerprint(dataset.edges, dataset.nodes)
-    found = same_people(database, known, people, Relation.ATTRIBUTES)
-    return [each for each in found if each.name != name]
+    return [each for each in same_people(database, known, people, *relations) if each.name != name]
 
 
 def same_nodes(database: Database, name: str) -> list[DataSet]:
@@ -185,10 +185,8 @@ def same_nodes(database: Database, name: str) -> list[DataSet]:
     others = {*Relation} - {dataset.relation, Relation.ATTRIBUTES}
     if others.isdisjoint(each.relation for each in state_of(database).data_sets.values()):
         return []
-    people = _people_of(database, dataset)
     known = [each.name for each in same_edges(database, name)]
-    found = same_people(database, Fingerprint(dataset.edges, dataset.nodes), people, *others)
-    return [each for each in found if each.name not in known]
+    return [each for each in same_people_as(database, name, *others) if each.name not in known]
 
 
 def _people_of(database: Database, dataset: DataSet) -> Marks:

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +53,13 @@ class SQLite(Database):
         with self._explained():
             return self._connection.execute(statement, values).fetchall()
 
-    @contextmanager
-    def write(self) -> Iterator[None]:
+    def write(self) -> AbstractContextManager[None]:
         """Begin a transaction that no other write overlaps, and end it with the context."""
-        with self._transaction("BEGIN IMMEDIATE"):
-            yield
+        return self._transaction("BEGIN IMMEDIATE")
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Let all reads of the context see the same state, and let others write meanwhile."""
-        with self._transaction("BEGIN"):
-            yield
+        return self._transaction("BEGIN")
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:

@@ -2,13 +2,11 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import torch
-from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
@@ -37,8 +35,7 @@ from lightning_dpg.papers.xiao2014.dendrogram import (
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Pure
-from lightning_dpg.privacy.noise import NoiseSource
-from lightning_dpg.privacy.selection import Candidate, choose_by_chain
+from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity.degrees import branch_sensitivity
 from lightning_dpg.privacy.sensitivity.fitting import log_likelihood_sensitivity
 
@@ -62,105 +59,14 @@ def least_steps_per_node(num_nodes: int) -> int:
     return max(100, math.ceil(num_nodes * math.log(max(num_nodes, 1)) / 8))
 
 
-class DendrogramChain:
-    """Chooses a dendrogram by the exponential mechanism, with a Markov chain.
-
-    Args:
-        num_nodes: Number of nodes N (public); None until it is known.
-        steps_per_node: Steps for each node (public); None for the default.
-
-    Attributes:
-        trace: Log-likelihoods of the chain (private), with their steps.
-    """
-
-    def __init__(self, num_nodes: int | None, steps_per_node: int | None) -> None:
-        if num_nodes is not None and num_nodes > MAX_NODES:
-            raise MisconfigurationException(
-                f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
-                f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
-            )
-        self._num_nodes, self._steps_per_node = num_nodes, steps_per_node
-        self.trace: list[tuple[int, float]] = []
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes N."""
-        return needed_num_nodes(self._num_nodes)
-
-    @property
-    def steps(self) -> int:
-        """Steps of the chain."""
-        per_node = self._steps_per_node
-        if per_node is None:
-            per_node = max(_STEPS_PER_NODE, least_steps_per_node(self.num_nodes))
-        return per_node * self.num_nodes
-
-    def check(self) -> None:
-        """Refuse a chain that is too short to have mixed.
-
-        Raises:
-            MisconfigurationException: If its steps are too few.
-        """
-        num_nodes, steps_per_node = self._num_nodes, self._steps_per_node
-        if num_nodes is None or steps_per_node is None:
-            return
-        least = least_steps_per_node(num_nodes)
-        if steps_per_node < least:
-            raise MisconfigurationException(
-                f"steps_per_node {steps_per_node} is too few for {num_nodes} nodes: the chain cannot "
-                f"have forgotten its start before {least}\nset it to {least} or more "
-                f"({least * num_nodes:,} steps in all, some 200,000 a second), or leave it out\n"
-                "PrivGraph and BTER release communities without a chain"
-            )
-
-    def condition(self) -> str:
-        """Condition of the guarantee: the chain is stationary."""
-        return (
-            "the Markov chain over dendrograms has come to its stationary law within its "
-            f"{self.steps:,} steps"
-        )
-
-    def memory(self) -> str:
-        """Correlation with the start that remains on the graph without edges, in words (public)."""
-        memory, usual = memory_of_start(self.num_nodes, self.steps, _PUBLIC_SEED)
-        return (
-            f"Without edges, which is public, {self.steps:,} steps of the chain over dendrograms "
-            f"leave a correlation of {memory:.3f} with its start, where chains that have forgotten "
-            f"it have up to {usual:.3f} in 19 of 20 cases."
-        )
-
-    def planned(self, epsilon: float) -> LedgerEntry:
-        """Plan the choice of a dendrogram."""
-        return LedgerEntry.proved(
-            "dendrogram",
-            "dendrogram",
-            Pure(epsilon),
-            log_likelihood_sensitivity,
-            self.num_nodes,
-            public={"steps of the chain": self.steps},
-        )
-
-    def start(self, edges: Tensor) -> Dendrogram:
-        """A public dendrogram, which the chain moves by the edges of shape ``(M, 2)`` (private)."""
-        return Dendrogram(edges.numpy(), self.num_nodes, np.random.default_rng(_PUBLIC_SEED))
-
-    def law(self, read: LedgerEntry) -> Callable[[Candidate, NoiseSource], Tensor]:
-        """Law of the chosen dendrogram, shape ``(N, 3)``; it traces the chain."""
-        return choose_by_chain(
-            read, self.steps, watch=lambda step, value: self.trace.append((step, value))
-        )
-
-    def log(self, loggers: list[Logger]) -> None:
-        """Log the progress of the chain (private)."""
-        for step, value in self.trace:
-            for logger in loggers:
-                logger.log_metrics({"nonprivate/log_likelihood": value}, step=step)
-
-
 class DendrogramSynthesizer(OneShotSynthesizer):
     """Graphs from a private dendrogram and private numbers of edges of its branches.
 
-    A subclass chooses the noise of these numbers.
+    A Markov chain chooses the dendrogram by the exponential mechanism. A subclass chooses the noise
+    of the numbers of edges.
+
+    Attributes:
+        trace: Log-likelihoods of the chain (private), with their steps.
     """
 
     constraints: ClassVar[Constraints] = {"steps_per_node": either(None, at_least(1))}
@@ -175,7 +81,8 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         check_shares(count_share=count_share, dendrogram_share=dendrogram_share)
-        self.chain = DendrogramChain(num_nodes, steps_per_node)
+        _check_size(num_nodes)
+        self.trace: list[tuple[int, float]] = []
         self.dendrogram: Tensor = nn.Buffer(torch.empty(0, 3, dtype=torch.long))
         self.counts: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
 
@@ -187,20 +94,35 @@ class DendrogramSynthesizer(OneShotSynthesizer):
             budget: Their share of epsilon, and the whole delta of the run.
         """
 
+    @property
+    def chain_steps(self) -> int:
+        """Steps of the chain."""
+        num_nodes = needed_num_nodes(self.hparams["num_nodes"])
+        least = max(_STEPS_PER_NODE, least_steps_per_node(num_nodes))
+        return num_nodes * (self.hparams["steps_per_node"] or least)
+
     def take_num_nodes(self, num_nodes: int) -> None:
-        """Keep the public number of nodes, also for the chain."""
+        """Keep the public number of nodes, if a chain can have as many."""
         super().take_num_nodes(num_nodes)
-        self.chain = DendrogramChain(num_nodes, self.hparams["steps_per_node"])
+        _check_size(num_nodes)
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Make the releases, and log the progress of the chain (private)."""
         super().training_step(batch, batch_idx)
-        self.chain.log(self.trainer.loggers)
+        for step, value in self.trace:
+            for logger in self.trainer.loggers:
+                logger.log_metrics({"nonprivate/log_likelihood": value}, step=step)
 
     def on_fit_start(self) -> None:
         """Copy the public facts of the data; report the chain's memory of its start."""
         super().on_fit_start()
-        line = self.chain.memory()
+        steps = self.chain_steps
+        memory, usual = memory_of_start(self.hparams["num_nodes"], steps, _PUBLIC_SEED)
+        line = (
+            f"Without edges, which is public, {steps:,} steps of the chain over dendrograms "
+            f"leave a correlation of {memory:.3f} with its start, where chains that have forgotten "
+            f"it have up to {usual:.3f} in 19 of 20 cases."
+        )
         if not self.is_released:
             rank_zero_only(note)(line)
         fact = f"that {line[0].lower()}{line[1:].removesuffix('.')}"
@@ -208,12 +130,25 @@ class DendrogramSynthesizer(OneShotSynthesizer):
 
     def condition(self) -> str:
         """Condition of the guarantee: the chain is stationary."""
-        return self.chain.condition()
+        return (
+            "the Markov chain over dendrograms has come to its stationary law within its "
+            f"{self.chain_steps:,} steps"
+        )
 
     def _check_budget(self, budget: Budget) -> None:
-        """Also refuse a short chain; a release of 0.1.0 with a short chain still opens."""
+        """Also refuse a chain that is too short to have mixed; its release still opens."""
         super()._check_budget(budget)
-        self.chain.check()
+        num_nodes, steps_per_node = self.hparams["num_nodes"], self.hparams["steps_per_node"]
+        if num_nodes is None or steps_per_node is None:
+            return
+        least = least_steps_per_node(num_nodes)
+        if steps_per_node < least:
+            raise MisconfigurationException(
+                f"steps_per_node {steps_per_node} is too few for {num_nodes} nodes: the chain cannot "
+                f"have forgotten its start before {least}\nset it to {least} or more "
+                f"({least * num_nodes:,} steps in all, some 200,000 a second), or leave it out\n"
+                "PrivGraph and BTER release communities without a chain"
+            )
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan the number of edges, a dendrogram and its branch counts, for any steps."""
@@ -223,15 +158,26 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         noise = self.branch_noise(Budget(parts["branches"].epsilon, budget.delta))
         return [
             num_edges_entry(parts["count"].epsilon),
-            self.chain.planned(parts["dendrogram"].epsilon),
+            LedgerEntry.proved(
+                "dendrogram",
+                "dendrogram",
+                Pure(parts["dendrogram"].epsilon),
+                log_likelihood_sensitivity,
+                needed_num_nodes(self.hparams["num_nodes"]),
+                public={"steps of the chain": self.chain_steps},
+            ),
             LedgerEntry.proved("branch_edges", _BRANCHES, noise, branch_sensitivity),
         ]
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
         """Release the number of edges, a dendrogram, and the edge counts of its branches."""
         self.num_edges = noisy_num_edges(self, source, reads)
-        start, law = self.chain.start(source.edges), self.chain.law(reads["dendrogram"])
-        self.dendrogram = self.pay(reads["dendrogram"], start, law)
+        read, public = reads["dendrogram"], np.random.default_rng(_PUBLIC_SEED)
+        start = Dendrogram(source.edges.numpy(), self.hparams["num_nodes"], public)
+        law = choose_by_chain(
+            read, self.chain_steps, watch=lambda step, value: self.trace.append((step, value))
+        )
+        self.dendrogram = self.pay(read, start, law)
         tree = self.dendrogram.numpy()
         divided = torch.from_numpy(branch_edges(tree, source.edges.numpy()))
         noisy = self.pay(reads["branch_edges"], divided).double().numpy()
@@ -249,6 +195,14 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         tree = self.dendrogram.cpu().numpy()
         shares = self.counts.cpu().numpy() / np.maximum(branch_pairs(tree), 1)
         return torch.from_numpy(shares[dividing_branch(tree, pairs.cpu().numpy())])
+
+
+def _check_size(num_nodes: int | None) -> None:
+    if num_nodes is not None and num_nodes > MAX_NODES:
+        raise MisconfigurationException(
+            f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
+            f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
+        )
 
 
 # Below this delta, rounding could make Gaussian noise exceed its share.

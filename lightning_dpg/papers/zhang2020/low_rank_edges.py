@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.expected_degrees import FEW_PAIRS, edge_weights
+from lightning_dpg.graph.expected_degrees import FEW_PAIRS, different, edge_weights
 from lightning_dpg.graph.pair_numbers import num_pairs, pair_keys, pairs_of_keys, pairs_of_ranks
 
 # Share of its chance by degrees that a pair keeps where the estimate rules it out.
@@ -82,16 +82,13 @@ def low_rank_edges(
     rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
     starts = np.repeat(np.arange(len(nodes)), degrees.numpy())
     ends = np.cumsum(weights.numpy()) / float(weights.sum())
-    keys = np.empty(0, dtype=np.int64)
-    for _ in range(_MOST_ROUNDS):
-        if len(keys) >= count:
-            break
-        first = rng.choice(starts, count - len(keys))
+
+    def draw(missing: int) -> NDArray[np.int64]:
+        first = rng.choice(starts, missing)
         second = _partners(first, ends, affinity, rng)
-        new = pair_keys(np.stack([first, second], axis=1), len(nodes))
-        keys = np.concatenate([keys, new])
-        # Keep the order of first draws; draws beyond ``count`` are dropped.
-        keys = keys[np.sort(np.unique(keys, return_index=True)[1])][:count]
+        return pair_keys(np.stack([first, second], axis=1), len(nodes))
+
+    keys = different(draw, count, _MOST_ROUNDS)
     return nodes[torch.from_numpy(pairs_of_keys(keys, len(nodes)))]
 
 

@@ -399,7 +399,7 @@ def pages(content: dict[str, Any]) -> dict[str, str]:
         content: Content of a ``privacy.json`` with topics.
     """
     card = document(content)
-    return {name: _rendered(file, card=card, private=()) for name, file in _TEMPLATES.items()}
+    return {name: rendered(file, card=card, private=()) for name, file in _TEMPLATES.items()}
 
 
 def nonprivate_page(content: dict[str, Any], private: list[Section]) -> str:
@@ -409,7 +409,7 @@ def nonprivate_page(content: dict[str, Any], private: list[Section]) -> str:
         content: Content of a ``privacy.json`` with topics.
         private: Sections that must not leave the operator.
     """
-    return _rendered(_TEMPLATES[PAGE], card=document(content), private=private)
+    return rendered(_TEMPLATES[PAGE], card=document(content), private=private)
 
 
 def registry_record(content: dict[str, Any]) -> tuple[str, str]:
@@ -425,13 +425,19 @@ def registry_record(content: dict[str, Any]) -> tuple[str, str]:
     day, missing = facts["date"] or facts["card_date"], missing_texts(texts)
     words = f"{texts['operator'] or ''} {content['product']['name']} {day}".lower()
     values = {"content": content, "texts": texts, "missing": missing, "day": day}
-    record = _rendered(
+    record = rendered(
         "registry.yaml.jinja", slug="-".join(re.findall("[a-z0-9]+", words)), **values
     )
     return record, say("registry.missing", names=missing) if missing else ""
 
 
-def _rendered(template: str, **values: Any) -> str:
+def rendered(template: str, **values: Any) -> str:
+    """Fill a template of this folder; texts are escaped where it is HTML.
+
+    Args:
+        template: Name of the file.
+        **values: What it shows.
+    """
     return f"{_environment().get_template(template).render(values).strip()}\n"
 
 

@@ -46,14 +46,13 @@ DP_NETGAN += [text for key, value in SMALL.items() for text in (f"--model.{key}"
 
 
 @pytest.fixture
-def audit(tmp_path, monkeypatch):
+def audit(here):
     """Exit code and audit.json of a command line."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*args):
         code = main(["audit", *args, "--out", "out"])
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]  # no run is left
-        return code, json.loads((tmp_path / "out" / "audit.json").read_text())
+        assert sorted(path.name for path in here.iterdir()) == ["out"]  # no run is left
+        return code, json.loads((here / "out" / "audit.json").read_text())
 
     return run
 

@@ -13,10 +13,10 @@ from lightning_dpg.apps.audit.graph_set_attacks import (
     HiddenLinks,
     hide_links,
     identified_by_degrees,
-    links_among_best,
     predict_hidden_links,
     walk_scores,
 )
+from lightning_dpg.apps.audit.link_stealing import roc, share_right
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 
@@ -34,8 +34,8 @@ def test_ties_are_broken_by_fair_coins(scores):
         sum(is_link for _, is_link in sorted(order, key=lambda pair: -pair[0])[: len(links)])
         for order in itertools.permutations(pairs)
     ]
-    expected = sum(counts) / len(counts)
-    found = links_among_best(*(torch.tensor(part, dtype=torch.double) for part in scores))
+    expected = sum(counts) / len(counts) / len(links)
+    found = share_right(*roc(*(torch.tensor(part, dtype=torch.double) for part in scores)))
     assert found == pytest.approx(expected)
 
 

@@ -3,21 +3,11 @@
 import networkx as nx
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightning_dpg.apps.audit import reidentification
-from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.graph.graph import make_graph, undirected_edges
-
-KARATE = from_networkx(nx.karate_club_graph())
-
-
-def shuffled(graph, seed=0):
-    """The same graph with other node numbers, and the new number of each node."""
-    numbers = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(seed))
-    return make_graph(numbers[undirected_edges(graph)], graph.num_nodes), numbers
+from tests.apps.audit.test_link_stealing import KARATE, shuffled
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,5 +1,6 @@
 """A browser for the reports, and jobs without processes."""
 
+import csv
 import html
 import json
 import re
@@ -55,8 +56,7 @@ def probed(browser):
     return look
 
 
-@pytest.fixture
-def in_this_process(monkeypatch):
+def without_processes(patch):
     """Names of the jobs that are run, without processes of their own."""
     names = []
 
@@ -65,5 +65,16 @@ def in_this_process(monkeypatch):
             names.append(job.name)
             yield job, fit_and_evaluate(job, folder)
 
-    monkeypatch.setattr(engine, "run_jobs", run)
+    patch.setattr(engine, "run_jobs", run)
     return names
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    return without_processes(monkeypatch)
+
+
+def read_csv(folder):
+    """Rows of the results in the folder ``out``."""
+    with (folder / "out" / "results.csv").open(newline="") as file:
+        return list(csv.DictReader(file))

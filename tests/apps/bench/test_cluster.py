@@ -132,10 +132,9 @@ def scheduler(tmp_path):
 
 
 def test_a_dask_cluster_that_loses_a_worker_gives_the_results_of_this_process(
-    tmp_path, scheduler, monkeypatch
+    here, scheduler, monkeypatch
 ):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend(here)
     Path("probe.py").write_text(PROBE)
     graph = "\n".join(f"{i},{(i + step) % 40}" for i in range(40) for step in (1, 7))
     Path("ring.csv").write_text(graph)  # its path is relative: workers have another folder

@@ -1,6 +1,5 @@
 """``compare`` works from end to end: results, resumption, and refused arguments."""
 
-import csv
 import json
 import resource
 import shutil
@@ -21,6 +20,7 @@ from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import KIND_QUERIES
 from lightning_dpg.outcome import REFUSED
 from lightning_dpg.run.commands.arguments import call
+from tests.apps.bench.conftest import read_csv
 from tests.recorded import result
 
 BROKEN = {  # a private run with a least number of steps is refused when its fit starts
@@ -79,11 +79,6 @@ def test_without_a_study_three_options_are_required(tmp_path):
     ):
         call(compare, ["--graphs", "karate", "--out", str(tmp_path / "out")])
     assert not (tmp_path / "out").exists()
-
-
-def read_csv(folder):
-    with (folder / "out" / "results.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_results_are_those_of_the_kept_graphs(folder):
@@ -220,19 +215,16 @@ def test_a_full_disk_leaves_no_broken_file_and_says_how_to_go_on(tmp_path, asked
 
 @pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("kind", ["directed", "bipartite"])
-def test_graphs_of_other_kinds_are_compared_as_such(kind, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_graphs_of_other_kinds_are_compared_as_such(kind, here, refusal):
     graph = "davis"
     if kind == "directed":
         graph = "votes.graphml"
         nx.write_graphml(nx.gnp_random_graph(30, 0.15, seed=1, directed=True), graph)
     rest = ["--graphs", graph, "--epsilons", "2", "--runs", "1", "--out", "out", "--kind", kind]
-    assert main(["compare", "--methods", "bter", *rest]) == 2
-    assert "PrivGraph" in capsys.readouterr().err
+    assert "PrivGraph" in refusal(main(["compare", "--methods", "bter", *rest]))
     assert not Path("out").exists()
     assert main(["compare", "--methods", "privgraph", *rest]) == 0
-    with open("out/results.csv", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv(here)
     assert {row["method"].partition(" ")[0] for row in rows} == {
         "erdos_renyi",
         "chung_lu",

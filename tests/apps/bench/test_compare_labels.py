@@ -1,6 +1,5 @@
 """``compare`` on labels of graphs has correct rows and accuracies, and refuses bad input."""
 
-import csv
 import math
 
 import networkx as nx
@@ -8,11 +7,10 @@ import numpy as np
 import pytest
 import yaml
 
-from lightning_dpg.apps.bench import engine
-from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.main import main
 from lightning_dpg.metrics import kernel_svm
 from lightning_dpg.metrics.kernel_svm import Accuracy
+from tests.apps.bench.conftest import read_csv, without_processes
 from tests.graphs import write_tu_set
 
 GRAPHS = [nx.gnm_random_graph(10 + k % 3, 10 + 20 * (k % 2), seed=k) for k in range(44)]
@@ -36,11 +34,7 @@ def folder(tmp_path_factory):
     }
     (folder / "private.yaml").write_text(yaml.safe_dump(private))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            engine,
-            "run_jobs",
-            lambda missing, processes, place: ((c, fit_and_evaluate(c, place)) for c in missing),
-        )
+        without_processes(patch)
         network = Accuracy(0.75, math.nan, np.array([0.75]))
         patch.setattr(kernel_svm, "gin_cross_validated", lambda *_, seed: network)
         methods = ["--methods", str(folder / "private.yaml"), "weisfeiler_lehman"]
@@ -50,13 +44,11 @@ def folder(tmp_path_factory):
 
 
 def rows_of(folder, method, query="accuracy"):
-    with (folder / "out" / "results.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [row for row in rows if row["method"] == method and row["query"] == query]
+    return [row for row in read_csv(folder) if row["method"] == method and row["query"] == query]
 
 
 def test_all_rows_are_there_and_the_largest_budget_tells_the_labels(folder):
-    found = {row["method"] for row in csv.DictReader((folder / "out" / "results.csv").open())}
+    found = {row["method"] for row in read_csv(folder)}
     baselines = {"node_kernel (baseline)", "size_kernel (baseline)"}
     exact = "size_kernel (baseline, exact number of edges)"
     assert found == {"private", "weisfeiler_lehman", *baselines, exact}
@@ -88,20 +80,17 @@ def test_report_shows_no_figure_of_features(folder):
     assert page.count('alt="Adjacency') == 2
 
 
-def test_sets_without_labels_and_methods_of_graphs_are_refused(folder, capsys):
+def test_sets_without_labels_and_methods_of_graphs_are_refused(folder, refusal):
     rest = ["--epsilons", "1", "--out", str(folder / "refused")]
     private = str(folder / "private.yaml")
     unlabelled = ["--graphs", str(folder / "unlabelled")]
-    assert main(["compare", "--methods", private, *unlabelled, *rest]) == 2
-    assert "no labels" in capsys.readouterr().err
+    assert "no labels" in refusal(main(["compare", "--methods", private, *unlabelled, *rest]))
     both = ["--methods", private, "erdos_renyi_set"]
-    assert main(["compare", *both, "--graphs", str(folder / "tiny"), *rest]) == 2
-    assert "apart" in capsys.readouterr().err
+    assert "apart" in refusal(main(["compare", *both, "--graphs", str(folder / "tiny"), *rest]))
     assert not (folder / "refused").exists()
 
 
-def test_nothing_is_generated_of_features(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_nothing_is_generated_of_features(folder, here, refusal):
     fit = [
         "fit",
         "--config",
@@ -110,6 +99,5 @@ def test_nothing_is_generated_of_features(folder, tmp_path, monkeypatch, capsys)
         "false",
     ]
     assert main([*fit, "--data.init_args.name", str(folder / "tiny")]) == 0
-    (run,) = (tmp_path / "runs").glob("*/*")
-    assert main(["generate", str(run)]) == 2
-    assert "draws no graph" in capsys.readouterr().err
+    (run,) = (here / "runs").glob("*/*")
+    assert "draws no graph" in refusal(main(["generate", str(run)]))

@@ -1,6 +1,5 @@
 """``compare`` on sets of graphs has correct rows and numbers, and refuses bad input."""
 
-import csv
 import itertools
 import json
 import re
@@ -10,15 +9,14 @@ import numpy as np
 import pytest
 import yaml
 
-from lightning_dpg.apps.bench import engine
 from lightning_dpg.apps.bench.grid import Grid, read_methods
-from lightning_dpg.apps.bench.jobs import fit_and_evaluate
 from lightning_dpg.apps.bench.tasks import GRAPH_SETS
 from lightning_dpg.apps.bench.views import Benchmark
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import set_queries
 from lightning_dpg.metrics.graph_sets import SET_STATISTICS
+from tests.apps.bench.conftest import read_csv, without_processes
 from tests.graphs import write_tu_set
 
 TINY = {
@@ -40,25 +38,17 @@ def folder(tmp_path_factory):
     (folder / "open.yaml").write_text(yaml.safe_dump(OPEN))
     (folder / "private.yaml").write_text(yaml.safe_dump(PRIVATE))
 
-    def in_this_process(missing, processes, place):
-        return ((job, fit_and_evaluate(job, place)) for job in missing)
-
     def without_training(real, synthetic):
         names = ("gin", "size", "gin_real", "size_real", "majority")
         return {name: 0.1 * k + 0.25 for k, name in enumerate(names)}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "run_jobs", lambda *args: (x for x in in_this_process(*args)))
+        without_processes(patch)
         patch.setattr(set_queries, "classification_accuracies", without_training)
         methods = ["--methods", str(folder / "open.yaml"), str(folder / "private.yaml")]
         rest = ["--epsilons", "1", "--runs", "2", "--classify", "--out", str(folder / "out")]
         assert main(["compare", *methods, "--graphs", str(folder / "tiny"), *rest]) == 0
     return folder
-
-
-def read_csv(folder):
-    with (folder / "out" / "results.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def drawn_by(folder, row):

@@ -217,13 +217,12 @@ def test_what_is_no_study_is_refused(tmp_path):
         ({"graphs": ["directed.graphml"]}, "set undirected=True of lightning_dpg.read to"),
     ],
 )
-def test_refused_arguments_leave_no_folder(tmp_path, monkeypatch, changes, said):
-    monkeypatch.chdir(tmp_path)
+def test_refused_arguments_leave_no_folder(here, changes, said):
     nx.write_graphml(nx.DiGraph([("0", "1"), ("1", "2")]), "directed.graphml")
-    given = {"methods": ["bter"], "graphs": ["karate"], "epsilons": [1], "out": tmp_path / "out"}
+    given = {"methods": ["bter"], "graphs": ["karate"], "epsilons": [1], "out": here / "out"}
     with pytest.raises(CommandError, match=said):
         compare(**given | changes)
-    assert not (tmp_path / "out").exists()
+    assert not (here / "out").exists()
 
 
 def test_a_network_folder_without_locks_is_used(tmp_path, monkeypatch):

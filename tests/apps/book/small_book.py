@@ -25,10 +25,10 @@ def new_book(url, name="crm", epsilon=2.0, delta=1e-6, **changes):
     return book
 
 
-def register(book, name, epsilon=2.0, delta=1e-6, **changes):
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
+def register(book, name, epsilon=2.0, delta=1e-6, relation=Relation.EDGE, **changes):
     fingerprint = Fingerprint(f"edges of {name}", f"nodes of {name}")
-    owner.register(book, name, fingerprint, total=Budget(epsilon, delta), **values)
+    total = Budget(epsilon, delta)
+    owner.register(book, name, fingerprint, total=total, relation=relation, **changes)
 
 
 def reserve(book, planned, name="crm", method="BTER", delta=0.0, is_released=False, **changes):

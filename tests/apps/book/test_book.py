@@ -26,10 +26,10 @@ def asked(*plan, epsilon=None, delta=0.0, **changes):
     return Request("BTER", "settings", budget, lambda budget: plan, edges="e", **changes)
 
 
-def new(url, epsilon=2.0, delta=1e-6, **changes):
+def new(url, epsilon=2.0, delta=1e-6, relation=Relation.EDGE, **changes):
     book = Book(url, is_new=True)
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
-    owner.register(book, "crm", Fingerprint("e", "n"), total=Budget(epsilon, delta), **values)
+    total = Budget(epsilon, delta)
+    owner.register(book, "crm", Fingerprint("e", "n"), total=total, relation=relation, **changes)
     return book
 
 
@@ -101,7 +101,7 @@ def test_the_refusal_names_the_largest_budget_that_is_left(url):
 def test_the_same_data_have_one_total_for_each_relation(url):
     book = new(url)
     same, other = Fingerprint("e", "other nodes"), Fingerprint("f", "n")
-    values = {"total": Budget(1.0, 0.0), "record_unit": "undirected edge"}
+    values = {"total": Budget(1.0, 0.0)}
     with pytest.raises(BookError, match="registered as 'crm' already"):
         owner.register(book, "again", same, relation=Relation.EDGE, **values)
     with pytest.raises(BookError, match="there is a data set 'crm'"):

@@ -28,12 +28,11 @@ from lightning_dpg.datamodules import (
 from lightning_dpg.errors import BookError
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.methods import ChungLu, PrivateGraphKernel
-from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import PROVED_FOR, Relation
 from tests.entries import entry
-from tests.training import quiet_trainer
+from tests.training import BooksSteps, quiet_trainer
 
 KARATE = nx.karate_club_graph()
 SET = [nx.gnm_random_graph(10, 10 + 25 * (k % 2), seed=k) for k in range(40)]
@@ -49,11 +48,11 @@ def book(tmp_path, monkeypatch):
     made.close()
 
 
-def register(book, name, data, epsilon=4.0, delta=1e-4, **changes):
+def register(book, name, data, epsilon=4.0, delta=1e-4, relation=Relation.EDGE, **changes):
     data.setup("fit")
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
     fingerprint = book.fingerprint(data.identity())
-    owner.register(book, name, fingerprint, total=Budget(epsilon, delta), **values)
+    total = Budget(epsilon, delta)
+    owner.register(book, name, fingerprint, total=total, relation=relation, **changes)
 
 
 def labelled(graphs=SET):
@@ -104,7 +103,7 @@ def test_a_total_of_transfers_books_runs_on_edges_by_transfer(book, tmp_path):
     rows = pd.DataFrame([(f"m{u}", f"m{v}", 1) for u, v in KARATE.edges])
     rows.columns = ["source", "target", "amount"]
     data = EdgeListDataModule(rows, columns=Columns(weight="amount", weight_max=10))
-    register(book, "pay", data, 5.0, relation=Relation.TRANSFER, record_unit="transfer")
+    register(book, "pay", data, 5.0, relation=Relation.TRANSFER)
     released = dpg.fit(rows, "chung_lu", epsilon=3.5, out=tmp_path / "run", progress=False)
     (run,) = book.runs("pay")
     assert released.guarantee.startswith("edge-level")
@@ -185,29 +184,14 @@ def test_a_stopped_fit_gives_back_and_another_one_follows_in_the_same_process(bo
     assert len(book.runs()) == 3
 
 
-class Steps(PrivateModule):
-    """Books one Gaussian per batch, and learns nothing."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.zeros(1))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    def entries(self, steps):
-        read = entry(name="steps", steps=steps, noise_multiplier=4.0)
-        return [read]
+class Steps(BooksSteps):
+    """Books one Gaussian per batch."""
 
     def plan(self, budget, steps):
-        return self.entries(steps)
+        return [entry(name="steps", steps=steps, noise_multiplier=4.0)]
 
     def step_entries(self):
-        return self.entries(1)
-
-    def training_step(self, batch, batch_idx):
-        self.ledger.spend(*self.step_entries())
-        self.optimizers().step()
+        return self.plan(None, 1)
 
 
 class Served(EdgeListDataModule):
@@ -267,7 +251,7 @@ def test_lost_steps_that_exceed_the_total_are_booked_and_end_the_run(book, tmp_p
     register(book, "people", Served(KARATE), epsilon=20.0)
     checkpoint = lost_checkpoint(tmp_path)
     lost = 10_000
-    assert not fits(Steps().entries(lost), Budget(20.0, 1e-4))
+    assert not fits(Steps().plan(None, lost), Budget(20.0, 1e-4))
     with pytest.raises(BookError, match="10000 lost steps are booked, and exceed the total"):
         run_of_steps(tmp_path, checkpoint=checkpoint, name="again", lost_steps=lost)
     assert steps_of(book) == [5, 3 + lost]

@@ -10,8 +10,6 @@ import yaml
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.report import summary
 from lightning_dpg.main import main
-from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.calibration import calibrate_gaussian
 
 DELTA = 1e-5
 SMALL = {"embedding_dim": 8, "critic_dim": 8, "generator_dim": 8, "num_samples": 500}
@@ -103,20 +101,3 @@ def test_five_methods_spend_what_is_added_up_by_hand(tmp_path, monkeypatch):
     assert found["spent"] == pytest.approx(by_others, rel=5e-3)
     assert by_others < by_renyi < sum(epsilon for _, epsilon, _ in RUNS.values())
     assert found["spent"] <= by_renyi <= 1.15 * found["spent"]
-
-
-def test_known_answers_of_the_formulas_by_hand():  # PRIVACY 7.1
-    def pure(epsilon):
-        return {"mechanism": "pure", "epsilon": epsilon, "steps": 1}
-
-    def gaussian(sigma, q):
-        return {"mechanism": "gaussian", "noise_multiplier": sigma, "sample_rate": q, "steps": 1}
-
-    orders = (2, 4, 16)
-    known = [0.735326, 0.895883, 0.979116]
-    assert [renyi_by_hand(pure(1.0), a) for a in orders] == pytest.approx(known, rel=1e-5)
-    known = [1.718134e-4, 3.631540e-4, 3.087851]
-    assert [renyi_by_hand(gaussian(1.0, 0.01), a) for a in orders] == pytest.approx(known, rel=1e-5)
-    sigma = calibrate_gaussian(Budget(1.0, DELTA))
-    assert renyi_by_hand(gaussian(sigma, 1.0), 8) == pytest.approx(8 / (2 * sigma**2))
-    assert sigma == pytest.approx(3.7306, rel=1e-4)

@@ -23,7 +23,7 @@ def gaussian(budget):
     return entry(name="sums", noise_multiplier=calibrate_gaussian(budget))
 
 
-def known(total, rule="split"):
+def known(total):
     return DataSet(
         name="crm",
         relation=Relation.EDGE,
@@ -34,11 +34,8 @@ def known(total, rule="split"):
         edges="e",
         nodes="n",
         two_persons=False,
-        rule=rule,
         created="",
         part_of="",
-        closed=None,
-        closed_by=None,
     )
 
 
@@ -57,9 +54,7 @@ def ended(number, budget, entry):
         budget=budget,
         before=[],
         opened="",
-        closed="",
         outcome="ended",
-        release=None,
         planned=[Planned("", entry, entry.steps)],
     )
 

@@ -16,15 +16,14 @@ WARNING = "its numbers are not private"
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(here, monkeypatch):
     """A folder with a graph, and the book of the environment, in which it is registered."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
     nx.write_edgelist(GRAPH, "graph.txt", data=False)
     total = ["--relation", "edge", "--epsilon", "2", "--delta", "1e-6"]
     assert main(["budget", "init"]) == 0
     assert main(["budget", "register", "people", "graph.txt", *total]) == 0
-    return tmp_path
+    return here
 
 
 def measured():
@@ -42,7 +41,7 @@ COMPARE = ["compare", "--methods", "chung_lu", "--epsilons", "1", "--runs", "1",
 AUDIT = ["audit", "--config", "chung_lu.yaml", "--data.init_args.name", "graph.txt"]
 
 
-def test_commands_are_logged_once_and_spend_nothing(place, capsys):
+def test_commands_are_logged_once_and_spend_nothing(place, capsys, printed):
     with pytest.warns(UserWarning, match=WARNING):
         assert main([*COMPARE, "--graphs", "graph.txt", "karate", "--out", "out"]) == 0
     with pytest.warns(UserWarning, match=WARNING):
@@ -53,8 +52,7 @@ def test_commands_are_logged_once_and_spend_nothing(place, capsys):
     assert said == [compared, ("audit", ["ChungLu"], [1.0])]
     assert {each["dataset"] for each in found} == {"people"}
     capsys.readouterr()
-    assert main(["budget", "show", "people", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["left"] == 2
+    assert json.loads(printed(main(["budget", "show", "people", "--json"])))["left"] == 2
     assert main(["budget", "history", "people"]) == 0
     assert "compare of chung_lu read people, not private and on no total, by " in (
         capsys.readouterr().out
@@ -72,7 +70,7 @@ def test_audits_in_python_are_logged_and_evaluations_and_attacks_are_not(place):
     assert (audited["command"], audited["epsilons"]) == ("audit", [0.5])
 
 
-def test_a_book_with_lines_of_evaluations_and_attacks_opens_and_verifies(place, capsys):
+def test_a_book_with_lines_of_evaluations_and_attacks_opens_and_verifies(place, capsys, printed):
     book = Book("sqlite:///book.db")
     with book.database.write():
         for command in ("evaluate", "attack"):
@@ -82,8 +80,7 @@ def test_a_book_with_lines_of_evaluations_and_attacks_opens_and_verifies(place, 
     assert [each["command"] for each in measured()] == ["evaluate", "attack"]
     assert main(["budget", "verify"]) == 0
     capsys.readouterr()
-    assert main(["budget", "history", "people"]) == 0
-    assert "attack" in capsys.readouterr().out
+    assert "attack" in printed(main(["budget", "history", "people"]))
 
 
 def test_a_missing_book_ends_a_measurement(place):
@@ -92,14 +89,12 @@ def test_a_missing_book_ends_a_measurement(place):
 
 
 @pytest.mark.parametrize("args", [[*COMPARE, "--graphs", "graph.txt", "--out", "out"], AUDIT])
-def test_a_book_that_was_changed_ends_a_measurement_before_its_work(place, args, capsys):
+def test_a_book_that_was_changed_ends_a_measurement_before_its_work(place, args, capsys, refusal):
     Book("sqlite:///book.db").database.rows(
         "UPDATE book_log SET body = REPLACE(body, '2.0', '9.0') WHERE line = 1"
     )
     capsys.readouterr()
-    assert main(args) == 2
-    error = capsys.readouterr().err
+    error = refusal(main(args))
     assert "the book was changed, and nothing is spent on it: line 1" in error
     assert "--no-book" in error
-    assert len(error.splitlines()) <= 5
     assert not (place / "out").exists()

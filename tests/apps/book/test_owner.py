@@ -9,7 +9,7 @@ from lightning_dpg.apps.book import owner as owner_acts
 from lightning_dpg.apps.book import sqlite_file, terminal
 from lightning_dpg.apps.book.book import Book
 from lightning_dpg.apps.book.export import csv_text
-from lightning_dpg.apps.book.identity import Fingerprint, protected_unit
+from lightning_dpg.apps.book.identity import Fingerprint
 from lightning_dpg.apps.book.log import Line, lines
 from lightning_dpg.apps.book.owner_token import owner_faults
 from lightning_dpg.apps.book.page import page
@@ -215,8 +215,8 @@ def test_owners_need_the_token_of_a_book_that_was_made_with_one(url, tmp_path):
 
 
 def register(book):
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"}
-    owner_acts.register(book, "crm", Fingerprint("e", "n"), total=Budget(2.0, 1e-6), **values)
+    known = Fingerprint("e", "n")
+    owner_acts.register(book, "crm", known, total=Budget(2.0, 1e-6), relation=Relation.EDGE)
 
 
 def test_owner_lines_that_were_forged_without_the_token_are_found(file, tmp_path, become):
@@ -272,8 +272,11 @@ def test_a_token_that_others_can_read_is_refused_and_none_is_overwritten(file, t
 )
 def test_a_run_on_edges_of_another_kind_is_refused(file, relation, unit):
     """One undirected edge can be two directed ones, so that their totals are not the same."""
-    assert protected_unit(relation, "directed edge") == unit
-    known = new(file, relation=relation, record_unit=unit).data_set("crm")
+    book = Book(file, is_new=True)
+    directed = Fingerprint("e", "n", "directed edge")
+    owner_acts.register(book, "crm", directed, relation=relation, total=Budget(2.0, 0.0))
+    known = book.data_set("crm")
+    assert known.record == unit
     check_record(known, "directed edge")
     if relation is Relation.LOCAL_GRAPH:  # the whole graph of a client, of whatever edges
         check_record(known, "undirected edge")

@@ -225,8 +225,7 @@ def test_all_pages_show_both_totals_and_never_their_sum(tmp_path):
 
 
 def test_a_plan_has_releases_for_each_total(tmp_path):
-    values = {"relation": Relation.NODE, "record_unit": "every undirected edge of a node"}
-    book = with_rows(f"sqlite:///{tmp_path}/book.db", **values)
+    book = with_rows(f"sqlite:///{tmp_path}/book.db", relation=Relation.NODE)
     book.reserve("crm", asked(row(0.25), edges="e"))
     plan = budget_plan(book, "crm", releases=1)
     assert [(each.method, each.share.budget.epsilon) for each in plan] == [
@@ -246,21 +245,20 @@ def test_the_same_columns_have_one_total(tmp_path):
     assert book.names_of_rows("") == []
 
 
-def register_rows(book, name, content, **changes):
+def register_rows(book, name, content, relation=Relation.EDGE, **changes):
     data = Fingerprint(f"edges of {name}", f"nodes of {name}", rows=content)
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"} | changes
-    owner.register(book, name, data, total=Budget(1.0, 0.0), row_total=Budget(1.0, 0.0), **values)
+    total = Budget(1.0, 0.0)
+    owner.register(book, name, data, total=total, relation=relation, row_total=total, **changes)
 
 
 def test_people_with_a_row_total_are_found_whatever_links_them(tmp_path):
     book = with_rows(f"sqlite:///{tmp_path}/book.db")
-    values = {"relation": Relation.NODE, "record_unit": "every undirected edge of a node"}
     same = Fingerprint("edges of crm", "nodes of crm")
-    owner.register(book, "people", same, total=Budget(1.0, 0.0), **values)
-    assert [dataset.name for dataset in same_people_as(book.database, "people")] == ["crm"]
-    assert same_people_as(book.database, "crm") == []
+    owner.register(book, "people", same, total=Budget(1.0, 0.0), relation=Relation.NODE)
+    assert [dataset.name for dataset in same_people_as(book.database, "people", ROWS)] == ["crm"]
+    assert same_people_as(book.database, "crm", ROWS) == []
     register(book, "others")
-    assert same_people_as(book.database, "others") == []
+    assert same_people_as(book.database, "others", ROWS) == []
 
 
 def test_columns_are_recognized_in_any_order_and_without_other_nodes():
@@ -291,8 +289,7 @@ def test_a_fit_books_both_budgets_and_recognizes_the_columns(tmp_path, monkeypat
     monkeypatch.setenv("LIGHTNING_DPG_BOOK", url)
     book, data = Book(url, is_new=True), Columns(KARATE)
     known = book.fingerprint(data.identity())
-    values = {"relation": Relation.EDGE, "record_unit": "undirected edge"}
-    owner.register(book, "karate", known, total=Budget(4.0, 0.0), **values)
+    owner.register(book, "karate", known, total=Budget(4.0, 0.0), relation=Relation.EDGE)
 
     def fit(columns):
         accountant = PrivacyAccountant(2.0, 0.0, row_epsilon=1.0)

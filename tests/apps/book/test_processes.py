@@ -40,7 +40,6 @@ def test_of_two_runs_at_once_exactly_one_is_let_in(url, rounds):
             Fingerprint(f"{number}", ""),
             relation=Relation.EDGE,
             total=Budget(1.0, 0.0),
-            record_unit="undirected edge",
         )
     start, results = PROCESSES.Barrier(3, timeout=60), PROCESSES.Queue()
     arguments = (url, rounds, start, results)

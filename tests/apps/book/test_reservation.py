@@ -97,13 +97,17 @@ def exchanged(path):
     path.with_suffix(".copy").replace(path)
 
 
-@pytest.mark.parametrize("lose", [removed, exchanged])
-def test_a_run_whose_book_is_removed_or_exchanged_stops_before_its_next_step(lose, tmp_path):
-    url = f"sqlite:///{tmp_path}/book.db"
-    book = new(url)
+def after_two_of_30_steps(book):
     run = book.reserve("crm", asked(pure(COST, steps=30)))
     for _ in range(2):
         run.book(pure(COST))
+    return run
+
+
+@pytest.mark.parametrize("lose", [removed, exchanged])
+def test_a_run_whose_book_is_removed_or_exchanged_stops_before_its_next_step(lose, tmp_path):
+    url = f"sqlite:///{tmp_path}/book.db"
+    run = after_two_of_30_steps(new(url))
     lose(Path(tmp_path / "book.db"))
     with pytest.raises(BookError, match="removed or exchanged while it was in use") as stopped:
         run.book(pure(COST))  # is within the block
@@ -115,9 +119,7 @@ def test_a_run_whose_book_is_removed_or_exchanged_stops_before_its_next_step(los
 def test_a_run_whose_book_goes_back_in_time_stops_before_its_next_block(url, clock):
     """As after a backup was restored into the same file or database."""
     book = new(url)
-    run = book.reserve("crm", asked(pure(COST, steps=30)))
-    for _ in range(2):
-        run.book(pure(COST))
+    run = after_two_of_30_steps(book)
     with book.database.write():
         book.database.rows("DELETE FROM book_log WHERE line = 4")
         book.database.rows("UPDATE book_head SET line = 3")
@@ -129,9 +131,7 @@ def test_a_run_whose_book_goes_back_in_time_stops_before_its_next_block(url, clo
 
 def test_a_run_that_loses_its_server_stops_within_its_block(server_url, clock):
     book = new(server_url)
-    run = book.reserve("crm", asked(pure(COST, steps=30)))
-    for _ in range(2):
-        run.book(pure(COST))
+    run = after_two_of_30_steps(book)
     ((backend,),) = book.database.rows("SELECT pg_backend_pid()")
     other = Book(server_url)
     other.database.rows(f"SELECT pg_terminate_backend({backend}, 5000)")

@@ -111,7 +111,6 @@ def test_users_of_the_server_keep_to_grants_that_two_of_them_made(place):
         Fingerprint("f", "n"),
         relation=owner.data_set("crm").relation,
         total=Budget(2.0, 0.0),
-        record_unit="undirected edge",
         two_persons=True,
     )
     for user, role in zip(USERS, ("spender", "owner", "owner"), strict=True):

@@ -26,8 +26,7 @@ def book(tmp_path):
 
 def register_for_nodes(book, name, edges):
     total = Budget(3.0, 1e-6)
-    values = {"relation": Relation.NODE, "record_unit": "every undirected edge of a node"}
-    owner.register(book, name, Fingerprint(edges, "nodes"), total=total, **values)
+    owner.register(book, name, Fingerprint(edges, "nodes"), total=total, relation=Relation.NODE)
 
 
 def test_two_totals_of_the_same_edges_name_each_other(book):
@@ -49,7 +48,7 @@ def test_two_totals_of_the_same_edges_name_each_other(book):
 
 def test_totals_of_transfers_edges_and_nodes_name_each_other(book):
     """Transfers are known by their edges alone; edges that differ are known by their nodes."""
-    values = {"total": Budget(1.0, 0.0), "record_unit": "transfer"}
+    values = {"total": Budget(1.0, 0.0)}
     paid = Fingerprint("transfers", "nodes of crm", links="edges of crm")
     owner.register(book, "pay", paid, relation=Relation.TRANSFER, **values)
     directed = Fingerprint("directed edges of crm", "nodes of crm")

@@ -53,26 +53,6 @@ def test_five_runs_cost_what_one_ledger_says_and_what_is_added_by_hand():
     assert epsilon < rdp_to_epsilon(by_hand, 1e-5) < sum(one.budget.epsilon for one in FIVE)
 
 
-def test_five_runs_by_the_accountant_of_others():
-    pytest.importorskip("dp_accounting", reason="dp_accounting is not installed")
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as distributions
-
-    composed = distributions.identity()
-    for one in FIVE:
-        for each in one.entries:
-            if each.event.mechanism == "gaussian":
-                single = distributions.from_gaussian_mechanism(
-                    each.event.noise_multiplier, sampling_prob=each.event.sample_rate
-                )
-            else:  # the worst release of its epsilon
-                of_pure = common.DifferentialPrivacyParameters(each.event.pure_epsilon, 0.0)
-                single = distributions.from_privacy_parameters(of_pure)
-            composed = composed.compose(single.self_compose(each.steps))
-    expected = composed.get_epsilon_for_delta(1e-5)
-    assert spent(FIVE, 1e-5)[0] == pytest.approx(expected, rel=5e-3)
-
-
 def test_pure_runs_add_up_and_the_budgets_of_runs_where_that_is_less():
     both = [run(0.5, 0.0, pure(epsilon=0.5)), run(0.25, 0.0, pure(epsilon=0.25))]
     assert spent(both, 1e-6) == (0.75, "sum of pure epsilons")

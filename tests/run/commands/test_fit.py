@@ -2,8 +2,11 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import yaml
+from pyarrow import parquet
 
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.io import from_networkx, write_graph
@@ -221,16 +224,14 @@ def test_a_fit_of_a_file_and_then_of_its_run(folder, capsys):
 
 
 def test_classes_are_learned_from_a_table_beside_a_table_of_attributes(folder, capsys):
-    parquet = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("ibis", reason="no ibis: install the extra 'tables'")
-    arrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
     graph, groups = nx.planted_partition_graph(3, 40, 0.3, 0.01, seed=0), np.arange(120) // 40
     one, other = zip(*[(f"n{i}", f"n{j}") for i, j in graph.edges], strict=True)
     calls = {"source": [*one, *other[:9], "n1"], "target": [*other, *one[:9], "n1"]}
-    parquet.write_table(arrow.table(calls), "calls.parquet")
+    parquet.write_table(pa.table(calls), "calls.parquet")
     draws = np.random.default_rng(0).normal(size=(120, 3)) + 2 * np.eye(3)[groups]
     subjects = np.array(["art", "biology", "law"])[groups]
-    people = pandas.DataFrame(draws, columns=["a", "b", "c"]).assign(subject=subjects)
+    people = pd.DataFrame(draws, columns=["a", "b", "c"]).assign(subject=subjects)
     people.insert(0, "id", [f"n{i}" for i in range(120)])
     people.to_csv("people.csv", index=False)
     method = ["--config", "neighbor_votes", "--model.split_seed", "0", "--out", "run"]

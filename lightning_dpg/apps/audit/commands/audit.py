@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from lightning_dpg.apps.audit.audit_arguments import RelationOfAudit, View, check_arguments
+from lightning_dpg.apps.audit.audit_arguments import Design, RelationOfAudit, View, check_design
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import FINE, REFUTED, Outcome
 from lightning_dpg.progress import following
@@ -67,9 +67,8 @@ def audit(
     Example:
         python -m lightning_dpg audit calls.csv --epsilon 1 --method chung_lu --canaries 200
     """
-    check_arguments(
-        canaries=canaries, runs=runs, view=view, relation=relation, confidence=confidence, mark="--"
-    )
+    design = Design(canaries, runs, view, relation, confidence)
+    check_design(design, "--")
     if out is not None and out.exists() and not out.is_dir():
         raise CommandError(f"--out {out}: not a folder")
     # Start-up time: only the commands that fit need the parser's library.
@@ -89,15 +88,7 @@ def audit(
     settings = complete_settings(form.words)
     started = time.perf_counter()
     with following("audit", "fits"):
-        report = audit_settings(
-            settings,
-            canaries=canaries,
-            runs=runs,
-            view=view,
-            relation=relation,
-            confidence=confidence,
-            book="none" if no_book else book,
-        )
+        report = audit_settings(settings, design, book="none" if no_book else book)
     seconds = time.perf_counter() - started
     files = [] if out is None else [out / "audit.json"]
     for path in files:

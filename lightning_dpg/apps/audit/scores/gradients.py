@@ -165,7 +165,7 @@ def attribute_gradient_score(observation: Observation) -> Tensor:
     return observation.by_gradients(noisy.double(), directions, expected, expected[None]).cpu()
 
 
-def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW_RUNS) -> Tensor:
+def attribute_weights_score(observation: Observation) -> Tensor:
     """Score each pair by the released means of the weights.
 
     The attacker trains several times on the known edges and on canaries of its own coins, with the
@@ -178,7 +178,6 @@ def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW
 
     Args:
         observation: The method after its fit, and the entry of the steps; the value is not read.
-        shadow_runs: Number of the attacker's runs.
 
     Returns:
         Approximate log-likelihood ratios of shape ``(P,)``.
@@ -186,7 +185,7 @@ def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW
     source, edges = torch.Generator().manual_seed(0), observation.known_edges
     method, entry, pairs = observation.method, observation.entry, observation.pairs.cpu()
     rows, levels = method.rows.cpu(), degree_levels(method.degrees).cpu()
-    coins = torch.rand(shadow_runs, len(pairs), generator=source) < 0.5
+    coins = torch.rand(_SHADOW_RUNS, len(pairs), generator=source) < 0.5
     tables = [
         _shadow_run(method, entry, rows, levels, torch.cat([edges, pairs[coin]]), source)
         for coin in coins
@@ -198,7 +197,7 @@ def attribute_weights_score(observation: Observation, shadow_runs: int = _SHADOW
     shift = ((logits - mean) * centered).sum() / centered.square().sum().clamp(min=1.0)
     rest = logits - mean - shift * centered
     # The means of the runs have lost a degree of freedom, and have a variance of their own.
-    variance = rest.square().mean() * (shadow_runs + 1) / (shadow_runs - 1)
+    variance = rest.square().mean() * (_SHADOW_RUNS + 1) / (_SHADOW_RUNS - 1)
     return shift.clamp(min=0.0) * (released - mean) / variance.clamp(min=_LEAST_VARIANCE)
 
 

@@ -104,7 +104,6 @@ def register(
     section = _section(file, reading, nodes)
     # Start-up time: the import brings PyTorch.
     from lightning_dpg.apps.book import owner, sketch
-    from lightning_dpg.apps.book.identity import protected_unit
     from lightning_dpg.apps.book.refusals import check_max_edges, in_common
     from lightning_dpg.apps.book.report import summary
     from lightning_dpg.apps.book.wording import SAME
@@ -139,7 +138,6 @@ def register(
             fingerprint,
             relation=protected,
             total=Budget(epsilon, delta),
-            record_unit=protected_unit(protected, fingerprint.record, max_edges),
             words=words,
             max_degree=max_degree,
             max_edges=max_edges,
@@ -216,10 +214,11 @@ def rows(
     from lightning_dpg.apps.book.owner import add_row_total
     from lightning_dpg.apps.book.sketch import same_people_as
     from lightning_dpg.privacy.budget import Budget
+    from lightning_dpg.privacy.events import Relation
 
     total = Budget(epsilon, delta)
     with _opened_by_owner(book, token) as place:
-        same_people = same_people_as(place.database, name)
+        same_people = same_people_as(place.database, name, Relation.ATTRIBUTES)
         if same_people and not other_people:
             raise _same_columns(name, same_people[0])
         add_row_total(place, name, total)

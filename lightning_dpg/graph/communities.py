@@ -24,6 +24,7 @@ _LEAST_LINKS = 0.25  # share of the links between two communities that stays, wh
 _SCALINGS = 60
 _LEAST = 1e-12
 _HUB_SHARE = 0.85  # of the ends of edges
+_MOST_HUBS = 0.6  # of all nodes
 _LEAST_DENSITY = 0.05  # from which on hubs choose more than once, for an epsilon of 1
 _BONUS = 0.3  # for the community that a hub is in, by expected edges that it has counted before
 _STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
@@ -119,9 +120,10 @@ class Turns:
     """Turns in which nodes choose communities, a function of public and released values.
 
     The first nodes found a community each, and all others choose in the order of :func:`turn_order`.
-    Where the budget carries it, hubs, which are the nodes of the largest degrees, choose several times:
-    forward, backward, and forward again. They count the edges between hubs only, by the communities of
-    those hubs that have had their turn in the same pass, and prefer the community that they are in.
+    In an undirected graph hubs, which are the nodes of the largest degrees, choose several times, forward,
+    backward, and forward again, where they are few enough and the budget times the density of edges between
+    them is large enough, by the released degrees. They count the edges between hubs only, by the communities
+    of those hubs that have had their turn in the same pass, and prefer the community that they are in.
     All others choose once, after the hubs.
 
     Choices have their places in one sequence: those of each pass in its own order, and those of all others
@@ -150,8 +152,8 @@ class Turns:
         num_hubs = int((self._share <= _HUB_SHARE).sum())
         # Expected share of the pairs of hubs that are linked.
         density = float(self._share[num_hubs - 1] ** 2 * self._total.sum()) / max(num_hubs, 1) ** 2
-        is_carried = epsilon * density >= _LEAST_DENSITY and num_hubs > num_communities
-        self.num_hubs = num_hubs if is_carried else 0
+        is_carried = num_communities < num_hubs <= _MOST_HUBS * size and not is_two_sided(space)
+        self.num_hubs = num_hubs if is_carried and epsilon * density >= _LEAST_DENSITY else 0
         self.last = (HUB_PASSES - 1) * self.num_hubs
         backward = torch.cat([self.order[: self.num_hubs].flip(0), self.order[self.num_hubs :]])
         self._views = [(view, [role[view] for role in roles]) for view in (self.order, backward)]

@@ -56,8 +56,9 @@ class PrivGraph(OneShotSynthesizer):
     2. Each node of the largest released degrees starts a community. The others follow by descending
        degrees, in turns: each selects, by permute and flip, the community to which it has the most
        edges beyond ``resolution`` times those expected by chance. Only edges to nodes of earlier
-       turns count: each edge is read once, by one end. Where hubs are linked densely for the budget, they
-       select three times, from the edges between hubs at a third of the budget each, see :class:`Turns`.
+       turns count: each edge is read once, by one end. In an undirected graph whose few hubs are linked
+       densely for the budget, these select three times, from the edges between hubs at a third of the budget
+       each, see :class:`Turns`.
     3. Releases the edges within and between communities with discrete Laplace noise and rounds them
        to the nearest possible counts of the released sum.
     4. Releases how many of the wedges of :func:`count_wedges` have ends of one community, and how many

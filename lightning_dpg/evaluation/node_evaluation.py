@@ -158,10 +158,10 @@ class NodeEvaluation(Report):
     and the true labels choose the steps of networks and are scored.
 
     Controls read no edge of the real graph: networks without a graph, and on a similarity graph,
-    which links nearest neighbors by attributes; the geometric mean of both; self-training; and the
-    method of each release on the similarity graph, without noise. The similarity graph has as many
-    edges as the first synthetic graph, or as the real graph where there is none. What a release has
-    learned from edges is its distance from the best control.
+    which links nearest neighbors by attributes; self-training; a logistic regression of
+    all columns by tf-idf; and the method of each release on the similarity graph, without noise. The
+    similarity graph has as many edges as the first synthetic graph, or as the real graph where there
+    is none. What a release has learned from edges is its distance from the best control.
 
     The real graph is read in the rows "degrees alone", Chung-Lu graphs of its degrees, and "real
     graph", which is the upper bound, and for the last score, the accuracy with its edges.

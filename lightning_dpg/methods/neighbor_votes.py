@@ -15,7 +15,13 @@ from lightning_dpg.methods.planning import Reads, check_shares
 from lightning_dpg.methods.single_graph.base import num_edges_entry
 from lightning_dpg.nn.attribute_rows import AttributeRows
 from lightning_dpg.nn.belief_mixture import Votes, fuse
-from lightning_dpg.nn.class_student import ClassEvidence, ClassStudent, confidence, self_trained
+from lightning_dpg.nn.class_student import (
+    ClassEvidence,
+    ClassStudent,
+    column_student,
+    confidence,
+    self_trained,
+)
 from lightning_dpg.nn.linked_rows import link_metric
 from lightning_dpg.nn.resized_buffers import resize_on_loading
 from lightning_dpg.privacy.budget import Budget
@@ -43,16 +49,23 @@ class VoteMoment(nn.Module):
         moment: Released moment :math:`Z^T A U` of rows and beliefs of neighbors, shape ``(r, k)``.
         expected: Map from a row to the votes that it expects, up to a factor, shape ``(r, k)``.
         student: Classes by both.
+        column_weights: Weights of all weighted columns and, last, the biases of log odds that are
+            added to those of the student, shape ``(F + 1, C)``.
+        by_columns: These log odds of all nodes, shape ``(N, C)``. Those of a known node do not depend
+            on its class. They are no part of the release.
     """
 
     def __init__(self, rank: int) -> None:
         super().__init__()
         self.features = AttributeRows(rank)
         self.student = ClassStudent()
+        self.by_columns: Tensor
+        self.column_weights: Tensor | None
+        self.register_buffer("column_weights", None)  # older releases have none
         self.metric: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         self.moment: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
         self.expected: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
-        resize_on_loading(self, "metric", "moment", "expected")
+        resize_on_loading(self, "metric", "moment", "expected", "column_weights")
 
     def rows(self, attributes: Tensor) -> Tensor:
         """Rows z of nodes in double precision, at most 1 long: ``(P, F)`` to ``(P, r)``."""
@@ -74,15 +87,21 @@ class VoteMoment(nn.Module):
         """
         self.metric = link_metric(moment, self.rows(attributes), noise, degree)
 
-    def public_beliefs(self, rows: Tensor, evidence: ClassEvidence) -> Tensor:
+    def public_beliefs(self, attributes: Tensor, rows: Tensor, evidence: ClassEvidence) -> Tensor:
         """Probabilities of classes before any vote, shape ``(N, C)``.
 
         Args:
+            attributes: Attributes of all nodes, shape ``(N, F)``.
             rows: Rows of all nodes, shape ``(N, r)``.
             evidence: What is known of classes (public or released).
         """
-        self.student = self_trained(rows, evidence, confidence(rows, evidence))
-        return _beliefs(self.student(rows), evidence)
+        columns = self.features.weighted(attributes)
+        student, others = column_student(columns, evidence)
+        factor, share = confidence(rows, evidence, others)
+        self.column_weights = share * torch.cat([student.weight, student.bias[None]])
+        self.by_columns = share * others
+        self.student = self_trained(rows, evidence, factor)
+        return _beliefs(self.student(rows, self.by_columns), evidence)
 
     def learn(
         self,
@@ -113,16 +132,21 @@ class VoteMoment(nn.Module):
 
     def log_prior(self, rows: Tensor) -> Tensor:
         """Log probabilities of classes by the student, shape ``(N, C)``."""
-        logs: Tensor = self.student(self._both(rows))
+        logs: Tensor = self.student(self._both(rows), self.by_columns)
         return logs
 
     def learn_posteriors(self, rows: Tensor, posteriors: Tensor, evidence: ClassEvidence) -> None:
         """Let the student learn released probabilities of all nodes, shape ``(N, C)``."""
-        self.student.fit(self._both(rows), posteriors, 1.0, len(evidence.nodes))
+        self.student.fit(self._both(rows), posteriors, 1.0, len(evidence.nodes), self.by_columns)
 
     def forward(self, attributes: Tensor) -> Tensor:
         """Probabilities of classes from attributes alone: ``(P, F)`` to ``(P, C)``."""
-        return self.log_prior(self.rows(attributes)).exp().float()
+        both, others = self._both(self.rows(attributes)), torch.zeros(1, dtype=torch.double)
+        if self.column_weights is not None:
+            columns = self.features.weighted(attributes).double()
+            others = columns @ self.column_weights[:-1] + self.column_weights[-1]
+        logs: Tensor = self.student(both, others)
+        return logs.exp().float()
 
     def _both(self, rows: Tensor) -> Tensor:
         return torch.cat([rows, rows @ self.expected], 1)
@@ -290,7 +314,7 @@ class NodeNeighborVotes(NodeClassifier):
         # The mean of both halves has less noise beside the diagonal, by the root of 2.
         self.moments.follow_links((linked + linked.T) / 2, read.scale, attributes)
         rows = self.moments.rows(attributes)
-        self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
+        self.summed = belief_rows(self.moments.public_beliefs(attributes, rows, evidence))
         read = reads["clipped_vote_moment"]
         votes = clipped(source.neighbor_sums(self.summed), self.clip)
         moment = self.pay(read, rows.T @ votes)
@@ -321,7 +345,9 @@ class NeighborVotes(NodeClassifier):
     2. Releases the number of edges.
     3. Releases the moment :math:`S = Z^T A Z / 2` of these rows over the edges with Gaussian noise.
        Rows are then shortened in directions that links do not follow, see
-       :func:`lightning_dpg.nn.linked_rows.link_metric`, and the known classes are learned from them.
+       :func:`lightning_dpg.nn.linked_rows.link_metric`, and the known classes are learned from them,
+       and by another student from all columns. Beliefs add the log odds of both, with the factors that
+       predict known classes best, which each student has not seen.
     4. Releases the moment :math:`M = Z^T A U` with Gaussian noise, where a row of U is the belief of
        a node, as a direction of length 1. A ridge regression then says which votes a node with such
        attributes can expect, and a student learns classes from both.
@@ -449,7 +475,7 @@ class NeighborVotes(NodeClassifier):
         linked = self.pay(read, as_vector(rows.T @ source.neighbor_sums(rows) / 2))
         self.moments.follow_links(as_matrix(linked), read.scale, attributes, degree)
         rows = self.moments.rows(attributes)
-        self.summed = belief_rows(self.moments.public_beliefs(rows, evidence))
+        self.summed = belief_rows(self.moments.public_beliefs(attributes, rows, evidence))
         read = reads["vote_moment"]
         moment = self.pay(read, rows.T @ source.neighbor_sums(self.summed))
         posteriors = self.moments.learn(moment, read.scale, rows, evidence, degree)

@@ -247,11 +247,6 @@ def node_scores(
     return NodeScores(accuracy(log_probabilities), float(f1), on_real)
 
 
-def ensemble(log_probabilities: Sequence[Tensor]) -> Tensor:
-    """Log of the geometric mean of probabilities of several networks, shape ``(T, C)`` each."""
-    return F.log_softmax(torch.stack([*log_probabilities]).mean(0), 1)
-
-
 def one_hop(graph: Data) -> SparseRows:
     """Adjacency matrix with loops, divided by the roots of the degrees of both ends."""
     matrix = adjacency(graph) + eye_array(graph.num_nodes)

@@ -142,6 +142,11 @@ class AttributeRows(nn.Module):
         rows = torch.cat([part @ self.basis for part in self._weighted_parts(attributes)])
         return normalize(rows - self.center)
 
+    def weighted(self, attributes: Tensor) -> Tensor:
+        """Weighted attributes at length 1, sparse, shape ``(P, F + 16 C)``; see :meth:`forward`."""
+        attributes = attributes.to(self.basis.device)
+        return torch.cat([part.to_sparse() for part in self._weighted_parts(attributes)])
+
     def _weighted_parts(self, attributes: Tensor) -> Iterator[Tensor]:
         """Weighted attributes at length 1, of some nodes at a time."""
         for part in torch.split(attributes, _CHUNK):

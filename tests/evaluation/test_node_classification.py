@@ -24,7 +24,7 @@ from lightning_dpg.metrics.node_classification import NETWORKS, NODE_QUERIES, no
 from tests.attributed import attributed_graph
 from tests.small_methods import short_fits  # noqa: F401  # a fixture
 
-CONTROLS = ["no graph", "similarity graph", "ensemble of both", "no graph"]
+CONTROLS = ["no graph", "similarity graph", "no graph"]
 TASK = ["--task", "node-classification"]
 SMALL = {"rank": 8, "rounds": 1}
 
@@ -126,7 +126,7 @@ def test_scores_of_a_release_do_not_depend_on_the_real_edges(planted):
         evaluate_nodes("r", real, [NamedGraph("a", planted, "")], num_seeds=1).rows
         for real in (planted, make_graph(torch.tensor([[0, 1], [1, 2]]), 120))
     ]
-    for name in ("no graph", "similarity graph", "ensemble of both", "a"):
+    for name in ("no graph", "similarity graph", "a"):
         first, second = (
             [[s[:2] for s in scores] for scores in scores_of(rows, name)] for rows in found
         )

@@ -68,7 +68,7 @@ def test_noise_has_its_scale_and_beliefs_are_those_of_released_values():
     degree = 2 * float(module.num_edges) / N
     own.follow_links(as_matrix(linked), scale, graph.x, degree)
     rows = own.rows(graph.x)
-    beliefs = belief_rows(own.public_beliefs(rows, evidence))
+    beliefs = belief_rows(own.public_beliefs(graph.x, rows, evidence))
     noise["vote_moment"] = seen["vote_moment"] - rows.T @ adjacency @ beliefs
     posteriors = own.learn(seen["vote_moment"], scales["vote_moment"], rows, evidence, degree)
     votes = seen["neighbor_votes_1"]
@@ -129,6 +129,22 @@ def test_a_release_predicts_classes_of_new_nodes_and_draws_no_graph(method, tmp_
         again.predict(np.eye(3))
     with np.load(tmp_path / "out" / "features.npz") as arrays:
         assert np.array_equal(arrays["posteriors"], release.predict_proba())
+
+
+def test_a_release_without_a_student_of_all_columns_predicts_as_it_did():
+    """Older releases have none."""
+    graph, again = planted(), NeighborVotes(rank=8)
+    module = fitted(graph, 1.0)
+    state = {
+        name: value for name, value in module.state_dict().items() if "moments.column_" not in name
+    }
+    again.load_state_dict(state)
+    moments = again.moments
+    rows = moments.rows(graph.x)
+    odds = torch.cat([rows, rows @ moments.expected], 1) @ moments.student.weight
+    expected = torch.softmax(moments.student.factor * (odds + moments.student.bias), 1)
+    torch.testing.assert_close(again.predict_proba(graph.x), expected.float())
+    assert not torch.allclose(module.predict_proba(graph.x), expected.float())
 
 
 def test_fit_takes_the_attribute_that_holds_the_classes():

@@ -10,7 +10,6 @@ from lightning_dpg.graph.graph import adjacency, make_graph
 from lightning_dpg.graph.held_out import split_nodes
 from lightning_dpg.metrics.node_classification import (
     NETWORKS,
-    ensemble,
     node_log_probabilities,
     node_scores,
     one_hop,
@@ -135,13 +134,6 @@ def test_reports_are_learned_by_their_likelihood(planted):
     assert (found.argmax(1) == classes).double().mean() > 0.9
     # What is learned is the class, and not how often it is reported.
     assert found.amax(1).mean() > believed.amax(1).mean() + 0.05
-
-
-def test_an_ensemble_is_the_geometric_mean():
-    first, second = torch.rand(2, 5, 3, generator=torch.Generator().manual_seed(0)).log_softmax(2)
-    product = (first.exp() * second.exp()).sqrt()
-    expected = product / product.sum(1, keepdim=True)
-    assert torch.allclose(ensemble([first, second]).exp(), expected)
 
 
 def test_split_is_the_usual_one_and_smaller_on_small_graphs():

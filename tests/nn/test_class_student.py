@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
 
 from lightning_dpg.nn.class_student import (
     ClassEvidence,
+    column_student,
     confidence,
     known_classes,
     known_student,
@@ -71,6 +73,40 @@ def test_known_classes_are_reports_that_are_never_wrong():
     nodes = torch.arange(30)
     clamped = known_classes(nodes, torch.tensor(reports)[nodes], CLASSES)
     almost = clamped._replace(log_likelihoods=clamped.log_likelihoods.clamp(min=-60.0))
-    assert confidence(rows, clamped) == confidence(rows, almost)
+    others = rows[:, :1] * torch.arange(CLASSES)
+    found = [confidence(rows, each, others) for each in (clamped, almost)]
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
     first, second = (self_trained(rows, each, 2.0) for each in (clamped, almost))
     torch.testing.assert_close(first(rows), second(rows))
+
+
+def words_of(rows, count=200):
+    """Rare words, each of one class more than of others, and the classes; rows do not show them."""
+    source = np.random.default_rng(1)
+    classes = torch.from_numpy(source.integers(CLASSES, size=len(rows)))
+    likely = np.arange(count) % CLASSES == classes.numpy()[:, None]
+    words = source.random(likely.shape) < np.where(likely, 0.06, 0.02)
+    return torch.from_numpy(words).double(), classes
+
+
+def test_words_that_rows_lack_count_and_a_known_class_has_no_effect_on_its_own_node():
+    rows = torch.from_numpy(np.random.default_rng(0).normal(size=(400, 2)))
+    words, classes = words_of(rows)
+    evidence = known_classes(torch.arange(300), classes[:300], CLASSES)
+    student, logs = column_student(words.to_sparse(), evidence)
+    right = (logs.argmax(1) == classes).double()
+    assert right[300:].mean() > 0.7 and confidence(rows, evidence, logs)[1] > 0.5
+    assert right[:300].mean() < 0.9 < (student(words).argmax(1) == classes)[:300].double().mean()
+    # Words that belong to nobody in particular count for little.
+    mixed = words[torch.randperm(400, generator=torch.Generator().manual_seed(0))]
+    _, logs = column_student(mixed.to_sparse(), evidence)
+    assert confidence(rows, evidence, logs)[1] < 0.2
+
+
+def test_a_student_of_sparse_columns_is_the_regression_of_another_library():
+    words, classes = words_of(torch.zeros(400, 2))
+    student = known_student(
+        words.to_sparse(), known_classes(torch.arange(400), classes, CLASSES), 0.25
+    )
+    other = LogisticRegression(C=4, tol=1e-8, max_iter=1000).fit(words.numpy(), classes)
+    np.testing.assert_allclose(student(words).exp(), other.predict_proba(words.numpy()), atol=1e-3)

@@ -63,10 +63,11 @@ def evaluate(
     have no others. Attributes and classes are those of the first synthetic graph, such as that of a
     release that was fitted with --attributes, or else those of the real graph.
     Controls read no edge of the real graph: no graph; a similarity graph, which links nearest neighbors by
-    attributes, with as many edges as the first synthetic graph, or as the real one; the ensemble of both;
-    self-training; each method that predicts, without noise on the similarity graph. The real graph is
-    read in the rows "degrees alone", a Chung-Lu graph of its degrees without noise, and "real graph", and
-    in the column of its edges. The last column is the difference in accuracy from the best control.
+    attributes, with as many edges as the first synthetic graph, or as the real one; self-training;
+    a logistic regression of all columns by tf-idf; each method that predicts, without noise on the
+    similarity graph. The real graph is read in the rows "degrees alone", a Chung-Lu graph of its degrees
+    without noise, and "real graph", and in the column of its edges. The last column is the difference in
+    accuracy from the best control.
     20 nodes of each class are for training, 500 for validation and 1,000 for the test, fewer in small
     graphs; there are five seeds of the split and of the networks. The first split is that of a release,
     if it has one (split_seed). For all others its method is fitted again within its budget, to measure

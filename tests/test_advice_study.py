@@ -25,9 +25,11 @@ def facts_of(row, goal):
     """Facts of a cell, with the mean degree that the study has."""
     graph, epsilon = parts_of(row)
     known = STUDY.table_cells("graphs")
-    nodes, degree = (float(known[graph, name].value) for name in ("nodes", "mean degree"))
-    attributes = "with attributes" in graph
-    return Facts(goal, float(epsilon), int(nodes), nodes * degree / 2, has_attributes=attributes)
+    nodes, degree, hubs = (
+        float(known[graph, name].value) for name in ("nodes", "mean degree", "hubs")
+    )
+    given = {"has_attributes": "with attributes" in graph, "has_hubs": hubs >= 1}
+    return Facts(goal, float(epsilon), int(nodes), nodes * degree / 2, **given)
 
 
 def now(facts):

@@ -22,9 +22,8 @@ HOURS_OF_WEEK = 168
 # Amounts below C / 1000 are one bin. The others have eight bins for each factor of 10.
 _LOWEST = 1_000
 _BINS_OF_AMOUNTS = 24
-_WIDTHS = {1: 0.25, 7: 0.05, 28: math.inf}
-"""Days of a bin of curves of days, and the share of all counts that its noise may move. Days bear more:
-their weekdays and moving means take noise out, and weeks would lose single days."""
+_WIDTHS = (1, 7, 28)  # days of a bin of curves of days
+_LEAST_MOVED, _MOST_MOVED = 0.05, 0.15  # of all counts, by the noise of weeks
 # The last bin of the number of transfers of a pair is open.
 _DOUBLINGS = 12
 
@@ -191,7 +190,9 @@ def window_of(first: datetime, last: datetime) -> Window:
 def first_days(days: int, scale: float, total: float) -> Integers:
     """Return the first day of each bin of a curve: days, weeks, or four weeks where noise asks for it.
 
-    The narrowest bins are taken whose expected noise moves no more of all counts than their share.
+    The narrowest bins are taken whose expected noise moves no more of all counts than their share. For
+    weeks it is the share of four weeks in the window, of 5 to 15 %: a window of few weeks loses more by
+    wide bins. Days bear twice as much, because smoothing takes noise out of them.
 
     Args:
         days: Number of days (public).
@@ -199,7 +200,9 @@ def first_days(days: int, scale: float, total: float) -> Integers:
         total: Released number of all counts.
     """
     moved = scale * days / 2 / max(total, 1.0)
-    return np.arange(0, days, next(w for w, most in _WIDTHS.items() if moved / w <= most))
+    share = min(max(_WIDTHS[-1] / days, _LEAST_MOVED), _MOST_MOVED)
+    most = dict(zip(_WIDTHS, (2 * share, share, math.inf), strict=True))
+    return np.arange(0, days, next(w for w in _WIDTHS if moved / w <= most[w]))
 
 
 def first_days_of(days: int, bins: int) -> Integers:

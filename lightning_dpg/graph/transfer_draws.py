@@ -9,14 +9,16 @@ multivariate normal distribution", 1981; of a linear smoother it needs no more t
 **Times** are renewed pair by pair, and then ranks are matched. A pair has its first transfer on a day of
 the curve of new pairs, and further ones at gaps of the curve of gaps. Transfers of a pair less than a
 quarter of an hour apart are a session, which moves as a whole. The first session of each pair stays. The
-others are sorted, and move to the same ranks of a draw from what the first ones leave of the curves of
-days and hours. So these curves hold, most gaps stay, and a pair becomes new on another day only if a
-later session moves before its first one. At last, later transfers of two pairs exchange their times,
-until the curve of gaps holds.
+others move to a draw from what the first ones leave of the curves of days and hours: in its order, each
+time goes to one of a few random sessions of pairs that have begun, whose own time is nearest. So these
+curves and that of new pairs hold. At last, later transfers of two pairs exchange their times, until the
+curve of gaps holds.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -52,35 +54,52 @@ _LARGEST_POWER = 4.0
 _BISECTIONS = 40
 _LEAST_LACK, _MOST_TAIL = 0.02, 0.5  # of the released mean, and of all pairs
 _EXCHANGES = 50
-_SWAP_ROUNDS = 200
+_SWAP_ROUNDS = 500
+_CANDIDATES = 4  # sessions that a time may go to; one loses gaps, twelve lose long ones
 _WIDTHS = (3, 5, 9, 17)  # of moving means
+_LEAST_GUIDE, _LEAST_NUMBER = 0.5, 1e-9  # counts of a day
 _LEAST_GAPS = 0.005  # of all gaps, that may be in the wrong bin
 _LEAST_SIGNAL = 3.0  # in units of the scale of the noise
 
 
-def smoothed_days(noisy: Floats, scale: float, window: Window, hours: Floats) -> Floats:
+def smoothed_days(
+    noisy: Floats, scale: float, window: Window, hours: Floats, guide: Floats | None = None
+) -> Floats:
     """Smooth a curve of days by moving means, with or without an effect of the day of the week.
 
-    Counts of weeks and of four weeks are spread over their days by the curve of hours of the week.
+    Counts of weeks and of four weeks are spread over their days by the guide, or without one by lines
+    between their middles and by the curve of hours of the week.
 
     Args:
         noisy: Noisy counts by the bins of :func:`first_days`, shape ``(B,)``.
         scale: Scale of the Laplace noise.
         window: Grid of days (public).
         hours: Counts by hour of the week, shape ``(168,)``.
+        guide: Counts of another released curve by day, whose multiples are tried too, shape ``(days,)``.
 
     Returns:
         Counts by day, equal to the noisy ones of days if they have no noise.
     """
     days = np.arange(window.days)
     weekdays, first = window.weekday(days), first_days_of(window.days, len(noisy))
-    if len(first) == window.days:
-        return _best(noisy, scale, _of_days(noisy, weekdays))
     bins = np.searchsorted(first, days, side="right") - 1
-    of_weekday = shares(hours.reshape(7, 24).sum(axis=1))[weekdays]
-    in_bin = np.bincount(bins, of_weekday)
-    smooth = _best(noisy, scale, (_moving_mean(noisy, width) for width in _WIDTHS))
-    return smooth[bins] * of_weekday / np.maximum(in_bin, np.finfo(float).tiny)[bins]
+    sizes = np.bincount(bins).astype(np.float64)
+    guides = [sizes]
+    if guide is not None:
+        guide = guide.clip(_LEAST_GUIDE)
+        guides.append(np.bincount(bins, guide))
+    smoothers = (
+        _of_days(noisy, weekdays[first], each, len(first) == window.days) for each in guides
+    )
+    smooth = _best(noisy, scale, chain.from_iterable(smoothers))
+    if len(first) == window.days:
+        return smooth
+    by_day, smooth = guide, smooth.clip(0)
+    if by_day is None:
+        by_day = np.interp(days, first + (sizes - 1) / 2, smooth / sizes)
+        by_day *= shares(hours.reshape(7, 24).sum(axis=1))[weekdays]
+    by_day = by_day.clip(_LEAST_NUMBER)
+    return by_day * (smooth / np.bincount(bins, by_day))[bins]
 
 
 def smoothed_hours(noisy: Floats, scale: float) -> Floats:
@@ -93,7 +112,7 @@ def smoothed_hours(noisy: Floats, scale: float) -> Floats:
     Returns:
         Counts of shape ``(168,)``, equal to the noisy ones if they have no noise.
     """
-    return _best(noisy, scale, _of_hours(noisy))
+    return _best(noisy, scale, _of_hours(noisy, scale))
 
 
 def smoothed_change(noisy: Floats, scale: float) -> Floats:
@@ -106,7 +125,8 @@ def smoothed_change(noisy: Floats, scale: float) -> Floats:
     Returns:
         Differences of shape ``(B,)``, equal to the noisy ones if they have no noise.
     """
-    return _best(noisy, scale, _of_changes(noisy))
+    means = (_moving_mean(noisy, width, np.ones(len(noisy))) for width in _WIDTHS)
+    return _best(noisy, scale, chain([(np.zeros(len(noisy)), 0.0)], means))
 
 
 def _best(noisy: Floats, scale: float, smoothers: Iterator[tuple[Floats, float]]) -> Floats:
@@ -119,35 +139,36 @@ def _best(noisy: Floats, scale: float, smoothers: Iterator[tuple[Floats, float]]
     return best
 
 
-def _of_days(noisy: Floats, weekdays: NDArray[np.int64]) -> Iterator[tuple[Floats, float]]:
+def _of_days(
+    noisy: Floats, weekdays: NDArray[np.int64], guide: Floats, has_weekdays: bool
+) -> Iterator[tuple[Floats, float]]:
     width = 3
     while width < 2 * len(noisy):
-        trend, trace = _moving_mean(noisy, width)
+        trend, trace = _moving_mean(noisy, width, guide)
         yield trend, trace
-        if width >= 7 and len(noisy) >= 14:
+        if width >= 7 and len(noisy) >= 14 and has_weekdays:
             sizes = np.bincount(weekdays, minlength=7)
             effects = np.bincount(weekdays, noisy - trend, minlength=7) / sizes
             yield trend + effects[weekdays], trace + 7
         width = 2 * width + 1
 
 
-def _moving_mean(values: Floats, width: int) -> tuple[Floats, float]:
-    """Return the means of the windows of an odd width around each value, and their trace."""
-    sums, places = np.append(0.0, np.cumsum(values)), np.arange(len(values))
+def _moving_mean(values: Floats, width: int, guide: Floats) -> tuple[Floats, float]:
+    """Return a guide in proportion to the windows of an odd width around each value, and the trace."""
+    places = np.arange(len(values))
     first = np.maximum(places - width // 2, 0)
     last = np.minimum(places + width // 2 + 1, len(values))
-    return (sums[last] - sums[first]) / (last - first), float((1 / (last - first)).sum())
+    sums, guides = (np.append(0.0, np.cumsum(each)) for each in (values, guide))
+    parts = guide / (guides[last] - guides[first])
+    return parts * (sums[last] - sums[first]), float(parts.sum())
 
 
-def _of_changes(noisy: Floats) -> Iterator[tuple[Floats, float]]:
-    yield np.zeros(len(noisy)), 0.0
-    for width in _WIDTHS:
-        yield _moving_mean(noisy, width)
-
-
-def _of_hours(noisy: Floats) -> Iterator[tuple[Floats, float]]:
+def _of_hours(noisy: Floats, scale: float) -> Iterator[tuple[Floats, float]]:
     table = noisy.reshape(7, 24)
     hours, days, mean = table.mean(0), table.mean(1), table.mean()
+    energy = max(((days - mean) ** 2).sum(), np.finfo(float).tiny)
+    # As James and Stein shrink six numbers, each the mean of a day.
+    days = mean + (days - mean) * max(1 - 4 * 2 * scale**2 / 24 / energy, 0.0)
     yield (hours[None, :] + days[:, None] - mean).ravel(), 30.0
     yield np.tile(hours, 7), 24.0
     for width in (3, 5, 7):
@@ -494,16 +515,15 @@ def draw_stamps(
 def _match_ranks(
     pairs: Integers, times: Integers, curves: Curves, window: Window, rng: np.random.Generator
 ) -> None:
-    """Move all sessions but the first one of each pair, so that the curves of days and hours hold."""
+    """Move all sessions but the first one of each pair, so that days, hours and new pairs hold."""
     begins_pair = np.ones(len(times), dtype=np.bool_)
     begins_pair[1:] = pairs[1:] != pairs[:-1]
     begins = begins_pair.copy()
     begins[1:] |= np.diff(times) >= _SESSION
     sessions = np.cumsum(begins) - 1
     is_later = ~begins_pair[begins][sessions]
-    if not is_later.any():
-        return
     first, later, begins = times[~is_later], times[is_later], begins[is_later]
+    starts = times[begins_pair][pairs[is_later][begins]]
     sessions = np.cumsum(begins) - 1
     in_days = np.bincount(first // DAY, minlength=window.days)
     in_hours = np.bincount(window.hours_of_week(first), minlength=HOURS_OF_WEEK)
@@ -516,12 +536,35 @@ def _match_ranks(
         )
     )
     heads, sizes = later[begins], np.bincount(sessions)
-    order = np.argsort(heads, kind="stable")
-    middles = np.cumsum(sizes[order]) - (sizes[order] + 1) // 2
-    moved = np.empty_like(heads)
-    moved[order] = targets[middles]
+    moved = _after_starts(heads, starts, sizes, targets, rng)
     moved = moved[sessions] + later - heads[sessions]
     times[is_later] = np.minimum(moved, window.days * DAY - 1)
+
+
+def _after_starts(
+    heads: Integers,
+    starts: Integers,
+    sizes: Integers,
+    targets: Integers,
+    rng: np.random.Generator,
+) -> Integers:
+    """Give sorted times to sessions of pairs that have begun, of a few random ones to the nearest."""
+    moved, pool, taken, place = np.empty_like(heads), list[int](), 0, 0
+    order = np.argsort(starts, kind="stable").tolist()
+    ready, wanted, numbers = starts[order].tolist(), heads.tolist(), sizes.tolist()
+    for picks in rng.random((len(order), _CANDIDATES)).tolist():
+        now = int(targets[place])
+        # Without a pair that has begun, the one that begins first.
+        until = max(bisect_right(ready, now), taken + (not pool))
+        pool.extend(order[taken:until])
+        taken = until
+        distances = [(abs(wanted[pool[k]] - now), k) for k in (int(p * len(pool)) for p in picks)]
+        chosen = min(distances)[1]
+        pool[chosen], pool[-1] = pool[-1], pool[chosen]
+        session = pool.pop()
+        moved[session] = targets[place + numbers[session] // 2]
+        place += numbers[session]
+    return moved
 
 
 def swap_for_gaps(

@@ -96,6 +96,7 @@ def plan(
     num_graphs: int | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
+    hubs: bool = False,
 ) -> Plan | Choice:
     """Choose a method for a goal, or plan the noise of a run with Gaussian steps. No data are read.
 
@@ -111,6 +112,7 @@ def plan(
         num_graphs: Number of graphs of a set (public).
         kind: Kind of the graph; by default ``undirected``.
         attributes: Whether attributes of the nodes are public.
+        hubs: Whether one node in a hundred, or more, has over ten times the mean degree (public).
 
     Returns:
         :class:`Choice` for a goal, with ``configuration``, ``method`` and ``hints``; else
@@ -139,7 +141,7 @@ def plan(
             raise CommandError("goal chooses a method: leave sample_rate, steps and noise out")
         with readable_errors():
             kind = kind or ("set" if goal in OF_SETS else "undirected")
-            size = (num_nodes or 2, num_edges, kind, bool(delta), attributes, num_graphs)
+            size = (num_nodes or 2, num_edges, kind, bool(delta), attributes, num_graphs, hubs)
             facts = Facts(goal, epsilon, *size)
             if num_nodes is None and facts.kind != "set":
                 raise CommandError(f"goal {goal}: give num_nodes, the number of nodes")

@@ -67,6 +67,7 @@ class Answers:
         size: Public guess of the number of rows; empty without one.
         dataset: Name of the data in the budget book.
         goal: What the release is for.
+        hubs: One node in a hundred, or more, has over ten times the mean degree (public).
         method: Configuration; empty for the recommended one.
         settings: Settings of the method that differ from its configuration.
         card: Texts of the owner for the model card.
@@ -95,6 +96,7 @@ class Answers:
     size: str = ""
     dataset: str = ""
     goal: str = "shape"
+    hubs: bool = False
     method: str = ""
     settings: dict[str, str] = field(default_factory=dict)
     card: dict[str, str] = field(default_factory=dict)

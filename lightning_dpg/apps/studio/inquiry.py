@@ -193,6 +193,7 @@ def recommended(answers: Answers, data: Read) -> tuple[str, str]:
             kind="set" if data.is_set else answers.kind,
             num_edges=float(answers.size) if answers.size and not data.is_set else None,
             has_attributes="public" in answers.kept.values(),
+            has_hubs=answers.hubs,
         )
     )
     return configuration_of(best), best.reason

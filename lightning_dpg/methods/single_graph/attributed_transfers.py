@@ -128,12 +128,9 @@ class Times(nn.Module):
         days, hours, gaps, new_pairs = (getattr(self, name).cpu().numpy() for name in _TIME_SHARES)
         scales = dict(zip(_TIME_SHARES, self.scales.tolist(), strict=True))
         smooth = smoothed_hours(hours, scales["hours"])
-        curves = Curves(
-            smoothed_days(days, scales["days"], window, smooth),
-            smooth,
-            gaps,
-            smoothed_days(new_pairs, scales["new_pairs"], window, smooth),
-        )
+        by_day = smoothed_days(days, scales["days"], window, smooth)
+        new_pairs = smoothed_days(new_pairs, scales["new_pairs"], window, smooth, by_day)
+        curves = Curves(by_day, smooth, gaps, new_pairs)
         return draw_stamps(numbers, curves, window, rng)
 
 

@@ -31,6 +31,7 @@ def plan(
     goal: Goal | None = None,
     kind: Kind | None = None,
     attributes: bool = False,
+    hubs: bool = False,
     row_epsilon: float | None = None,
     full: bool = False,
 ) -> Outcome:
@@ -51,6 +52,8 @@ def plan(
         goal: What the hint is for; by default ``links``.
         kind: Kind of the graph; by default ``undirected``.
         attributes: Attributes of the nodes are public.
+        hubs: One node in a hundred, or more, has over ten times the mean degree, for a better hint on links
+            beyond degrees.
         row_epsilon: Budget of the private columns of one node, to show the protection of these
             together with relations of the node.
         full: Say epsilon by opacus, and of few nodes what the method serves: both import PyTorch.
@@ -84,7 +87,8 @@ def plan(
     if nodes is not None or goal in OF_SETS:
         goal, kind = goal or "links", kind or ("set" if goal in OF_SETS else "undirected")
         has_delta = bool(delta)
-        facts = Facts(goal, epsilon, nodes or 2, edges, kind, has_delta, attributes, graphs)
+        size = (nodes or 2, edges, kind, has_delta, attributes, graphs)
+        facts = Facts(goal, epsilon, *size, has_hubs=hubs)
         hints = [*hints_of(facts), *filter(None, [_served(facts, delta or 0.0, full)])]
     lines = [f"hint: {text}" for text in hints]
     values: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "hints": hints}

@@ -178,6 +178,16 @@ def test_a_budget_that_does_not_suffice_names_the_smallest_one(client):
     assert page.status_code == 200 and "error:" in page.text
 
 
+def test_hubs_are_a_public_fact_of_the_plan(client):
+    at_data(client)
+    form = {"goal": "links-beyond-degrees", "method": "", "go": "show"}
+    client.post("/runs/1/plan", hubs="1", **form)
+    assert job(1).answers.hubs
+    assert 'name="hubs" value="1" checked' in client.get("/runs/1/plan").text
+    client.post("/runs/1/plan", **form)
+    assert not job(1).answers.hubs
+
+
 def test_settings_of_another_method_are_left_out(client):
     at_data(client)
     form = {"goal": "shape", "settings.count_share": "0.1", "go": "show"}

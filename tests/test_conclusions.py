@@ -209,8 +209,7 @@ def squirrel():
     found = [
         column("advice/matched_fixed", name)["squirrel 1"] for name in ("spectral", "PrivGraph")
     ]
-    regret = column("advice/regrets", "largest")["links-beyond-degrees, graphs, fixed"]
-    return round(found[0] - found[1], 1) == regret
+    return found[0] > found[1] + 10  # what reports find at 1, where the mean degree alone says no
 
 
 def encoder():
@@ -335,7 +334,7 @@ def classes_of_nodes():
         ),
         ("docs/choosing.md", "degrees say nothing of any pair", blocks_need_more_than_degrees),
         ("docs/choosing.md", "no method ranks links better than chance, and degrees", road_map),
-        ("docs/choosing.md", "Hubs give squirrel eigenvalues far above its mean", squirrel),
+        ("docs/choosing.md", "Hubs give eigenvalues far above the mean degree", squirrel),
         (
             "docs/choosing.md",
             "highest AUC of all private methods on Cora-ML, Citeseer, Texas and Wisconsin",

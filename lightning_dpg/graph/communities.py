@@ -5,6 +5,7 @@ ends of pairs and class K + c of the second ends.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -15,11 +16,17 @@ from lightning_dpg.graph.counts import fitting_counts, rounded
 from lightning_dpg.graph.pair_space import PairSpace
 from lightning_dpg.graph.stubs import NO_PAIRS, Level, count_links, ends_of_links, stub_mixing
 
+HUB_PASSES = 3
+TURN_GROWTH = 1.05
 Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
 _STANDARD_DEVIATIONS = 2
 _LEAST_LINKS = 0.25  # share of the links between two communities that stays, whatever the estimate
 _SCALINGS = 60
 _LEAST = 1e-12
+_HUB_SHARE = 0.85  # of the ends of edges
+_MOST_HUBS = 0.6  # of all nodes
+_LEAST_DENSITY = 0.05  # from which on hubs choose more than once, for an epsilon of 1
+_BONUS = 0.3  # for the community that a hub is in, by expected edges that it has counted before
 _STANDING_OUT = 2  # scales of noise, which is exceeded once in fifteen times
 
 
@@ -107,6 +114,92 @@ def turn_stops(first: int, total: int, growth: float) -> list[int]:
         last = min(max(last + 1, int(last * growth)), total)
         stops.append(last)
     return stops
+
+
+class Turns:
+    """Turns in which nodes choose communities, a function of public and released values.
+
+    The first nodes found a community each, and all others choose in the order of :func:`turn_order`.
+    In an undirected graph hubs, which are the nodes of the largest degrees, choose several times, forward,
+    backward, and forward again, where they are few enough and the budget times the density of edges between
+    them is large enough, by the released degrees. They count the edges between hubs only, by the communities
+    of those hubs that have had their turn in the same pass, and prefer the community that they are in.
+    All others choose once, after the hubs.
+
+    Choices have their places in one sequence: those of each pass in its own order, and those of all others
+    behind the last pass.
+
+    Args:
+        space: Pairs that may be linked.
+        degrees: Released degrees of shape ``(num_ends,)``.
+        num_communities: Number of communities C.
+        epsilon: Budget of the choices.
+
+    Attributes:
+        num_hubs: Number of hubs; 0 if no node chooses twice.
+        order: All N nodes, hubs first, shape ``(N,)``.
+        last: Place of the first choice of the last pass. From there on choices are in ``order``.
+        stops: Numbers of choices after each turn.
+    """
+
+    def __init__(
+        self, space: PairSpace, degrees: Tensor, num_communities: int, epsilon: float
+    ) -> None:
+        self._count, self.order = num_communities, turn_order(space, degrees, num_communities)
+        roles, size = by_role(space, degrees), len(self.order)
+        self._total = torch.stack(roles).sum(dim=0)[self.order].double()
+        self._share = self._total.cumsum(0) / self._total.sum().clamp(min=1)
+        num_hubs = int((self._share <= _HUB_SHARE).sum())
+        # Expected share of the pairs of hubs that are linked.
+        density = float(self._share[num_hubs - 1] ** 2 * self._total.sum()) / max(num_hubs, 1) ** 2
+        is_carried = num_communities < num_hubs <= _MOST_HUBS * size and not is_two_sided(space)
+        self.num_hubs = num_hubs if is_carried and epsilon * density >= _LEAST_DENSITY else 0
+        self.last = (HUB_PASSES - 1) * self.num_hubs
+        backward = torch.cat([self.order[: self.num_hubs].flip(0), self.order[self.num_hubs :]])
+        self._views = [(view, [role[view] for role in roles]) for view in (self.order, backward)]
+        self.stops = turn_stops(num_communities, self.num_hubs or size, TURN_GROWTH)
+        if self.num_hubs:
+            again = [1, *turn_stops(1, self.num_hubs, TURN_GROWTH)]
+            others = turn_stops(self.num_hubs, size, TURN_GROWTH)
+            self.stops += [self.num_hubs + stop for stop in again]
+            self.stops += [self.last + stop for stop in (*again, *others)]
+
+    def utilities(
+        self, edges: Tensor, resolution: float
+    ) -> Callable[[Tensor, int], tuple[Tensor, Tensor]]:
+        """Count edges to nodes that have chosen, less ``resolution`` times those by chance.
+
+        Edges between hubs have a weight of 1 in each pass, and all others a weight of ``HUB_PASSES``.
+
+        Args:
+            edges: Edges of shape ``(M, 2)`` (private).
+            resolution: Weight of the edges expected by chance.
+
+        Returns:
+            Utilities of :func:`lightning_dpg.privacy.selection.choose_in_turns`.
+        """
+        ends = [earlier_first(edges, view) for view, _ in self._views]
+        hubs = self.num_hubs
+
+        def of_turn(chosen: Tensor, stop: int) -> tuple[Tensor, Tensor]:
+            number = min(len(chosen) // hubs, HUB_PASSES - 1) if hubs else 0
+            own, stop = chosen[number * hubs :], stop - number * hubs
+            first, *second = self._views[number % 2][1]
+            counts = count_neighbors(ends[number % 2], own, stop, self._count)
+            by_chance = expected_neighbors(first, own, stop, self._count, *second)
+            if len(own) >= hubs:
+                return HUB_PASSES * counts, -HUB_PASSES * resolution * by_chance
+            offsets = -resolution * by_chance
+            if number:
+                rows = torch.arange(stop - len(own))
+                # Each pass has the order of the last one, reversed.
+                mirrored = hubs - 1 - len(own) - rows
+                before = chosen[(number - 1) * hubs : number * hubs][mirrored]
+                places, seen = (mirrored, mirrored) if number % 2 else (rows + len(own), hubs - 1)
+                offsets[rows, before] += _BONUS * self._total[places] * self._share[seen]
+            return counts, offsets
+
+        return of_turn
 
 
 def earlier_first(edges: Tensor, order: Tensor) -> Tensor:

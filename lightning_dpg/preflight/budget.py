@@ -133,7 +133,9 @@ def served(plan: Sequence[LedgerEntry], epsilon: float, num_nodes: int | None) -
     if "wedges" in stds:
         noise["clustering"] = classes * stds["wedges"] / least
     if "communities" in stds:
-        degree = _CHOICE_NOISE * stds["communities"]
+        # An edge counts as much as the sensitivity, see Turns.
+        (units,) = {read.sensitivity for read in paid if read.key == "communities"}
+        degree = _CHOICE_NOISE * stds["communities"] / units
         noise[f"communities from a mean degree of {_short(degree)} on"] = 2 * degree / num_nodes
     kept = [words for words, share in noise.items() if share <= 1]
     hidden = [words.partition(" from ")[0] for words, share in noise.items() if share > 1]

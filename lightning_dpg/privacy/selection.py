@@ -70,8 +70,8 @@ def choose_in_turns(
             candidate.
         stops: Numbers of nodes that have chosen after each turn, ascending.
         utilities: From the choices of the first ``a`` nodes and a stop ``b`` to the utilities of
-            nodes a to b - 1: integer counts of shape ``(b - a, C)`` (private), cut to the number
-            of nodes, and what is added to them, a function of public and released values.
+            nodes a to b - 1: integer counts of shape ``(b - a, C)`` (private), cut to :math:`\Delta`
+            times the number of nodes, and what is added to them, a function of public and released values.
 
     Raises:
         Refusal: If epsilon or the sensitivity is not positive.
@@ -89,9 +89,9 @@ def choose_in_turns(
     def draw(first: Tensor, noise: NoiseSource) -> Tensor:
         chosen = first.clone()
         for stop in stops:
-            counts, offsets = utilities(chosen, stop)
-            multiple = _rate_multiple(epsilon / sensitivity, stops[-1] + float(offsets.abs().max()))
-            cut = counts.clamp(0, stops[-1])
+            most, (counts, offsets) = math.ceil(sensitivity * stops[-1]), utilities(chosen, stop)
+            multiple = _rate_multiple(epsilon / sensitivity, most + float(offsets.abs().max()))
+            cut = counts.clamp(0, most)
             new = _permute_and_flip(cut.numpy(), offsets.numpy(), multiple, noise)
             chosen = torch.cat([chosen, torch.from_numpy(new)])
         return chosen

@@ -9,23 +9,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lightning_dpg.graph.communities import (
+    HUB_PASSES,
+    Turns,
     block_mixing,
-    by_role,
     cell_mixing,
     class_cells,
     class_ratios,
     count_class_links,
-    count_neighbors,
-    earlier_first,
     end_classes,
-    expected_neighbors,
     is_two_sided,
     nearest_counts,
     no_pairs,
     right_share,
     sharpened_links,
-    turn_order,
-    turn_stops,
 )
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.graph.stubs import count_links, draw_links, stub_mixing
@@ -47,7 +43,6 @@ from lightning_dpg.privacy.sensitivity.subgraph_counts import label_wedge_sensit
 _COMMUNITIES_PER_EPSILON = 5
 _FEWEST_COMMUNITIES = 3
 _MOST_COMMUNITIES = 32
-TURN_GROWTH = 1.05
 # Beyond so many communities, pairs of communities and classes are too many to count and to draw.
 _MOST_WITH_CLASSES = 64
 # Public seed of the choice of wedges.
@@ -61,7 +56,9 @@ class PrivGraph(OneShotSynthesizer):
     2. Each node of the largest released degrees starts a community. The others follow by descending
        degrees, in turns: each selects, by permute and flip, the community to which it has the most
        edges beyond ``resolution`` times those expected by chance. Only edges to nodes of earlier
-       turns count: each edge is read once, by one end.
+       turns count: each edge is read once, by one end. In an undirected graph whose few hubs are linked
+       densely for the budget, these select three times, from the edges between hubs at a third of the budget
+       each, see :class:`Turns`.
     3. Releases the edges within and between communities with discrete Laplace noise and rounds them
        to the nearest possible counts of the released sum.
     4. Releases how many of the wedges of :func:`count_wedges` have ends of one community, and how many
@@ -165,7 +162,13 @@ class PrivGraph(OneShotSynthesizer):
         parts = budget.split(**shares, choices=1 - sum(shares.values()))
         entries = [
             *degree_entries(parts["degrees"], self.edge_record),
-            self.read("communities", "communities", parts["choices"], earlier_neighbor_sensitivity),
+            self.read(
+                "communities",
+                "communities",
+                parts["choices"],
+                earlier_neighbor_sensitivity,
+                HUB_PASSES,
+            ),
             self.read(
                 "community_links",
                 "edges within and between communities",
@@ -216,18 +219,11 @@ class PrivGraph(OneShotSynthesizer):
     def release_communities(self, edges: Tensor, read: LedgerEntry) -> None:
         """Release the community of each node, from edges of shape ``(M, 2)`` (private)."""
         count = self._number(self.budget)
-        order = turn_order(self.space, self.degrees, count)
-        first, *second = (role[order] for role in by_role(self.space, self.degrees))
-        ends = earlier_first(edges, order)
-
-        def utilities(chosen: Tensor, stop: int) -> tuple[Tensor, Tensor]:
-            by_chance = expected_neighbors(first, chosen, stop, count, *second)
-            neighbors = count_neighbors(ends, chosen, stop, count)
-            return neighbors, -self.hparams["resolution"] * by_chance
-
-        self.communities = torch.empty_like(order)
-        law = choose_in_turns(read, turn_stops(count, len(order), TURN_GROWTH), utilities)
-        self.communities[order] = self.pay(read, torch.arange(count), law)
+        turns = Turns(self.space, self.degrees, count, read.event.pure_epsilon)
+        law = choose_in_turns(read, turns.stops, turns.utilities(edges, self.hparams["resolution"]))
+        chosen = self.pay(read, torch.arange(count), law)
+        self.communities = torch.empty_like(turns.order)
+        self.communities[turns.order] = chosen[turns.last :]
 
     def release_links(self, edges: Tensor, read: LedgerEntry) -> None:
         """Release the edges of shape ``(M, 2)`` (private) within and between communities."""

@@ -33,17 +33,39 @@ def aggregation_sensitivity() -> float:
     return math.sqrt(2)
 
 
-def earlier_neighbor_sensitivity() -> int:
-    """L1 sensitivity of counts of earlier neighbors under adding or removing an edge: 1.
+def earlier_neighbor_sensitivity(passes: int = 1) -> int:
+    r"""L1 sensitivity of weighted counts of earlier neighbors under adding or removing an edge: P.
 
     Nodes have their turns in an order that is public or released. A node counts the edges to nodes
     of earlier turns, by their communities. An edge {u, v} is counted by the later one of u and v
     only, in the one cell of the earlier one's community, and not at all if both have the same turn.
     Given the communities of earlier turns, neighboring graphs thus differ by 1 in one cell of one
-    node at most. In a directed graph, where (u, v) and (v, u) are two records, each of them is
-    counted so, and in a bipartite graph an edge between the sides. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
+    node at most. Counted at both ends, as in PrivGraph's paper, an edge would move two cells.
+
+    With P passes, released degrees say which nodes are hubs. They divide the pairs of nodes into two parts:
+
+    * Pairs of hubs. Hubs have P turns, one in each pass, in an order of that pass. In a pass a hub counts
+      the edges to hubs that had their turn before it in the same pass, so that an edge moves one cell of
+      one hub in each pass, by a weight of 1: by P in all passes together.
+    * All other pairs. Nodes that are no hubs have one turn each, after all hubs. An edge is counted as above,
+      once, by the later end, which is no hub. It moves one cell, by a weight of P.
+
+    An edge is in one part, so the change is P at most, and not the sum of both (parallel composition). Weights
+    that differ from this count an edge of a pass at the whole budget, and cost P times as much.
+    What a hub prefers from earlier passes is a function of released degrees and of earlier choices.
+    At a rate of :math:`\epsilon / P` for each unit, all choices are :math:`\epsilon`-DP together, and so are
+    those of the last turn of each node, which alone are released.
+
+    In a directed graph, where (u, v) and (v, u) are two records, each of them is counted so, and in a
+    bipartite graph an edge between the sides.
+
+    Args:
+        passes: Number P of turns of a hub.
+
+    Returns:
+        P.
     """
-    return 1
+    return passes
 
 
 def edge_moment_sensitivity(max_length: float = 1.0) -> float:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 
 import networkx as nx
 import numpy as np
@@ -10,12 +11,15 @@ import torch
 
 from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.graph.communities import (
+    HUB_PASSES,
+    Turns,
     count_neighbors,
     earlier_first,
     sharpened_links,
     turn_stops,
 )
 from lightning_dpg.graph.graph import undirected_edges
+from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods.single_graph import privgraph
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
@@ -109,6 +113,62 @@ def test_laws_of_communities_and_links_are_within_epsilon_of_neighbours(rate):
     assert 0.5 * rate < max(losses) <= rate + link_rate + 1e-9
 
 
+# All graphs of 5 nodes, a row each. The first three pairs are those of the hubs 0, 1 and 2.
+PAIRS_OF_5 = sorted(itertools.combinations(range(5), 2), key=lambda pair: pair[1] > 2)
+ALL_OF_5 = np.array(list(itertools.product([0, 1], repeat=10)), dtype=bool)
+
+
+@cache
+def turns_of_5():
+    """For each turn: choices before it, what each pair counts, and what is added to the counts."""
+    turns = Turns(UndirectedPairs(5), torch.tensor([4, 3, 3, 1, 1]), 2, 1.0)
+    assert turns.num_hubs == 3 and turns.order.tolist() == [0, 1, 2, 3, 4]
+    assert turns.stops == [3, *range(4, 12)]  # two founders, three passes of three hubs, two others
+    everything = turns.utilities(as_edges(PAIRS_OF_5), 0.5)
+    of_pairs = [turns.utilities(as_edges([pair]), 0.5) for pair in PAIRS_OF_5]
+    found = []
+    for stop in turns.stops:
+        for choices in itertools.product([0, 1], repeat=stop - 3):
+            chosen = torch.tensor([0, 1, *choices])
+            whole, offsets = everything(chosen, stop)
+            counts = torch.cat([count(chosen, stop)[0] for count in of_pairs])
+            assert counts.sum(dim=0).tolist() == whole[0].tolist()  # edges are counted one by one
+            found.append((choices, counts.numpy(), offsets.numpy()))
+    return found
+
+
+def losses_of_choices(epsilon, factor=1):
+    """Largest loss by an edge between hubs, and by another, of all choices of two communities, exactly.
+
+    ``factor`` multiplies what is counted in the passes over hubs, as a mistake would.
+    """
+    logs, rate = {(): np.zeros(len(ALL_OF_5))}, epsilon / earlier_neighbor_sensitivity(HUB_PASSES)
+    for choices, counts, offsets in turns_of_5():
+        is_of_hub = 2 + len(choices) < 3 * HUB_PASSES
+        lead = np.diff(ALL_OF_5 @ (counts * (factor if is_of_hub else 1)) + offsets)[:, 0]
+        behind = 0.5 * np.exp(-rate * np.abs(lead))  # permute and flip between two
+        first, log = np.where(lead > 0, behind, 1 - behind), logs.pop(choices)
+        logs[*choices, 0], logs[*choices, 1] = log + np.log(first), log + np.log1p(-first)
+    table = np.array(list(logs.values()))
+    assert len(table) == 2**9 and np.exp(table).sum(axis=0) == pytest.approx(1)
+    # With the pair and without it, graphs have all other pairs in one order.
+    most = [np.abs(table[:, has] - table[:, ~has]).max() for has in ALL_OF_5.T]
+    return max(most[:3]), max(most[3:])
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_choices_of_hubs_in_passes_and_of_others_cost_epsilon_each(epsilon):
+    """Parallel composition: an edge between hubs costs a third in each pass, any other all at once."""
+    of_hubs, of_others = losses_of_choices(epsilon)
+    assert 0.5 * epsilon < of_hubs <= epsilon + 1e-9
+    assert of_others == pytest.approx(epsilon)
+
+
+def test_a_pass_over_hubs_at_the_whole_budget_is_seen():
+    of_hubs, of_others = losses_of_choices(0.3, factor=HUB_PASSES)
+    assert of_hubs > 1.5 * 0.3 and of_others == pytest.approx(0.3)
+
+
 def class_noise(monkeypatch):
     """What is added to links of classes in six fits, and the scale that the ledger books for it."""
     graph, given, samples = from_networkx(nx.karate_club_graph()), [], []
@@ -148,7 +208,7 @@ def test_without_noise_degrees_communities_and_links_are_those_of_the_graph():
     assert np.array_equal(method.links.numpy(), links)
     block = np.repeat(np.arange(3), [60, 50, 40])
     # Founders may share a block, which they then divide, but no community has two blocks.
-    assert max(np.bincount(block[communities == c]).max() for c in range(6)) > 30
+    assert max(np.bincount(block[communities == c]).max() for c in np.unique(communities)) > 30
     assert modularity(graph, communities) > 0.3
 
     method.right_share.fill_(1)

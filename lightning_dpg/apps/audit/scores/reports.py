@@ -9,16 +9,10 @@ from torch import Tensor
 
 from lightning_dpg.apps.audit.scores.counts import alone
 from lightning_dpg.apps.audit.scores.observation import Observation, weight
-from lightning_dpg.graph.communities import (
-    count_neighbors,
-    earlier_first,
-    expected_neighbors,
-    turn_stops,
-)
+from lightning_dpg.graph.communities import HUB_PASSES, Turns
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.graph.pair_numbers import pair_ranks
 from lightning_dpg.methods.local_scalars import graph_scalars
-from lightning_dpg.methods.single_graph.privgraph import TURN_GROWTH
 from lightning_dpg.papers.jin2022.base import node_inputs
 from lightning_dpg.papers.xiao2014.dendrogram import (
     branch_edges,
@@ -103,27 +97,37 @@ def edge_reports_score(observation: Observation) -> Tensor:
 
 
 def communities_score(observation: Observation) -> Tensor:
-    """Score each edge by the log-likelihood ratio of the community of its later end.
+    """Score each edge by the log-likelihood ratio of the communities of the ends that counted it.
 
-    The attacker knows all other edges. The release are communities in the order of the turns, shape
-    ``(N,)``, which follows from the released degrees.
+    The attacker knows all other edges. The release are all choices in the order of :class:`Turns`, or the
+    last choice of each node, shape ``(N,)``, as published. Hubs are then taken to have chosen alike in
+    earlier passes, which are not scored.
     """
-    method, chosen = observation.method, observation.noisy
-    order = method.degrees.argsort(descending=True, stable=True)
-    degrees, count = method.degrees[order], int(chosen.max()) + 1
-    ends = earlier_first(undirected_edges(observation.known_graph), order)
-    earlier, later = order.argsort()[observation.pairs].sort(dim=1).values.T
-    rate = weight(observation.entry.event.pure_epsilon)
+    method, chosen, entry = observation.method, observation.noisy, observation.entry
+    epsilon, count, first = entry.event.pure_epsilon, int(chosen.max()) + 1, 0
+    # Before hubs had passes the sensitivity was 1.
+    turns = Turns(method.space, method.degrees, count, epsilon if entry.sensitivity > 1 else 0.0)
+    hubs = turns.num_hubs
+    if hubs and len(chosen) == len(turns.order):
+        first = turns.last
+        chosen = torch.cat([chosen[:hubs], chosen[:hubs].flip(0), chosen])
+    edges, unit = undirected_edges(observation.known_graph), weight(epsilon / HUB_PASSES)
+    utilities = turns.utilities(edges, method.hparams["resolution"])
+    places = turns.order.argsort()[observation.pairs]
     scores = torch.zeros(len(observation.pairs), dtype=torch.double)
-    for start, stop in pairwise([count, *turn_stops(count, len(order), TURN_GROWTH)]):
-        by_chance = expected_neighbors(degrees, chosen[:start], stop, count)
-        neighbors = count_neighbors(ends, chosen[:start], stop, count)
-        # Nearly the law of permute and flip.
-        law = (rate * (neighbors - method.hparams["resolution"] * by_chance)).softmax(1)
-        read = (start <= later) & (later < stop) & (earlier < start)
+    for start, stop in pairwise([count, *turns.stops]):
+        number = min(start // hubs, HUB_PASSES - 1) if hubs else 0
+        in_pass = hubs - 1 - places if number % 2 else places
+        earlier, later = in_pass.sort(dim=1).values.T + number * hubs
+        read = (number * hubs <= earlier) & (earlier < start) & (start <= later) & (later < stop)
+        if start < first or not read.any():
+            continue
+        counts, offsets = utilities(chosen[:start], stop)
+        law = (unit * (counts + offsets)).softmax(1)  # nearly that of permute and flip
+        rate = unit if start < turns.last + hubs else HUB_PASSES * unit
         communities = chosen[earlier[read]]
         growth = torch.log1p(law[later[read] - start, communities] * torch.tensor(rate).expm1())
-        scores[read] = rate * (chosen[later[read]] == communities) - growth
+        scores[read] += rate * (chosen[later[read]] == communities) - growth
     return scores
 
 

@@ -16,6 +16,7 @@ from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Pure
 from lightning_dpg.privacy.ledger import Budget, LedgerEntry
 from lightning_dpg.privacy.sensitivity.degrees import degree_l1_sensitivity
+from lightning_dpg.privacy.sensitivity.neighbor_sums import earlier_neighbor_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import label_wedge_sensitivity
 from tests.entries import entry
 from tests.scoring import observed, scored
@@ -88,6 +89,24 @@ def test_a_choice_weighs_as_the_likelihood_ratio_of_two_candidates():
     assert score(1) == pytest.approx(math.log((1 - with_edge) / 0.5))
     first = torch.tensor([[0, 1]])  # nodes that choose nothing
     assert float(scored(method, "communities", torch.tensor([0, 1, 0]), first, nothing)) == 0
+
+
+def test_the_last_choice_of_a_hub_weighs_a_third_of_that_of_another_node():
+    """Hub 2 and node 3 choose between the communities of hubs 0 and 1, to which they may have an edge."""
+    method, rate = PrivGraph(5, num_communities=2, resolution=0.0), 1.2
+    method.ledger.budget = Budget(10.0, 0.0)
+    method.ledger.spend(
+        LedgerEntry.proved("communities", "c", Pure(rate), earlier_neighbor_sensitivity, 3)
+    )
+    method.degrees = torch.tensor([4, 3, 3, 1, 1])
+    nothing = make_graph(torch.empty(0, 2, dtype=torch.long), 5)
+    chosen, pairs = torch.tensor([0, 1, 1, 1, 0]), torch.tensor([[1, 2], [1, 3], [0, 3]])
+    # Of 12 ends of edges 10 are at hubs: hub 2 expects 2.5 edges to them, and prefers its community.
+    before = 1 / (1 + math.exp(-rate / 3 * 0.3 * 2.5))
+    grown = [before / (before + (1 - before) * math.exp(-rate / 3)) / before]
+    grown += [2 / (1 + math.exp(-rate)), 2 / (1 + math.exp(rate))]
+    found = scored(method, "communities", chosen, pairs, nothing)
+    assert found.tolist() == pytest.approx([math.log(ratio) for ratio in grown])
 
 
 def test_wedges_weigh_as_their_likelihood_ratio():

@@ -10,10 +10,16 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp, spearmanr
+from torch_geometric.data import Data
 
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.database import DatabaseDataModule
+from lightning_dpg.evaluation.evaluate import evaluate_releases
+from lightning_dpg.evaluation.evaluation import Evaluation
+from lightning_dpg.evaluation.page import count_close
 from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.metrics.glossary import glossary
 from lightning_dpg.pages.page import Table, number
 from lightning_dpg.pages.report import Report
 from lightning_dpg.release.database import DatabaseRelease, schema_picture
@@ -62,6 +68,7 @@ class DatabaseEvaluation(Report):
         mixing: Edges by the values of their ends, by kind and pair of columns: how far both columns are
             from independent ones, and the total variation of both tables.
         degrees: Rank correlation of the degrees of a node in two kinds.
+        queries: For each kind the number of close queries, and of those with a number, by their groups.
         schema: Picture of the node tables and kinds.
     """
 
@@ -69,6 +76,7 @@ class DatabaseEvaluation(Report):
     cardinalities: tuple[Figure, ...]
     mixing: tuple[Figure, ...]
     degrees: tuple[Figure, ...]
+    queries: dict[str, dict[str, tuple[int, int]]]
     schema: Markup
     title: ClassVar[str] = "Quality of a synthetic database"
     not_private: ClassVar[str] = "not private: the numbers were computed from the real database"
@@ -82,10 +90,11 @@ class DatabaseEvaluation(Report):
             "mixing": self.mixing,
             "degrees": self.degrees,
         }
-        return {
+        found: dict[str, Any] = {
             group: {f"{each.kind}: {each.what}": each._asdict() for each in figures}
             for group, figures in groups.items()
         }
+        return found | {"queries": self.queries}
 
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {"pictures": [("Schema", self.schema)]}
@@ -117,6 +126,15 @@ class DatabaseEvaluation(Report):
                     for cells, figure in zip(_cells(self.mixing), self.mixing, strict=True)
                 ],
                 left=(0, 1),
+            ),
+            Table(
+                "Each kind by its own queries",
+                "Queries with an error of at most 0.1, or an agreement of at least 0.9, of those with a number.",
+                ("kind", *next(iter(self.queries.values()))),
+                [
+                    (kind, *(f"{close} of {count}" for close, count in groups.values()))
+                    for kind, groups in self.queries.items()
+                ],
             ),
             Table(
                 "Degrees across kinds",
@@ -159,14 +177,28 @@ def evaluate_database(
     data.setup("fit")
     facts = release.statement
     sizes = {table: about["size"] for table, about in facts["nodes"].items()}
-    real, drawn = _real(data, facts), _synthetic(release, facts, seed)
+    graphs = release.sample(seed)
+    real, drawn = _real(data, facts), _synthetic(release, graphs)
     return DatabaseEvaluation(
         tuple(_keys(facts, drawn, sizes)),
         tuple(_cardinalities(facts, real, drawn, sizes)),
         tuple(_columns(facts, real, drawn)),
         tuple(_degrees(facts, real, drawn, sizes)),
+        {kind: _queries(data.relation(kind), graphs[kind]) for kind in graphs},
         schema_picture(facts),
     )
+
+
+def _queries(real: EdgeListDataModule, drawn: Data) -> dict[str, tuple[int, int]]:
+    """Count the close queries of a kind by their groups."""
+    evaluation = evaluate_releases(real, drawn, kind=real.kind, baselines=False)
+    assert isinstance(evaluation, Evaluation)
+    (answers,) = evaluation.answers.values()
+    groups = dict.fromkeys(
+        query.group for name, query in glossary("graphs").items() if name in answers
+    )
+    found = {group: count_close(answers, group) for group in groups if group != "copies"}
+    return {group: counts for group, counts in found.items() if counts[1]}
 
 
 def _real(data: DatabaseDataModule, facts: Mapping[str, Any]) -> dict[str, _Kind]:
@@ -183,10 +215,10 @@ def _real(data: DatabaseDataModule, facts: Mapping[str, Any]) -> dict[str, _Kind
     return found
 
 
-def _synthetic(release: DatabaseRelease, facts: Mapping[str, Any], seed: int) -> dict[str, _Kind]:
+def _synthetic(release: DatabaseRelease, graphs: Mapping[str, Data]) -> dict[str, _Kind]:
     """Return the drawn relations of each kind."""
-    found = {}
-    for kind, graph in release.sample(seed).items():
+    found, facts = {}, release.statement
+    for kind, graph in graphs.items():
         space, rows = space_of(graph), rows_of(graph)
         edges = space.edges(graph).numpy()
         values = None if rows is None else rows.values
@@ -207,17 +239,10 @@ def _kind(
     """Arrange the relations of a kind by the node tables at both ends."""
     first, second = of["between"]
     rows: dict[str, dict[str, NDArray[np.int64]]] = {first: {}, second: {}}
-    for place, name in enumerate(names if values is not None else ()):
-        is_right = name in right
-        table = second if is_right else first
-        nodes = (
-            slice(None)
-            if num_left is None
-            else slice(num_left, None)
-            if is_right
-            else slice(num_left)
-        )
-        rows[table][name.removeprefix(f"{table}.")] = values[nodes, place]
+    own, others = (slice(num_left), slice(num_left or 0, None))
+    for column, name in zip(() if values is None else values.T, names, strict=False):
+        table, nodes = (second, others) if name in right else (first, own)
+        rows[table][name.removeprefix(f"{table}.")] = column[nodes]
     return _Kind(edges - np.array([0, num_left or 0]), rows)
 
 
@@ -252,7 +277,8 @@ def _cardinalities(
                 for each in (real, drawn)
             ]
             error = float(ks_2samp(*both, method="asymp").statistic)
-            yield Figure(kind, of["keys"][place], *(float(each.mean()) for each in both), error)
+            means = [float(each.mean()) for each in both]
+            yield Figure(kind, of["keys"][place], means[0], means[1], error)
 
 
 def _columns(
@@ -279,10 +305,9 @@ def _columns(
                 error, control = (
                     np.abs(tables[0] - each).sum() / 2 for each in (tables[1], chance)
                 )
-                of_both = [_dependence(table) for table in tables]
-                yield Figure(
-                    kind, f"{first}.{one}, {second}.{other}", *of_both, float(error), float(control)
-                )
+                first_of, second_of = map(_dependence, tables)
+                what = f"{first}.{one}, {second}.{other}"
+                yield Figure(kind, what, first_of, second_of, float(error), float(control))
 
 
 def _shares(
@@ -322,4 +347,4 @@ def _degrees(
                 ]
                 is_constant = min(map(np.ptp, degrees)) == 0
                 both.append(math.nan if is_constant else float(spearmanr(*degrees).statistic))
-            yield Figure(table, f"{one}, {other}", *both, abs(both[0] - both[1]))
+            yield Figure(table, f"{one}, {other}", both[0], both[1], abs(both[0] - both[1]))

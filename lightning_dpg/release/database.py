@@ -22,6 +22,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 from torch import Tensor
+from torch.nn.functional import one_hot
 from torch_geometric.data import Data, HeteroData
 
 from lightning_dpg.errors import CommandError
@@ -106,7 +107,7 @@ def statement_of(
 
 
 def _costs(statement: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("method", "epsilon", "delta", "guarantee")
+    names = ("method", "relation", "epsilon", "delta", "guarantee")
     return {name: statement[name] for name in names}
 
 
@@ -121,6 +122,7 @@ def _guarantee(whole: Mapping[str, Any]) -> str:
         return f"none: {', '.join(names)}: epsilon is infinite."
     kinds = ", ".join(
         f"{name} ({kind['epsilon']:g}, {kind['delta']:g})"
+        + " for one transfer" * (kind["relation"] == Relation.TRANSFER)
         for name, kind in whole["relations"].items()
     )
     relation = (
@@ -369,13 +371,12 @@ class DatabaseRelease:
         for table, about in self.statement["nodes"].items():
             data[table].num_nodes = about["size"]
         for kind, graph in self.sample(seed).items():
-            rows, ends = rows_of(graph), [*self._ends(kind)]
-            for table, nodes, columns in ends if rows is not None else ():
-                sizes = [len(values) for values in rows.domains.values()]
+            ends = [*self._ends(kind)]
+            domains, values = rows_of(graph) or DrawnRows({}, np.zeros((0, 0), dtype=np.int64))
+            sizes = [*map(len, domains.values())]
+            for table, nodes, columns in ends:
                 held = [
-                    torch.nn.functional.one_hot(
-                        torch.from_numpy(rows.values[nodes, column]), sizes[column]
-                    )
+                    one_hot(torch.from_numpy(values[nodes, column]), sizes[column])
                     for column in columns
                 ]
                 if held:
@@ -464,7 +465,11 @@ class DatabaseRelease:
         target = Path(folder).expanduser()
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise CommandError(f"{target}: it is not empty\ngive a new folder")
-        write_folder(target, lambda new: shutil.copytree(self.folder, new, dirs_exist_ok=True))
+
+        def fill(new: Path) -> None:
+            shutil.copytree(self.folder, new, dirs_exist_ok=True)
+
+        write_folder(target, fill)
         return target
 
     def __repr__(self) -> str:
@@ -498,7 +503,7 @@ def _edges_of(
 
 def _degrees_of(method: Any) -> NDArray[np.int64]:
     """Return the released degree of each end."""
-    structure = method.structure if isinstance(method, Attributed) else method
+    structure: Any = method.structure if isinstance(method, Attributed) else method
     degrees: NDArray[np.int64] = structure.degrees.numpy(force=True)
     return degrees
 

@@ -132,7 +132,9 @@ def database_of_run(run: Path) -> DatabaseDataModule:
     if not path.is_file():
         raise CommandError(f"{run}: no run of a database: there is no {SCHEMA}")
     name = path.read_text(encoding="utf-8").strip()
-    return DatabaseDataModule(name if name in BUILT_IN_DATABASES else path)
+    data = DatabaseDataModule(name if name in BUILT_IN_DATABASES else path)
+    data.read_key(run)
+    return data
 
 
 def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ def statement(epsilon, delta=0.0, rows=None):
     beside = [] if rows is None else [{"relation": "attributes", "epsilon": rows, "delta": 0.0}]
     return {
         "method": "Attributed",
+        "relation": "edge",
         "epsilon": epsilon,
         "delta": delta,
         "guarantee": f"edge-level ({epsilon}, {delta})-DP",

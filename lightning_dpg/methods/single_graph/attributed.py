@@ -334,8 +334,6 @@ class Attributed(OneShotSynthesizer):
         table_share: Share of the rows' budget for the tables, at least; mixing gets the rest.
         max_weight: Largest weight D of all edges of a node together, a whole number.
         domains: Values of each private column by its name (public); they come from the data.
-        right_columns: Names of those that right nodes of a bipartite graph have; left nodes have the
-            others (public). They come from the data.
         unit: What is protected of transfers: one ``relation`` with all of them, or one ``transfer``.
         max_transfers: Number k of transfers of a relation that count, the first ones, where the data
             have times and the unit is a relation.
@@ -344,6 +342,8 @@ class Attributed(OneShotSynthesizer):
         time_share: Share of the edges' budget for times; .4 by default, and .25 if they have amounts.
         weight_max: Largest amount that counts (public); it comes from the data.
         time_window: First and last day of the times (public); they come from the data.
+        right_columns: Names of the private columns that right nodes of a bipartite graph have; left
+            nodes have the others (public). They come from the data.
     """
 
     capabilities = replace(

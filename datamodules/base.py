@@ -79,6 +79,21 @@ def sides_assumption(node_set: NodeSet) -> str:
     return _SIDES_OF_COLUMNS if node_set is NodeSet.LINES else _PUBLIC_SIDES
 
 
+def secret_order(num_nodes: int) -> list[int]:
+    """Draw an order of nodes from the randomness of the system."""
+    order = list(range(num_nodes))
+    random.SystemRandom().shuffle(order)
+    return order
+
+
+def write_key_file(path: Path, names: Sequence[str]) -> None:
+    """Write numbers and names, for the owner only (private)."""
+    path.unlink(missing_ok=True)  # an older file may have another mode
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("number", "name"), *enumerate(names)])
+
+
 class GraphDataModule(pl.LightningDataModule):
     """One graph, and the seeds of the graphs to generate.
 
@@ -313,8 +328,7 @@ class GraphDataModule(pl.LightningDataModule):
             MisconfigurationException: If the order of a checkpoint is that of other data.
         """
         if self._numbering is None:
-            self._numbering = list(range(num_nodes))
-            random.SystemRandom().shuffle(self._numbering)
+            self._numbering = secret_order(num_nodes)
         if len(self._numbering) != num_nodes:
             raise MisconfigurationException(
                 f"the checkpoint numbers {len(self._numbering)} nodes, and the graph has "
@@ -364,10 +378,7 @@ class GraphDataModule(pl.LightningDataModule):
         """
         if self._numbering is None:
             return False
-        path.unlink(missing_ok=True)  # an older file may have another mode
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("number", "name"), *enumerate(self._nodes.node_names)])
+        write_key_file(path, self._nodes.node_names)
         return True
 
     def state_dict(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from lightning_dpg.formats.conversion import (
     read_matrix,
     read_networkx,
     read_pyg,
+    with_edges,
 )
 from lightning_dpg.formats.edge_tables import (
     ExportsArrow,
@@ -102,7 +103,7 @@ else:
 
 def load_graph(source: GraphSource, *, undirected: bool = False) -> Data:
     """Load a graph, see :func:`load_reading`."""
-    return load_reading(source, undirected=undirected).graph
+    return with_edges(load_reading(source, undirected=undirected)).graph
 
 
 def load_reading(
@@ -161,7 +162,7 @@ def read_on_nodes(
         )
     if names is None or reading.node_set is NodeSet.LIST:
         return reading
-    return on_nodes(reading, names, reading.summary.removeprefix("read ").partition(":")[0])
+    return on_nodes(reading, names, reading.origin)
 
 
 def _converted(source: object, undirected: bool, columns: Columns) -> GraphReading:

@@ -32,7 +32,7 @@ _MOST_SHOWN = 10
 """Names in the line for the owner."""
 
 if TYPE_CHECKING:
-    AttributeSource: TypeAlias = str | Path | Table
+    AttributeSource: TypeAlias = str | Path | Table | AttributeTable
 else:
     # An option of the command line is a path; its help would list each subclass of the rest.
     AttributeSource = str
@@ -53,6 +53,8 @@ def attribute_table(
             "set nodes.attributes to a table (--attributes people.csv), or to "
             f"{FROM_GRAPH}"
         )
+    if isinstance(source, AttributeTable):
+        return source
     if source is None or (isinstance(source, str) and source == FROM_GRAPH):
         return None
     return read_attributes(source, id_column)

@@ -17,7 +17,7 @@ from lightning_dpg.datamodules.held_out import public_coin
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import GraphSource, load_reading
 from lightning_dpg.errors import Refusal
-from lightning_dpg.formats.conversion import GraphReading, NodeSet
+from lightning_dpg.formats.conversion import GraphReading, NodeSet, with_edges
 from lightning_dpg.formats.graph_places import data_root
 from lightning_dpg.formats.row_names import refuse_rows
 from lightning_dpg.graph.graph import adjacency, largest_component, make_graph, undirected_edges
@@ -264,7 +264,7 @@ def _load(source: GraphSource, *, undirected: bool) -> GraphReading:
             source = read_planetoid_data(str(raw), source)
         elif labels.is_file():
             classes = torch.from_numpy(np.loadtxt(labels, dtype=np.int64))
-    reading = load_reading(source, undirected=undirected)
+    reading = with_edges(load_reading(source, undirected=undirected))
     if classes is not None and classes.shape == (reading.graph.num_nodes,):
         reading.graph.y = classes
     return reading

@@ -1,6 +1,7 @@
 """Public nodes of a graph in a table: ids and attributes in other tables of its database, or in files."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lightning_dpg.datamodules.table_engine import TableEngine, nearest
@@ -65,10 +66,19 @@ def ids_of_nodes(engine: TableEngine, ids: Any, column: str | None) -> list[str]
     return given_names("" if cell is None else cell for cell in cells)
 
 
-def attributes_there(engine: TableEngine, place: ColumnOfIds) -> AttributeTable:
-    """Read the public attributes of the nodes from a table of the database."""
-    relation, _ = _opened(engine, place, "attributes, such as people.parquet")
-    rows = engine.arrow(f"SELECT * FROM {relation}")
+def attributes_there(
+    engine: TableEngine, place: ColumnOfIds, names: Sequence[str] | None = None
+) -> AttributeTable:
+    """Read the public attributes of the nodes from a table of the database.
+
+    Args:
+        engine: Its engine.
+        place: The table.
+        names: Columns beside the ids that are read, as far as they are there; all by default.
+    """
+    relation, there = _opened(engine, place, "attributes, such as people.parquet")
+    read = there if names is None else [name for name in there if name in (place.column, *names)]
+    rows = engine.arrow(f"SELECT {', '.join(map(engine.column, read))} FROM {relation}")
     return attributes_of_arrow(rows, f"{engine.origin}: {place.table}", place.column)
 
 

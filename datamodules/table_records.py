@@ -16,6 +16,7 @@ from lightning_dpg.datamodules.server_engines import ServerEngine
 from lightning_dpg.datamodules.table_engine import Chosen, no_rows
 from lightning_dpg.formats.columns import Columns
 from lightning_dpg.formats.edge_columns import refuse_missing
+from lightning_dpg.formats.kinds import Sides, names_of_sides
 from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.graph.node_names import MISSING_NAMES, GraphFormatError
 from lightning_dpg.graph.pair_space import Kind, PairSpace, pair_space
@@ -148,10 +149,7 @@ class EdgeTable:
         if self._id_type == "int64":
             columns["id"] = columns["id"].astype(np.int64)
         self.engine.upload("nodes", columns)
-        if self.num_left is not None and len(set(names)) < len(names):
-            left, right = names[: self.num_left], names[self.num_left :]
-            names = [*(f"left:{name}" for name in left), *(f"right:{name}" for name in right)]
-        self.names = names
+        self.names = names if self.num_left is None else names_of_sides(Sides(*sides))
 
     @property
     def space(self) -> PairSpace:

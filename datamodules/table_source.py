@@ -2,6 +2,7 @@
 
 import glob
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,12 +27,13 @@ _EXPECTED = (
 )
 
 
-def open_engine(source: Any) -> TableEngine:
+def open_engine(source: Any, names: Sequence[str] | None = None) -> TableEngine:
     """Open the source of a table.
 
     Args:
         source: Parquet file, CSV file or a pattern of such files, ``duckdb:///FILE``,
             ``postgresql://USER@HOST/DATABASE``, ``spark://MASTER``, or an Ibis table expression.
+        names: Names of all columns of files of text whose first line is a row.
     """
     _require("ibis", "duckdb", "pyarrow")
     if not isinstance(source, str | Path):
@@ -63,7 +65,7 @@ def open_engine(source: Any) -> TableEngine:
             f"{scheme}://...: no database that is read here\n{_EXPECTED}\n"
             "a file of another machine, as of https:// or s3://: download it first"
         )
-    return _engine_of_files(text)
+    return _engine_of_files(text, names)
 
 
 def parquet_file(source: Any) -> Path | None:
@@ -92,7 +94,7 @@ def _expression_engine(expression: Any) -> TableEngine:
     )
 
 
-def _engine_of_files(pattern: str) -> DuckDBEngine:
+def _engine_of_files(pattern: str, names: Sequence[str] | None) -> DuckDBEngine:
     """Return the engine of Parquet files, or of the rows of files of text."""
     import duckdb
 
@@ -111,7 +113,7 @@ def _engine_of_files(pattern: str) -> DuckDBEngine:
     if kind.endswith(".parquet"):
         literal = str(path).replace("'", "''")
         return DuckDBEngine(pattern, None, f"read_parquet('{literal}')")
-    tables = [read_text_table(Path(name)) for name in files]
+    tables = [read_text_table(Path(name), names) for name in files]
     if any(table.column_names != tables[0].column_names for table in tables):
         raise GraphFormatError(
             f"{pattern}: first rows that differ\nexpected files with the same columns, in one order"

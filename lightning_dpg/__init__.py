@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from lightning_dpg.apps.bench.engine import compare as compare
     from lightning_dpg.apps.bench.views import Benchmark as Benchmark
     from lightning_dpg.errors import CommandError as CommandError
+    from lightning_dpg.evaluation.database import evaluate_database as evaluate_database
     from lightning_dpg.evaluation.evaluate import evaluate as evaluate
+    from lightning_dpg.release.database import DatabaseRelease as DatabaseRelease
+    from lightning_dpg.release.database import open_database as open_database
     from lightning_dpg.release.reader import open_release as open_release
     from lightning_dpg.release.release import Release as Release
     from lightning_dpg.release.verify import verify as verify
     from lightning_dpg.run.data import read as read
+    from lightning_dpg.run.database import fit_database as fit_database
     from lightning_dpg.run.plan import plan as plan
     from lightning_dpg.run.python import fit as fit
     from lightning_dpg.run.shipped import list_methods as list_methods

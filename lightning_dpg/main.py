@@ -19,8 +19,10 @@ from lightning_dpg.errors import (
     nearest,
 )
 from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
+from lightning_dpg.run.commands import database
 from lightning_dpg.run.commands.arguments import SWITCHES, call
 from lightning_dpg.run.commands.describe_domain import describe_domain
+from lightning_dpg.run.commands.describe_schema import describe_schema
 from lightning_dpg.run.commands.evaluate import evaluate, meanings
 from lightning_dpg.run.commands.list_ import list_
 from lightning_dpg.run.commands.plan import plan
@@ -39,12 +41,19 @@ CORE_COMMANDS: dict[str, Callable[..., Outcome]] = {
     "evaluate": evaluate,
     "plan": plan,
     "describe-domain": describe_domain,
+    "describe-schema": describe_schema,
     "list": list_,
 }
+_OF_DATABASE: dict[str, tuple[Callable[[str], bool], Callable[..., Outcome]]] = {
+    "fit": (database.is_schema, database.fit),
+    "evaluate": (database.is_database, database.evaluate),
+    "generate": (database.is_database, database.generate),
+}
+"""Commands that do something else with a database, and the words by which it is told."""
 _EPILOGS: dict[str, Callable[[], str]] = {"evaluate": meanings}
 """Last paragraphs of the help of a command."""
 
-_FOR_OTHERS = ("generate", "budget", "describe-domain")
+_FOR_OTHERS = ("generate", "budget", "describe-domain", "describe-schema")
 """Commands whose files others may read, as the umask says."""
 
 HELP = """\
@@ -70,6 +79,7 @@ beside them:
   budget    what a data set has spent over all its releases, and what is left
   list      methods by tier, the recommended ones by goal; with --all configurations and data sets
   describe-domain   a file for the values of private columns, which you fill in
+  describe-schema   a draft for a database of several tables, which you complete
   studio    pages that guide from data to a release, in a browser on this machine
 
 options:
@@ -203,6 +213,10 @@ def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
         )
     if command == "--version":
         return Outcome([f"lightning_dpg {__version__}"], {"version": __version__})
+    of_database = _OF_DATABASE.get(command)
+    if of_database is not None and any(map(of_database[0], args)):
+        mute_known_warnings()
+        return call(of_database[1], args)
     if command in LIGHTNING_COMMANDS:
         return _run_lightning(command, args, is_json=is_json)
     mute_known_warnings()

@@ -132,7 +132,7 @@ def _place_of_ids(
     shown = f"\nthe columns are {', '.join(header)[:100]}" if shown is None else shown
     if len(set(header)) < len(header):
         raise GraphFormatError(f"{origin}: two columns have one name{shown}")
-    if len(header) < 2:
+    if len(header) < 2 and [*header] != [id_column]:
         raise GraphFormatError(
             f"{origin}: one column{shown}\nexpected ids and attributes in columns"
         )

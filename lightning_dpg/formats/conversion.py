@@ -75,6 +75,15 @@ class GraphReading(NamedTuple):
     place: Callable[[int], str] | None = None
     """Say where a row of ``links`` is, such as ``, line 3``."""
 
+    @property
+    def origin(self) -> str:
+        """Name of the source, for an error."""
+        return self.summary.removeprefix("read ").partition(":")[0]
+
+    def first(self, row: int) -> str:
+        """Say for an error where the first of some rows is, if that is known."""
+        return "" if self.place is None else f", the first in{self.place(row).removeprefix(',')}"
+
 
 def holds_attributes(reading: GraphReading) -> bool:
     """Return whether the source holds attributes of nodes, without reading them."""
@@ -88,10 +97,7 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
     numbers = torch.tensor([number.get(name.strip(), -1) for name in graph.node_names])
     edges = numbers[undirected_edges(graph)]
     if outside := int((edges < 0).any(dim=1).sum()):
-        first = ""
-        if reading.place is not None:
-            row = int((numbers[reading.links] < 0).any(dim=1).nonzero()[0])
-            first = f", the first in{reading.place(row).removeprefix(',')}"
+        first = reading.first(int((numbers[reading.links] < 0).any(dim=1).nonzero()[0]))
         raise GraphFormatError(
             f"{origin}: edges with an id that is not among the {len(nodes):,} ids of nodes: "
             f"{outside:,}{first}\nexpected edges between ids of the node list only\n"
@@ -110,6 +116,17 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
         links=numbers[reading.links],
         sides=sides,
     )
+
+
+def with_edges(reading: GraphReading) -> GraphReading:
+    """Refuse a reading all rows of which link a node to itself: in two columns of unlike nodes none do."""
+    if reading.graph.num_edges == 0:
+        raise _no_edges(reading.origin)
+    return reading
+
+
+def _no_edges(origin: str | Path) -> NoEdgesError:
+    return NoEdgesError(f"{origin}: no edges\nexpected an edge between two different nodes")
 
 
 def without_values(reading: GraphReading, names: Sequence[str]) -> GraphReading:
@@ -284,13 +301,13 @@ def checked(
     graph = make_graph(links, len(names), ordered)
     if of_set:
         return GraphReading(graph, node_set, "", links)
-    if graph.num_edges == 0:
-        raise NoEdgesError(f"{origin}: no edges\nexpected an edge between two different nodes")
+    if graph.num_edges == 0 and (node_set is not NodeSet.LINES or not len(pairs)):
+        raise _no_edges(origin)
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     edges = graph.num_edges // 2
     distinct = _distinct(pairs, len(names), edges)
     mutual = distinct - edges
-    dropped = mutual % edges  # all of them twice is one way to write an undirected graph
+    dropped = mutual % max(edges, 1)  # all of them twice is one way to write an undirected graph
     if both:
         dropped = edges - mutual
     if is_directed:

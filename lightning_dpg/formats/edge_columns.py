@@ -339,7 +339,7 @@ def find_columns(path: Path, content: bytes, columns: Columns) -> tuple[TextColu
     else:
         pair = (0, 1)
     names = cells if is_header else [f"column {number + 1}" for number in range(width)]
-    chosen = Chosen(names, pair, value_columns(place, cells, values, pair))
+    chosen = Chosen(names, pair, value_columns(place, names, values, pair))
     are_given = asked is not None or are_names
     header = chosen.ends if is_header else None
     return TextColumns(separator, chosen, header, are_given), line + is_header

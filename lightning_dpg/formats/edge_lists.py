@@ -107,11 +107,12 @@ def read_edge_list(
     return reading._replace(numbers_sides=konect == "bip")
 
 
-def read_text_table(path: Path) -> Any:
+def read_text_table(path: Path, names: Sequence[str] | None = None) -> Any:
     """Read all cells of a file of text whose first row holds the names of the columns.
 
     Args:
         path: The file, compressed by gzip or not. No line is a comment.
+        names: Names of all columns, if the first row does not hold them.
 
     Returns:
         A table of Arrow of texts, null where a cell is empty (private).
@@ -125,14 +126,15 @@ def read_text_table(path: Path) -> Any:
     cells = split_line(text, separator)
     if not cells:
         refuse_line(path, line, CLOSED, WAY_TO_CLOSE)
+    start, cells = (line + 1, cells) if names is None else (line, list(names))
     folded = [cell.casefold() for cell in cells]
     names = [
         cell if cell and folded.index(cell.casefold()) == place else f"{cell}_{place}"
         for place, cell in enumerate(cells)
     ]
     where, every = TextColumns(separator, Chosen(names, (0, 0), ()), None, True), range(len(names))
-    columns = _quick(content, "", line + 1, where, every) or _by_line(
-        path, content, "", line + 1, where, every
+    columns = _quick(content, "", start, where, every) or _by_line(
+        path, content, "", start, where, every
     )
     return pa.table(
         [compute.if_else(compute.equal(each, ""), None, each) for each in columns], names

@@ -23,6 +23,7 @@ from lightning_dpg.formats.conversion import (
     from_networkx,
     on_nodes,
     read_matrix,
+    with_edges,
     with_sides,
 )
 from lightning_dpg.formats.edge_lists import (
@@ -70,7 +71,7 @@ def read_graph(
     nodes: Sequence[str] | None = None,
 ) -> Data:
     """Read a graph from a file, see :func:`read`."""
-    return read(path, undirected=undirected, keep_gaps=keep_gaps, nodes=nodes).graph
+    return with_edges(read(path, undirected=undirected, keep_gaps=keep_gaps, nodes=nodes)).graph
 
 
 def read(

@@ -1,5 +1,6 @@
 """Directed and bipartite graphs from readings, whose rows keep the order of their two ends."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lightning_dpg.formats.conversion import GraphReading, NodeSet
+from lightning_dpg.formats.conversion import GraphReading, NodeSet, with_edges
 from lightning_dpg.formats.edge_columns import bipartite
 from lightning_dpg.formats.node_lists import given_column, given_names
 from lightning_dpg.graph.node_names import GraphFormatError, natural_key
@@ -72,10 +73,10 @@ def in_kind(reading: GraphReading, kind: str, sides: Sides | None = None) -> Gra
             source has or, of rows of two columns, the names in each column.
     """
     if reading.numbers_sides and kind != "bipartite":
-        raise bipartite(reading.summary.removeprefix("read ").partition(":")[0])
-    if kind == "directed":
-        return _as_directed(reading)
-    return _as_bipartite(reading, sides) if kind == "bipartite" else reading
+        raise bipartite(reading.origin)
+    if kind == "bipartite":
+        return _as_bipartite(reading, sides)
+    return _as_directed(with_edges(reading)) if kind == "directed" else with_edges(reading)
 
 
 def _as_directed(reading: GraphReading) -> GraphReading:
@@ -98,16 +99,22 @@ def _as_bipartite(reading: GraphReading, sides: Sides | None) -> GraphReading:
     left, right = ({name: k for k, name in enumerate(side)} for side in both)
     if not left or not right:
         raise GraphFormatError("a bipartite graph needs nodes on both sides, and one has none")
-    numbers = _numbered(names, ends, left, right)
-    listed = [*both.left, *both.right]
-    if not left.keys().isdisjoint(right):  # two numberings, such as user 1 and item 1
-        listed = [f"left:{name}" for name in left] + [f"right:{name}" for name in right]
+    numbers = _numbered(reading, names, ends, left, right)
+    listed = names_of_sides(both)
     space = BipartitePairs(len(listed), len(left))
     graph = space.graph(torch.from_numpy(numbers), listed)
     two_sided = reading._replace(
         graph=graph, node_set=node_set, sides=graph.sides, links=torch.from_numpy(numbers)
     )
     return _summarized(two_sided, f"{len(left):,} left, {len(right):,} right", graph.num_edges // 2)
+
+
+def names_of_sides(sides: Sides) -> list[str]:
+    """Return the names of all nodes in a graph, the left ones first."""
+    if set(sides.left).isdisjoint(sides.right):
+        return [*sides.left, *sides.right]
+    # Two numberings, such as user 1 and item 1
+    return [f"{side}:{name}" for side in sides._fields for name in getattr(sides, side)]
 
 
 def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:
@@ -134,7 +141,11 @@ def _found_sides(reading: GraphReading, names: NDArray[np.object_]) -> Sides:
 
 
 def _numbered(
-    names: NDArray[np.object_], ends: NDArray[np.int64], left: dict[str, int], right: dict[str, int]
+    reading: GraphReading,
+    names: NDArray[np.object_],
+    ends: NDArray[np.int64],
+    left: dict[str, int],
+    right: dict[str, int],
 ) -> NDArray[np.int64]:
     """Return the numbers of both ends of each row, the left node first."""
     on_left = np.array([left.get(name, -1) for name in names])
@@ -149,8 +160,10 @@ def _numbered(
         sides = left | right
         apart = sum(any(names[end] not in sides for end in ends[row]) for row in bad)
         raise GraphFormatError(
-            f"edges with an id that is on no side: {apart:,}, edges that do not link the two sides: "
-            f"{len(bad) - apart:,}\nexpected edges between a left and a right node"
+            f"{reading.origin}: edges with an id that is on no side: {apart:,}, edges that do not link "
+            f"the two sides: {len(bad) - apart:,}{reading.first(int(bad[0]))}\n"
+            "expected edges between a left and a right node\nadd the id to nodes.left or nodes.right, "
+            "or leave the row out"
         )
     rows[:, 1] += len(left)
     return rows
@@ -160,6 +173,8 @@ def _summarized(reading: GraphReading, what: str, edges: int) -> GraphReading:
     """Replace the count of undirected edges in the line for the owner (private)."""
     origin = reading.summary.partition(":")[0]
     example = reading.summary.rpartition("; e.g. ")[2]
+    left_out = re.search(r"; [\d,]+ rows without an id", reading.summary)
     nodes = int(reading.graph.num_nodes)
+    what += "" if left_out is None else left_out[0]
     line = f"{origin}: {nodes:,} nodes, {edges:,} edges ({what}); e.g. {example}"
     return reading._replace(summary=line)

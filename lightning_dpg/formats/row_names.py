@@ -42,7 +42,7 @@ def refuse_rows(reading: GraphReading) -> None:
     if reading.node_set in (NodeSet.BUILT_IN, NodeSet.LIST):
         return
     names = reading.graph.node_names
-    origin = reading.summary.removeprefix("read ").partition(":")[0]
+    origin = reading.origin
     if all(map(str.isdigit, names)):
         return
     are_of_rows = reading.node_set is NodeSet.LINES

@@ -84,10 +84,10 @@ def smoothed_days(
     weekdays, first = window.weekday(days), first_days_of(window.days, len(noisy))
     bins = np.searchsorted(first, days, side="right") - 1
     sizes = np.bincount(bins).astype(np.float64)
-    guides = [sizes]
+    guides: list[Floats] = [sizes]
     if guide is not None:
         guide = guide.clip(_LEAST_GUIDE)
-        guides.append(np.bincount(bins, guide))
+        guides.append(np.bincount(bins, guide).astype(np.float64))
     smoothers = (
         _of_days(noisy, weekdays[first], each, len(first) == window.days) for each in guides
     )

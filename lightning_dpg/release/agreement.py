@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ def faults(release: Path, *, with_cards: bool = True) -> list[str]:
     """
     if odd := list(odd_files(release)):
         return odd
-    found = [*_faults_of_files(release), *_faults_of_statement(release, with_cards)]
+    found = [*faults_of_files(release), *_faults_of_statement(release, with_cards)]
     allowed = () if with_cards else (f"{CARD}: ", f"{PAGE}: ", f"{SUMS}: missing")
     return [fault for fault in found if not fault.startswith(allowed)]
 
@@ -222,8 +222,13 @@ def is_foreign(name: str) -> bool:
     return name not in _WRITTEN and DRAWN.fullmatch(name) is None
 
 
-def _faults_of_files(release: Path) -> Iterator[str]:
-    """Find files that are missing, additional or different from their checksums."""
+def faults_of_files(release: Path, is_foreign: Callable[[str], bool] = is_foreign) -> Iterator[str]:
+    """Find files that are missing, additional or different from their checksums.
+
+    Args:
+        release: Folder of a release.
+        is_foreign: Whether no writer makes a file of a name.
+    """
     if not (release / SUMS).is_file():
         yield f"{SUMS}: missing: no file can be checked"
         return

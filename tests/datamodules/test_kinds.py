@@ -78,6 +78,16 @@ def test_two_numberings_become_two_names():
     assert named(data) == {("left:1", "right:1"), ("left:1", "right:2"), ("left:3", "right:1")}
 
 
+def test_rows_of_equal_ids_are_edges_of_two_numberings_and_no_edges_of_one():
+    pairs = [(1, 1), (2, 2)]
+    assert read(pairs, "bipartite").num_edges == 2
+    for kind in ("undirected", "directed"):
+        with pytest.raises(
+            ValueError, match="list: no edges\nexpected an edge between two different"
+        ):
+            read(pairs, kind)
+
+
 def test_lists_of_both_sides_keep_nodes_without_edges():
     data = read([("s", "u")], "bipartite", nodes=Nodes(left=["u", "v"], right=["s", "t"]))
     assert data.records.node_names == ["u", "v", "s", "t"]

@@ -192,6 +192,16 @@ GOOD = "a,b,1,2026-01-01 10:00\n"
 ROW = re.compile(r"[^,\"\n]{3,}")
 
 
+def test_numbers_of_columns_are_no_cells_of_the_first_row(tmp_path):
+    (tmp_path / "pay.csv").write_text("4,3,9,5\n1,2,7,6\n")
+    columns = {"source": 1, "target": 2, "weight": 3, "weight_max": 100}
+    data = read(tmp_path / "pay.csv", columns)
+    assert sorted(data.transfers.amounts.tolist()) == [700, 900]
+    with pytest.raises(Refusal, match="no column '7'") as refusal:
+        read(tmp_path / "pay.csv", columns | {"weight": 7})
+    assert "9" not in str(refusal.value).replace(str(tmp_path), "")
+
+
 @pytest.mark.parametrize(
     ("line", "settings", "said"),
     [

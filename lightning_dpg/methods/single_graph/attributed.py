@@ -331,12 +331,9 @@ class Attributed(OneShotSynthesizer):
             ``chung_lu``. Reciprocity of arcs is not learned.
         structure_share: Share of the edges' budget for the structure, at least; mixing gets the rest.
             With transfers it is the share of what these leave.
-        table_share: Share of the rows' budget for the tables, at least; mixing gets the rest. With 0
-            there are no tables, and rows are drawn uniformly from the domains: for :meth:`sample_on`.
+        table_share: Share of the rows' budget for the tables, at least; mixing gets the rest.
         max_weight: Largest weight D of all edges of a node together, a whole number.
         domains: Values of each private column by its name (public); they come from the data.
-        right_columns: Names of those that right nodes of a bipartite graph have; left nodes have the
-            others (public). They come from the data.
         unit: What is protected of transfers: one ``relation`` with all of them, or one ``transfer``.
         max_transfers: Number k of transfers of a relation that count, the first ones, where the data
             have times and the unit is a relation.
@@ -345,6 +342,8 @@ class Attributed(OneShotSynthesizer):
         time_share: Share of the edges' budget for times; .4 by default, and .25 if they have amounts.
         weight_max: Largest amount that counts (public); it comes from the data.
         time_window: First and last day of the times (public); they come from the data.
+        right_columns: Names of the private columns that right nodes of a bipartite graph have; left
+            nodes have the others (public). They come from the data.
     """
 
     capabilities = replace(
@@ -375,8 +374,7 @@ class Attributed(OneShotSynthesizer):
         super().__init__()
         self.save_hyperparameters()
         check_shares(structure_share=structure_share)
-        if table_share != 0:
-            check_shares(table_share=table_share)
+        check_shares(table_share=table_share)
         shares = {"amount_share": amount_share, "time_share": time_share}
         if given := {name: share for name, share in shares.items() if share is not None}:
             check_shares(**given)
@@ -522,11 +520,6 @@ class Attributed(OneShotSynthesizer):
         classes = degree_classes(np.array([num_nodes]))[0] + 1 + (self.kind == "directed")
         for side in self.sides:
             check_cells([int(classes), *side.sizes])
-        if self.pairs == [] and not self.hparams["table_share"]:
-            raise MisconfigurationException(
-                "table_share 0 leaves the mixing of columns of both sides, and one side has none\n"
-                "take another share, or leave the private columns out"
-            )
 
     def _take_public_fact(self, name: str, value: object) -> None:
         """Take a public fact of the data, and refuse a setting that differs from it."""
@@ -576,7 +569,7 @@ class Attributed(OneShotSynthesizer):
         mixing = MixingRead(h["max_weight"], self._sizes, self.pairs)
         costs = mixing.costs(budget, rows, 1 - h["structure_share"], 1 - h["table_share"])
         entries = self.structure.plan(_rest(budget, costs.edges), 1)
-        if rows is not None and h["table_share"]:
+        if rows is not None:
             entries.append(table_entry(_rest(rows, costs.rows).epsilon, self.sides, record))
         if self.pairs != []:
             entries.append(mixing.entry(costs, Relation.EDGE, self.edge_record))
@@ -591,7 +584,7 @@ class Attributed(OneShotSynthesizer):
         self.num_edges = self.structure.num_edges.clone()
         if self.has_rows:
             rows = private_columns_of(self.records).values.numpy()
-            self._release_tables(rows, reads.get("row_tables"))
+            self._release_tables(rows, reads["row_tables"])
             if self.pairs != []:
                 weight, read = self.hparams["max_weight"], reads["column_mixing"]
                 cells = source.column_mixing(rows, self._sizes, weight, self.pairs)
@@ -610,36 +603,29 @@ class Attributed(OneShotSynthesizer):
                 reads,
             )
 
-    def _release_tables(self, rows: NDArray[np.int64], read: LedgerEntry | None) -> None:
-        """Release the tables of rows of shape ``(N, J)`` (private), and fit their distributions.
-
-        Without a read the distributions are uniform, and nothing of the rows is looked at.
-        """
+    def _release_tables(self, rows: NDArray[np.int64], read: LedgerEntry) -> None:
+        """Release the tables of rows of shape ``(N, J)`` (private), and fit their distributions."""
         sides, degrees = self.sides, self._released_degrees_of_nodes()
-        of_class = [np.zeros(1, dtype=np.int64) for _ in sides]
-        joints = [np.ones((1, *side.sizes)) for side in sides]
-        if read is not None:
-            groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
-            of_class = [each.of_class for each in groups]
+        groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
+        of_class = [each.of_class for each in groups]
         if len(sides) == 2:  # groups of right nodes behind those of left ones
             of_class[1] = of_class[1] + of_class[0].max() + 1
             of_class = [_padded(of_class, "edge")]
         self.degree_groups = torch.from_numpy(of_class[0])
-        if read is not None:
-            both = list(zip(sides, groups, strict=True))
-            counts = [
-                count_pairs(
-                    np.column_stack([of_side.of_node, side.rows(rows)]),
-                    [len(of_side.sizes), *side.sizes],
-                )
-                for side, of_side in both
-            ]
-            noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).double().numpy()
-            parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
-            joints = [
-                fitted_joint(part, of_side, side.sizes, read.scale)
-                for part, (side, of_side) in zip(parts, both, strict=True)
-            ]
+        both = list(zip(sides, groups, strict=True))
+        counts = [
+            count_pairs(
+                np.column_stack([of_side.of_node, side.rows(rows)]),
+                [len(of_side.sizes), *side.sizes],
+            )
+            for side, of_side in both
+        ]
+        noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).double().numpy()
+        parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
+        joints = [
+            fitted_joint(part, of_side, side.sizes, read.scale)
+            for part, (side, of_side) in zip(parts, both, strict=True)
+        ]
         if len(sides) == 2:
             joints = [_padded([part for each in joints for part in each.reshape(len(each), -1)])]
         self.joint = torch.from_numpy(joints[0])
@@ -699,23 +685,37 @@ class Attributed(OneShotSynthesizer):
         """Draw a synthetic graph on the public nodes, with drawn rows and transfers."""
         return self._graph(*self._drawn(generator))
 
-    def sample_on(self, rows: NDArray[np.int64], generator: torch.Generator) -> Data:
-        """Draw a synthetic graph whose nodes have given rows, as another release has drawn them.
+    def draw_edges(
+        self, generator: torch.Generator
+    ) -> tuple[NDArray[np.int64], np.random.Generator]:
+        """Draw edges of the structure, shape ``(M, 2)``, and a source for all that follows."""
+        edges = self.structure.sample_edges(generator).cpu().numpy()
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        if self.has_transfers and self.hparams["structure"] == "chung_lu":
+            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
+            degrees = self._released_degrees()
+            if self.hparams["weight_max"] is not None:
+                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
+            edges = with_degrees(edges, degrees, self.space, rng)
+        return edges, rng
+
+    def complete(
+        self,
+        edges: NDArray[np.int64],
+        rows: NDArray[np.int64] | None,
+        rng: np.random.Generator,
+    ) -> Data:
+        """Build the graph of drawn edges on given rows, as those of a database are drawn.
 
         Args:
+            edges: Edges of :meth:`draw_edges`, which are rewired to the released mixing of the rows.
             rows: Place of each node's value in the domain of each column, shape ``(N, J)``; of a node
-                that does not have the column, any number.
-            generator: Source of the draws.
-
-        Raises:
-            ValueError: If a place is out of its domain.
+                that does not have the column, any number. None without private columns.
+            rng: Source of :meth:`draw_edges`.
         """
-        given = np.zeros_like(rows)
-        for side in self.sides:
-            given[side.nodes, side.columns] = side.rows(rows)
-        if (given < 0).any() or (given >= self._sizes).any():
-            raise ValueError("a place is out of the domain of its column")
-        return self._graph(*self._drawn(generator, given))
+        if rows is not None:
+            edges = rewire(edges, rows, self.noisy_mixing, rng)
+        return self._graph(torch.from_numpy(edges), rows, rng)
 
     def _graph(
         self, edges: Tensor, rows: NDArray[np.int64] | None, rng: np.random.Generator
@@ -736,29 +736,18 @@ class Attributed(OneShotSynthesizer):
         return graph
 
     def _drawn(
-        self, generator: torch.Generator, rows: NDArray[np.int64] | None = None
+        self, generator: torch.Generator
     ) -> tuple[Tensor, NDArray[np.int64] | None, np.random.Generator]:
-        """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes unless they are given, and more numbers.
-
-        Without private columns there are no rows.
-        """
-        edges = self.structure.sample_edges(generator).cpu().numpy()
-        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
-        if self.has_transfers and self.hparams["structure"] == "chung_lu":
-            # Where few nodes have many relations, amounts of nodes need more than expected degrees.
-            degrees = self._released_degrees()
-            if self.hparams["weight_max"] is not None:
-                degrees = self.transfers.amounts.degrees(degrees, self.space, rng)
-            edges = with_degrees(edges, degrees, self.space, rng)
+        """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
+        edges, rng = self.draw_edges(generator)
         if not self.has_rows:
             return torch.from_numpy(edges), None, rng
         mixing = self.noisy_mixing
-        if rows is None:
-            rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
-            groups = self.groups(np.bincount(edges.ravel(), minlength=len(rows)))
-            for side, _, joint in self.joints():
-                rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes], rng)
-            rows = place_rows(edges, rows, groups, mixing, rng)
+        rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
+        groups = self.groups(np.bincount(edges.ravel(), minlength=len(rows)))
+        for side, _, joint in self.joints():
+            rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes], rng)
+        rows = place_rows(edges, rows, groups, mixing, rng)
         return torch.from_numpy(rewire(edges, rows, mixing, rng)), rows, rng
 
     def score(self, pairs: Tensor) -> Tensor:

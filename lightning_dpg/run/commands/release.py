@@ -6,9 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from lightning_dpg.errors import CommandError
-from lightning_dpg.outcome import REFUTED, Outcome
+from lightning_dpg.outcome import FINE, REFUTED, Outcome
 from lightning_dpg.release.card.texts import Card
-from lightning_dpg.run_folder import LEARNER, release_at, release_in, released_tensors, statement_in
+from lightning_dpg.run_folder import (
+    DATABASE,
+    LEARNER,
+    release_at,
+    release_in,
+    released_tensors,
+    statement_in,
+)
 
 
 def generate(
@@ -104,6 +111,13 @@ def verify(
         python -m lightning_dpg verify runs/chung_lu/version_0
     """
     folder = release_at(release)
+    if (folder / DATABASE).is_file():
+        # Start-up time: the kinds of a database are opened with PyTorch.
+        from lightning_dpg.release.database import verify_database
+
+        found = verify_database(folder, redraw=not no_redraw, signed_by=signed_by)
+        values = {"release": folder, "faults": list(found.faults), "epsilon": found.epsilon}
+        return Outcome(str(found).split("\n"), values, REFUTED if found.faults else FINE)
     if no_redraw:
         # Start-up time: a wrong folder is refused before NumPy is imported.
         from lightning_dpg.release.agreement import agreement

@@ -222,18 +222,12 @@ def test_each_side_of_a_bipartite_graph_has_columns_of_its_own(tmp_path):
     assert counts[0, 0] > 2 * counts[0, 1] and counts[1, 1] > 2 * counts[1, 0]
     people = release.people(0)
     assert (people["sector"][:80] == "").all() and (people["age"][80:] == "").all()
-    # Without tables, and on the rows of another release.
-    alone = dpg.fit(data, "attributed", table_share=0.0, **budgets)
-    keys = [entry["key"] for entry in alone.statement["entries"]]
-    assert "row_tables" not in keys and "column_mixing_rows" in keys
-    assert bought(alone.sample(0))[0][2].any()  # others, by chance
-    given = release.sample(0).drawn_rows.values
-    graph = alone.method.sample_on(given, torch.Generator().manual_seed(1))
+    given = release.sample(0).drawn_rows.values  # and on rows that others have drawn
+    edges, rng = release.method.draw_edges(torch.Generator().manual_seed(1))
+    graph = release.method.complete(edges, given, rng)
     assert (graph.drawn_rows.values == given).all()
     counts, _ = bought(graph)
     assert counts[0, 0] > 2 * counts[0, 1] and counts[1, 1] > 2 * counts[1, 0]
-    with pytest.raises(ValueError, match="out of the domain"):
-        alone.method.sample_on(given + 3, torch.Generator())
     found = dpg.evaluate(data, release, baselines=False).measured[0].rows
     figures = {(each.figure, each.of): each for each in found}
     assert figures["mixing", "age and sector"].error < 0.25
@@ -253,8 +247,6 @@ def test_columns_of_one_side_have_no_mixing():
     assert spent["row_tables"] == 1 and "column_mixing" not in spent
     assert math.fsum(spent.values()) == pytest.approx(2)
     assert (release.people(0)["age"][80:] == "").all()
-    said = refused(data, structure="chung_lu", table_share=0.0)
-    assert "leaves the mixing of columns of both sides, and one side has none" in said
     with pytest.raises(Refusal, match=r"right_columns: size is no private column"):
         shop(right_columns="size")
     said = refused(planted(right_columns="block"))

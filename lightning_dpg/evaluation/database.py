@@ -1,0 +1,350 @@
+"""A release of a database beside the real one: keys, cardinalities, columns and degrees across kinds."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from scipy.stats import ks_2samp, spearmanr
+from torch_geometric.data import Data
+
+from lightning_dpg.datamodules import EdgeListDataModule
+from lightning_dpg.datamodules.database import DatabaseDataModule
+from lightning_dpg.evaluation.evaluate import evaluate_releases
+from lightning_dpg.evaluation.evaluation import Evaluation
+from lightning_dpg.evaluation.page import count_close
+from lightning_dpg.graph.drawn_tables import rows_of
+from lightning_dpg.graph.pair_space import space_of
+from lightning_dpg.metrics.glossary import glossary
+from lightning_dpg.pages.page import Table, number
+from lightning_dpg.pages.report import Report
+from lightning_dpg.release.database import DatabaseRelease, schema_picture
+
+
+class Figure(NamedTuple):
+    """One comparison of the real database and the synthetic one.
+
+    Attributes:
+        kind: Kind of relation, or node table.
+        what: What is compared.
+        real: Value of the real database.
+        synthetic: Value of the synthetic one.
+        error: Distance of both: 0 is best.
+        control: The same distance of a control that knows no dependence; None without one.
+    """
+
+    kind: str
+    what: str
+    real: float
+    synthetic: float
+    error: float
+    control: float | None = None
+
+
+class _Kind(NamedTuple):
+    """Relations of one kind (private, or drawn).
+
+    Attributes:
+        edges: Pairs of places in the node tables at both ends, shape ``(M, 2)``.
+        rows: Place of the value of each node in its domain, by table and column.
+    """
+
+    edges: NDArray[np.int64]
+    rows: dict[str, dict[str, NDArray[np.int64]]]
+
+
+@dataclass(frozen=True, repr=False)
+class DatabaseEvaluation(Report):
+    """Result of :func:`evaluate_database`.
+
+    Attributes:
+        keys: Share of keys of the synthetic tables that refer to a row, by kind and key.
+        cardinalities: Relations of a node, by kind and node table: means, and the distance of
+            Kolmogorov and Smirnov.
+        mixing: Edges by the values of their ends, by kind and pair of columns: how far both columns are
+            from independent ones, and the total variation of both tables.
+        degrees: Rank correlation of the degrees of a node in two kinds.
+        queries: For each kind the number of close queries, and of those with a number, by their groups.
+        schema: Picture of the node tables and kinds.
+    """
+
+    keys: tuple[Figure, ...]
+    cardinalities: tuple[Figure, ...]
+    mixing: tuple[Figure, ...]
+    degrees: tuple[Figure, ...]
+    queries: dict[str, dict[str, tuple[int, int]]]
+    schema: Markup
+    title: ClassVar[str] = "Quality of a synthetic database"
+    not_private: ClassVar[str] = "not private: the numbers were computed from the real database"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All figures by the group, and by kind and name."""
+        groups = {
+            "keys": self.keys,
+            "cardinalities": self.cardinalities,
+            "mixing": self.mixing,
+            "degrees": self.degrees,
+        }
+        found: dict[str, Any] = {
+            group: {f"{each.kind}: {each.what}": each._asdict() for each in figures}
+            for group, figures in groups.items()
+        }
+        return found | {"queries": self.queries}
+
+    def _parts(self) -> dict[str, Any]:
+        return super()._parts() | {"pictures": [("Schema", self.schema)]}
+
+    def sections(self) -> Sequence[Table]:
+        """Return a table for each group."""
+        head = ("kind", "", "real", "synthetic", "error")
+        return [
+            Table(
+                "Keys",
+                "Share of keys that refer to a row.",
+                head,
+                _cells(self.keys),
+                left=(0, 1),
+            ),
+            Table(
+                "Cardinalities",
+                "Relations of a node: mean, and the distance of Kolmogorov and Smirnov of both distributions.",
+                head,
+                _cells(self.cardinalities),
+                left=(0, 1),
+            ),
+            Table(
+                "Columns across kinds",
+                "Edges by the values of their ends: distance from independent columns, and total variation of both tables. The last column is that of drawn columns that are independent.",
+                (*head, "independent"),
+                [
+                    (*cells, number(figure.control))
+                    for cells, figure in zip(_cells(self.mixing), self.mixing, strict=True)
+                ],
+                left=(0, 1),
+            ),
+            Table(
+                "Each kind by its own queries",
+                "Queries with an error of at most 0.1, or an agreement of at least 0.9, of those with a number.",
+                ("kind", *next(iter(self.queries.values()))),
+                [
+                    (kind, *(f"{close} of {count}" for close, count in groups.values()))
+                    for kind, groups in self.queries.items()
+                ],
+            ),
+            Table(
+                "Degrees across kinds",
+                "Rank correlation of the numbers of relations of a node in two kinds.",
+                head,
+                _cells(self.degrees),
+                left=(0, 1),
+            ),
+        ]
+
+
+def _cells(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
+    return [
+        (each.kind, each.what, *map(number, (each.real, each.synthetic, each.error)))
+        for each in figures
+    ]
+
+
+def evaluate_database(
+    data: DatabaseDataModule, release: DatabaseRelease, seed: int = 0
+) -> DatabaseEvaluation:
+    """Compare a synthetic database with the real one. Reads private tables: nothing is private.
+
+    Args:
+        data: The real database.
+        release: The release.
+        seed: Public seed of the synthetic database.
+
+    Returns:
+        The figures; ``str(evaluation)`` is a text for people.
+
+    Raises:
+        CommandError: If a table is not readable.
+
+    Example:
+        >>> import lightning_dpg as dpg
+        >>> bank = dpg.open_database("runs/database/version_0")  # doctest: +SKIP
+        >>> dpg.evaluate_database(DatabaseDataModule("schema.yaml"), bank)  # doctest: +SKIP
+    """
+    data.setup("fit")
+    facts = release.statement
+    sizes = {table: about["size"] for table, about in facts["nodes"].items()}
+    graphs = release.sample(seed)
+    real, drawn = _real(data, facts), _synthetic(release, graphs)
+    return DatabaseEvaluation(
+        tuple(_keys(facts, drawn, sizes)),
+        tuple(_cardinalities(facts, real, drawn, sizes)),
+        tuple(_columns(facts, real, drawn)),
+        tuple(_degrees(facts, real, drawn, sizes)),
+        {kind: _queries(data.relation(kind), graphs[kind]) for kind in graphs},
+        schema_picture(facts),
+    )
+
+
+def _queries(real: EdgeListDataModule, drawn: Data) -> dict[str, tuple[int, int]]:
+    """Count the close queries of a kind by their groups."""
+    evaluation = evaluate_releases(real, drawn, kind=real.kind, baselines=False)
+    assert isinstance(evaluation, Evaluation)
+    (answers,) = evaluation.answers.values()
+    groups = dict.fromkeys(
+        query.group for name, query in glossary("graphs").items() if name in answers
+    )
+    found = {group: count_close(answers, group) for group in groups if group != "copies"}
+    return {group: counts for group, counts in found.items() if counts[1]}
+
+
+def _real(data: DatabaseDataModule, facts: Mapping[str, Any]) -> dict[str, _Kind]:
+    """Return the real relations of each kind (private)."""
+    found = {}
+    for kind, of in facts["relations"].items():
+        module = data.relation(kind)
+        columns = module.private_columns
+        edges = module.space.edges(module.graph).numpy()
+        values = None if columns is None else columns.values.numpy()
+        right = () if columns is None else columns.right
+        names = () if columns is None else tuple(columns.domains)
+        found[kind] = _kind(of, edges, names, right, values, module.space.num_left)
+    return found
+
+
+def _synthetic(release: DatabaseRelease, graphs: Mapping[str, Data]) -> dict[str, _Kind]:
+    """Return the drawn relations of each kind."""
+    found, facts = {}, release.statement
+    for kind, graph in graphs.items():
+        space, rows = space_of(graph), rows_of(graph)
+        edges = space.edges(graph).numpy()
+        values = None if rows is None else rows.values
+        names = () if rows is None else tuple(rows.domains)
+        right = release.kinds[kind].method.hparams.get("right_columns") or ()
+        found[kind] = _kind(facts["relations"][kind], edges, names, right, values, space.num_left)
+    return found
+
+
+def _kind(
+    of: Mapping[str, Any],
+    edges: NDArray[np.int64],
+    names: Sequence[str],
+    right: Sequence[str],
+    values: NDArray[np.int64] | None,
+    num_left: int | None,
+) -> _Kind:
+    """Arrange the relations of a kind by the node tables at both ends."""
+    first, second = of["between"]
+    rows: dict[str, dict[str, NDArray[np.int64]]] = {first: {}, second: {}}
+    own, others = (slice(num_left), slice(num_left or 0, None))
+    for column, name in zip(() if values is None else values.T, names, strict=False):
+        table, nodes = (second, others) if name in right else (first, own)
+        rows[table][name.removeprefix(f"{table}.")] = column[nodes]
+    return _Kind(edges - np.array([0, num_left or 0]), rows)
+
+
+def _degrees_of(kind: _Kind, of: Mapping[str, Any], table: str, size: int) -> NDArray[np.int64]:
+    """Count the relations of each node of a table in a kind, shape ``(N,)``."""
+    ends = [kind.edges[:, place] for place, name in enumerate(of["between"]) if name == table]
+    return np.bincount(np.concatenate(ends), minlength=size)
+
+
+def _keys(
+    facts: Mapping[str, Any], drawn: Mapping[str, _Kind], sizes: Mapping[str, int]
+) -> Iterator[Figure]:
+    """Count the keys of drawn relations that refer to a row of their node table."""
+    for kind, of in facts["relations"].items():
+        for place, table in enumerate(of["between"]):
+            ends = drawn[kind].edges[:, place]
+            share = float(np.mean((ends >= 0) & (ends < sizes[table]))) if len(ends) else 1.0
+            yield Figure(kind, f"{of['keys'][place]} in {table}", 1.0, share, 1.0 - share)
+
+
+def _cardinalities(
+    facts: Mapping[str, Any],
+    real: Mapping[str, _Kind],
+    drawn: Mapping[str, _Kind],
+    sizes: Mapping[str, int],
+) -> Iterator[Figure]:
+    """Compare the numbers of relations of a node, at each key of each kind."""
+    for kind, of in facts["relations"].items():
+        for place, table in enumerate(of["between"]):
+            both = [
+                np.bincount(each[kind].edges[:, place], minlength=sizes[table])
+                for each in (real, drawn)
+            ]
+            error = float(ks_2samp(*both, method="asymp").statistic)
+            means = [float(each.mean()) for each in both]
+            yield Figure(kind, of["keys"][place], means[0], means[1], error)
+
+
+def _columns(
+    facts: Mapping[str, Any], real: Mapping[str, _Kind], drawn: Mapping[str, _Kind]
+) -> Iterator[Figure]:
+    """Compare edges by the values of their ends, for each column of one table and of the other."""
+    for kind, of in facts["relations"].items():
+        first, second = of["between"]
+        for one in real[kind].rows[first]:
+            for other in real[kind].rows[second]:
+                if first == second and one != other:
+                    continue
+                if other not in drawn[kind].rows[second] or one not in drawn[kind].rows[first]:
+                    continue
+                shapes = [
+                    1
+                    + max(
+                        int(each[kind].rows[table][name].max(initial=0)) for each in (real, drawn)
+                    )
+                    for table, name in ((first, one), (second, other))
+                ]
+                tables = [_shares(each[kind], of, one, other, shapes) for each in (real, drawn)]
+                chance = np.outer(tables[1].sum(axis=1), tables[1].sum(axis=0))
+                error, control = (
+                    np.abs(tables[0] - each).sum() / 2 for each in (tables[1], chance)
+                )
+                first_of, second_of = map(_dependence, tables)
+                what = f"{first}.{one}, {second}.{other}"
+                yield Figure(kind, what, first_of, second_of, float(error), float(control))
+
+
+def _shares(
+    kind: _Kind, of: Mapping[str, Any], one: str, other: str, shape: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return the share of edges between each pair of values of two columns."""
+    first, second = of["between"]
+    cells = (
+        kind.rows[first][one][kind.edges[:, 0]] * shape[1]
+        + kind.rows[second][other][kind.edges[:, 1]]
+    )
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    return counts / max(len(cells), 1)
+
+
+def _dependence(shares: NDArray[np.float64]) -> float:
+    """Return the total variation of a table and of the product of its margins."""
+    return float(np.abs(shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))).sum() / 2)
+
+
+def _degrees(
+    facts: Mapping[str, Any],
+    real: Mapping[str, _Kind],
+    drawn: Mapping[str, _Kind],
+    sizes: Mapping[str, int],
+) -> Iterator[Figure]:
+    """Compare the rank correlation of the degrees of a node in two kinds, for each table in several."""
+    relations = facts["relations"]
+    for table in facts["nodes"]:
+        touching = [kind for kind, of in relations.items() if table in of["between"]]
+        for one, other in combinations(touching, 2):
+            both = []
+            for each in (real, drawn):
+                degrees = [
+                    _degrees_of(each[kind], relations[kind], table, sizes[table])
+                    for kind in (one, other)
+                ]
+                is_constant = min(map(np.ptp, degrees)) == 0
+                both.append(math.nan if is_constant else float(spearmanr(*degrees).statistic))
+            yield Figure(table, f"{one}, {other}", both[0], both[1], abs(both[0] - both[1]))

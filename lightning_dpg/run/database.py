@@ -1,0 +1,220 @@
+"""The fit of a database: one run for each kind of relation, and a release of all of them."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from lightning_dpg.datamodules.database import BUILT_IN_DATABASES, DatabaseDataModule
+from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.node_names import user_path
+from lightning_dpg.outcome import note
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.release.database import DatabaseRelease, write_database
+from lightning_dpg.run.messages import readable_errors
+from lightning_dpg.run.method_choice import MethodChoice, choose_method
+from lightning_dpg.run.python import data_module, fit
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only, release_in
+
+_RUNS = "kinds"
+"""Folder of the runs of the kinds, in the folder of the run of a database."""
+SCHEMA = "schema.yaml"
+"""Copy of the schema in the folder of a run (private), with absolute paths."""
+
+
+def fit_database(
+    schema: str | Path | Mapping[str, Any] | DatabaseDataModule,
+    *,
+    epsilon: float,
+    out: str | Path,
+    row_epsilon: float | None = None,
+    delta: float = 0.0,
+    seed: int = 0,
+    card: Mapping[str, str] | None = None,
+    book: str | None = None,
+    dataset: str | None = None,
+) -> DatabaseRelease:
+    """Fit a whole private database within a budget, and open its release.
+
+    Each kind of relation has a run of its own, at the whole epsilon: a relation is in one kind. The
+    budget of the private columns of a node table is divided among the kinds that touch it. All plans are
+    checked before the first run spends anything. A run that fails or is killed leaves those before it,
+    with their journals, and no release of the whole.
+
+    Args:
+        schema: Schema of the database, see :class:`lightning_dpg.datamodules.DatabaseDataModule`.
+        epsilon: Budget of one relation of any kind.
+        out: New or empty folder of the run.
+        row_epsilon: Budget of the private columns of one node, over all kinds together.
+        delta: Budget of one relation.
+        seed: Public seed of the training.
+        card: Texts of the owner for the cards of all kinds.
+        book: URL of the budget book; each kind is a data set of its own.
+        dataset: Name of the database in the book, before the names of the kinds.
+
+    Returns:
+        The open release.
+
+    Raises:
+        CommandError: If the schema, the data or a budget is refused. Nothing is spent then.
+
+    Example:
+        >>> import tempfile
+        >>> import lightning_dpg as dpg
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     bank = dpg.fit_database(
+        ...         "small_database", epsilon=1.0, row_epsilon=1.0, out=f"{folder}/run"
+        ...     )
+        ...     list(bank.tables(seed=1))
+        ['person', 'account', 'merchant', 'owns', 'transfers', 'buys']
+    """
+    folder = Path(out).expanduser()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CommandError(f"{folder}: there are files already\ngive a new folder")
+    with readable_errors(), owner_only():
+        data = schema if isinstance(schema, DatabaseDataModule) else DatabaseDataModule(schema)
+        data.setup("fit")
+        shares = _row_shares(data, row_epsilon)
+        chosen = {kind: _method(data, kind) for kind in data.schema.relations}
+        for kind, each in chosen.items():
+            _check(data, kind, each, Budget(epsilon, delta), shares[kind])
+        releases = {}
+        for kind, each in chosen.items():
+            note(f"{kind}: {each.method.__name__}")
+            fit(
+                data.relation(kind),
+                each.build(data.relation(kind)),
+                epsilon=epsilon,
+                delta=delta,
+                row_epsilon=shares[kind],
+                seed=seed,
+                out=folder / _RUNS / kind,
+                card=card,
+                book=book,
+                dataset=None if dataset is None else f"{dataset}, {kind}",
+            )
+            releases[kind] = release_in(folder / _RUNS / kind)
+        data.write_key(folder)
+        if isinstance(schema, str | Path):
+            (folder / SCHEMA).write_text(_absolute(schema), encoding="utf-8")
+        names = {each.name for each in releases.values()}
+        return write_database(
+            _facts(data), releases, folder / (RELEASE if names == {RELEASE} else NOT_PRIVATE)
+        )
+
+
+def _absolute(schema: str | Path) -> str:
+    """Return a schema whose files have absolute paths, for commands that read the data again."""
+    if schema in BUILT_IN_DATABASES:
+        return f"{schema}\n"
+    path = user_path(schema)
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for part in ("nodes", "relations") if "source" not in content else ():
+        for table in content[part].values():
+            if "table" in table:
+                table["table"] = str(path.absolute().parent / user_path(table["table"]))
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+def database_of_run(run: Path) -> DatabaseDataModule:
+    """Return the private database of a run.
+
+    Args:
+        run: Folder of the run.
+
+    Raises:
+        CommandError: If the folder is not that of a run of a database.
+    """
+    path = run / SCHEMA
+    if not path.is_file():
+        raise CommandError(f"{run}: no run of a database: there is no {SCHEMA}")
+    name = path.read_text(encoding="utf-8").strip()
+    data = DatabaseDataModule(name if name in BUILT_IN_DATABASES else path)
+    data.read_key(run)
+    return data
+
+
+def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str, float | None]:
+    """Divide the budget of rows: each kind gets the smallest share of the tables that it reads."""
+    reading = [kind for kind in data.schema.relations if data.reads_columns(kind)]
+    if reading and row_epsilon is None:
+        raise CommandError(
+            "--row-epsilon is missing: it is the budget of the private columns of one node\n"
+            "such as: --row-epsilon 1"
+        )
+    if not reading and row_epsilon is not None:
+        raise CommandError(
+            "--row-epsilon is the budget of private columns, and no table of nodes has one\n"
+            "leave it out, or name them in the schema"
+        )
+    times = Counter(
+        table
+        for kind in reading
+        for table in data.relation(kind).ends
+        if data.schema.nodes[table].private
+    )
+    return {
+        kind: row_epsilon / max(times[table] for table in data.relation(kind).ends)
+        if kind in reading and row_epsilon is not None
+        else None
+        for kind in data.schema.relations
+    }
+
+
+def _method(data: DatabaseDataModule, kind: str) -> MethodChoice:
+    """Choose the method of a kind: the structure that learns its sort of graph, with all that it holds."""
+    of = data.schema.relations[kind]
+    structure = "bter" if of.kind == "undirected" else "chung_lu"
+    has_columns, has_transfers = data.reads_columns(kind), bool(of.columns.values)
+    if not has_columns and not has_transfers:
+        return choose_method(structure, {})
+    settings: dict[str, Any] = {"structure": structure, "unit": of.unit}
+    return choose_method("attributed", settings)
+
+
+def _check(
+    data: DatabaseDataModule,
+    kind: str,
+    chosen: MethodChoice,
+    budget: Budget,
+    row_epsilon: float | None,
+) -> None:
+    """Refuse a budget that the plan of a kind exceeds, with its name."""
+    module = data_module(data.relation(kind), chosen)
+    method = chosen.build(module)
+    method.accept_data(module)
+    rows = None if row_epsilon is None else Budget(row_epsilon, 0.0)
+    try:
+        method.accept_budget(budget, 1, rows)
+    except MisconfigurationException as error:
+        raise CommandError(f"{kind}: {error}") from error
+
+
+def _facts(data: DatabaseDataModule) -> dict[str, Any]:
+    """List what is public about the tables."""
+    schema = data.schema
+    return {
+        "nodes": {
+            name: {
+                "id": table.id,
+                "size": len(data.table(name).ids),
+                "names": schema.names,
+                "columns": [*table.private],
+            }
+            for name, table in schema.nodes.items()
+        },
+        "relations": {
+            name: {
+                "between": [*of.between],
+                "keys": [*of.names["keys"]],
+                "graph": of.kind,
+                "exactly_one": of.exactly_one,
+                "amount": of.names["amount"],
+                "time": of.names["time"],
+            }
+            for name, of in schema.relations.items()
+        },
+    }

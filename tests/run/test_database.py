@@ -1,0 +1,292 @@
+"""A whole database: one run a kind, one release, its tables, and what an editor cannot change."""
+
+import itertools
+import json
+import shutil
+
+import numpy as np
+import pyarrow
+import pytest
+import torch
+from torch_geometric.nn import HeteroConv, SAGEConv
+from torch_geometric.transforms import ToUndirected
+
+from lightning_dpg.datamodules.database import DatabaseDataModule
+from lightning_dpg.errors import CommandError
+from lightning_dpg.evaluation.database import evaluate_database
+from lightning_dpg.graph.drawn_tables import rows_of
+from lightning_dpg.main import main
+from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.ledger import JOURNAL
+from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.release.checksums import write_sums
+from lightning_dpg.release.database import open_database, verify_database
+from lightning_dpg.run import database as run
+from lightning_dpg.run.database import database_of_run, fit_database
+
+PERSONS, ACCOUNTS, SHOPS = 12, 15, 4
+
+
+def schema(**changes):
+    """Persons own accounts, one each of theirs; accounts pay; persons buy. ``changes`` are of tables."""
+    rng = np.random.default_rng(0)
+    tables = {
+        "owns": {"person": rng.integers(PERSONS, size=ACCOUNTS), "account": np.arange(ACCOUNTS)},
+        "pays": {
+            "payer": np.arange(30) % ACCOUNTS,
+            "payee": (np.arange(30) * 4 + 1) % ACCOUNTS,
+            "amount": 1.5 + np.arange(30.0),
+        },
+        "buys": {"person": np.arange(20) % PERSONS, "shop": np.arange(20) * 7 % SHOPS},
+    } | changes
+    person = {"id": np.arange(PERSONS), "age": 20 + 5 * np.arange(PERSONS)}
+    account = {"id": np.arange(ACCOUNTS), "type": np.array(["a", "b"])[np.arange(ACCOUNTS) % 2]}
+    found = {name: pyarrow.table(columns) for name, columns in tables.items()}
+    return {
+        "nodes": {
+            "person": {"table": pyarrow.table(person), "id": "id", "private": {"age": [0, 45, 90]}},
+            "account": {
+                "table": pyarrow.table(account),
+                "id": "id",
+                "private": {"type": ["a", "b"]},
+            },
+            "shop": {"ids": [*range(SHOPS)]},
+        },
+        "relations": {
+            "owns": {
+                "table": found["owns"],
+                "between": ["person", "account"],
+                "keys": ["person", "account"],
+                "exactly_one": "account",
+            },
+            "pays": {
+                "table": found["pays"],
+                "between": ["account", "account"],
+                "keys": ["payer", "payee"],
+                "amount": "amount",
+                "amount_max": 100,
+            },
+            "buys": {
+                "table": found["buys"],
+                "between": ["person", "shop"],
+                "keys": ["person", "shop"],
+            },
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    return fit_database(
+        schema(), epsilon=2.0, row_epsilon=1.0, out=tmp_path_factory.mktemp("run") / "run"
+    )
+
+
+@pytest.fixture
+def release(fitted, tmp_path):
+    """A copy that a test may edit."""
+    return fitted.save(tmp_path / "copy")
+
+
+def test_a_relation_pays_its_kind_and_a_row_all_kinds_that_read_it(fitted):
+    epsilons = {kind: each.epsilon for kind, each in fitted.kinds.items()}
+    assert epsilons == {"owns": 2.0, "pays": 2.0, "buys": 2.0}
+    rows = {
+        kind: [each["epsilon"] for each in part.statement["beside"]]
+        for kind, part in fitted.kinds.items()
+    }
+    assert rows == {"owns": [0.5], "pays": [0.5], "buys": [0.5]}
+    assert (fitted.epsilon, fitted.delta) == (2.0, 0.0)
+    assert fitted.statement["nodes"]["person"]["epsilon"] == 1.0
+    assert fitted.statement["nodes"]["account"]["epsilon"] == 1.0
+    assert "which one it is, is protected at 4" in fitted.guarantee
+
+
+def test_tables_fit_together_and_a_node_has_one_row(fitted):
+    tables = fitted.arrow_tables()
+    assert tables["person"].column_names == ["id", "age"]
+    assert tables["pays"].column_names == ["payer", "payee", "amount"]
+    for kind, (left, right) in {
+        "owns": ("person", "account"),
+        "pays": ("account", "account"),
+        "buys": ("person", "shop"),
+    }.items():
+        for column, table in enumerate((left, right)):
+            keys = {*tables[kind].column(column).to_pylist()}
+            assert keys <= {*tables[table]["id"].to_pylist()}
+    assert sorted(tables["owns"]["account"].to_pylist(), key=int) == [*map(str, range(ACCOUNTS))]
+    graphs = fitted.sample()
+    ages = [rows_of(graphs[kind]).values[:PERSONS, 0] for kind in ("owns", "buys")]
+    assert np.array_equal(*ages)
+    types = rows_of(graphs["owns"]).values[PERSONS:, 1], rows_of(graphs["pays"]).values[:, 0]
+    assert np.array_equal(*types)
+    again, other = fitted.arrow_tables(), fitted.arrow_tables(1)
+    assert all(again[name].equals(tables[name]) for name in tables)
+    assert not all(other[name].equals(tables[name]) for name in tables)
+
+
+def test_pytorch_geometric_learns_from_it(fitted):
+    data = fitted.to_hetero_data()
+    data["shop"].x = torch.ones(SHOPS, 1)
+    assert data["person"].x.shape == (PERSONS, 3)  # two bins, and other
+    data.validate()
+    data = ToUndirected()(data)
+    layer = HeteroConv({each: SAGEConv((-1, -1), 4) for each in data.edge_types})
+    layer(data.x_dict, data.edge_index_dict)  # which sets the sizes
+    optimizer = torch.optim.Adam(layer.parameters())
+    losses = []
+    for _ in range(3):
+        loss = sum(
+            each.square().mean() for each in layer(data.x_dict, data.edge_index_dict).values()
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[2] < losses[0]
+
+
+def test_other_programs_open_it(fitted, tmp_path):
+    neo = fitted.to_neo4j(tmp_path / "neo")
+    head = (neo / "pays.csv").read_text().splitlines()[0]
+    assert head.replace('"', "") == ":START_ID(account),:END_ID(account),amount,:TYPE"
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(fitted.to_duckdb(tmp_path / "a.duckdb"))) as connection:
+        count = connection.sql(
+            "SELECT count(*) FROM owns JOIN person ON owns.person = person.id"
+        ).fetchall()
+    assert count == [(ACCOUNTS,)]
+    with pytest.raises(CommandError, match="there is a file already"):
+        fitted.to_duckdb(tmp_path / "a.duckdb")
+
+
+def edited(release, name, change):
+    path = release / name
+    path.write_text(change(path.read_text()))
+    write_sums(release)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("owns.csv", lambda text: text.replace("\n", "\n7,7\n", 1), "not the table"),
+        (
+            "database.json",
+            lambda text: text.replace('"epsilon": 2.0', '"epsilon": 1.0', 1),
+            "sum of",
+        ),
+        ("database.json", lambda text: text.replace("twice", "half"), "sum of"),
+        ("MODEL_CARD.html", lambda text: text.replace("2", "1"), "not the card"),
+        ("kinds/owns/privacy.json", lambda text: text.replace("2.0", "1.0"), "kinds/owns/"),
+    ],
+)
+def test_an_edited_release_is_seen_whatever_its_checksums_say(name, change, why, release):
+    edited(release, name, change)
+    found = verify_database(release)
+    assert not found
+    assert any(why in fault for fault in found.faults)
+
+
+def test_a_foreign_or_missing_file_is_seen(release):
+    assert verify_database(release).ok
+    (release / "notes.csv").write_text("real rows\n")
+    write_sums(release)
+    assert any("no file of a release" in fault for fault in verify_database(release).faults)
+    (release / "notes.csv").unlink()
+    shutil.rmtree(release / "kinds" / "buys")
+    write_sums(release)
+    assert not verify_database(release)
+
+
+def test_the_real_database_without_noise_has_its_cardinalities(tmp_path):
+    with pytest.warns(UserWarning, match="protects next to nothing"):
+        found = fit_database(schema(), epsilon=1e6, row_epsilon=1e6, out=tmp_path / "run")
+    figures = evaluate_database(DatabaseDataModule(schema()), found)
+    assert [each.synthetic for each in figures.keys] == [1.0] * 6
+    assert max(each.error for each in figures.cardinalities) < 0.1
+    assert "Cardinalities" in figures.text()
+    figures.to_html(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("kind", ["owns", "pays", "buys"])
+def test_a_neighbor_in_one_kind_changes_what_this_kind_releases_alone(kind, tmp_path, monkeypatch):
+    """With fixed noise, a relation more changes tensors of its own kind, and of no other one."""
+    numbers = itertools.count()
+    monkeypatch.setattr(
+        PrivateModule,
+        "noise",
+        property(
+            lambda method: noises.setdefault(id(method), NoiseSource(unsafe_seed=next(numbers)))
+        ),
+    )
+    more = {
+        "owns": {"person": [0, 1], "account": [3, 1]},
+        "pays": {"payer": [0, 1], "payee": [1, 2], "amount": [1.0, 2.0]},
+        "buys": {"person": [0, 5], "shop": [3, 3]},
+    }
+    tensors = []
+    for size in (1, 2):
+        noises, numbers = {}, itertools.count()
+        own = {kind: {name: cells[:size] for name, cells in more[kind].items()}}
+        own = schema(**own) | {"names": "ids"}
+        run_of = fit_database(own, epsilon=2.0, row_epsilon=1.0, out=tmp_path / str(size))
+        tensors.append({name: part.method.state_dict() for name, part in run_of.kinds.items()})
+    for name in ("owns", "pays", "buys"):
+        one, other = (
+            {key: value for key, value in each[name].items() if not key.endswith("extra_state")}
+            for each in tensors
+        )
+        is_equal = all(torch.equal(one[key], other[key]) for key in one)
+        assert is_equal == (name != kind)
+
+
+def test_a_run_that_ends_between_two_kinds_has_booked_the_first(tmp_path, monkeypatch):
+    fit, calls = run.fit, []
+
+    def once(*args, **options):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(options["out"])
+        return fit(*args, **options)
+
+    monkeypatch.setattr(run, "fit", once)
+    with pytest.raises(KeyboardInterrupt):
+        fit_database(schema(), epsilon=2.0, row_epsilon=1.0, out=tmp_path / "run")
+    entries = map(json.loads, (calls[0] / JOURNAL).read_text().splitlines())
+    spent = sum(entry["epsilon"] for entry in entries if entry["relation"] == "edge")
+    assert spent == pytest.approx(2.0)
+    assert not (tmp_path / "run" / "release").exists()
+    assert not (tmp_path / "run" / "kinds" / "pays").exists()
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        ({"epsilon": 1.0}, "--row-epsilon is missing"),
+        ({"epsilon": -1.0, "row_epsilon": 1.0}, "epsilon"),
+    ],
+)
+def test_a_budget_that_does_not_do_is_refused_before_any_kind_spends(budget, why, tmp_path):
+    with pytest.raises(CommandError, match=why):
+        fit_database(schema(), out=tmp_path / "run", **budget)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_commands_take_a_schema_and_a_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "persons.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(9)))
+    (tmp_path / "knows.csv").write_text("one,other\n0,1\n1,2\n2,3\n5,6\n")
+    (tmp_path / "schema.yaml").write_text(
+        "nodes:\n  person: {table: persons.csv, id: id}\n"
+        "relations:\n  knows: {table: knows.csv, between: [person, person], keys: [one, other], directed: false}\n"
+    )
+    assert main(["fit", "schema.yaml", "--epsilon", "2", "--out", "run"]) == 0
+    assert "knows (2, 0)" in capsys.readouterr().out
+    assert main(["verify", "run"]) == 0
+    assert main(["evaluate", "run", "--html", "page.html"]) == 0
+    assert main(["generate", "run", "--seed", "3"]) == 0
+    assert (tmp_path / "run" / "generated" / "3" / "knows.csv").is_file()
+    assert main(["fit", "schema.yaml", "--out", "other"]) == 2
+    assert "--epsilon is missing" in capsys.readouterr().err
+    assert database_of_run(tmp_path / "run").schema.relations["knows"].kind == "undirected"
+    assert open_database(tmp_path / "run").epsilon == 2.0

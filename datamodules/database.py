@@ -41,8 +41,8 @@ class DatabaseDataModule(pl.LightningDataModule):
     Columns of nodes have the name of their table before them.
 
     >>> data = DatabaseDataModule("small_database")
-    >>> list(data.schema.relations), data.home["merchant"]
-    (['owns', 'transfers', 'buys'], 'buys')
+    >>> list(data.schema.relations)
+    ['owns', 'transfers', 'buys']
     >>> owns = data.relation("owns")
     >>> owns.setup("fit")
     >>> owns.kind, list(owns.private_columns.domains), owns.private_columns.right
@@ -50,7 +50,6 @@ class DatabaseDataModule(pl.LightningDataModule):
 
     Attributes:
         schema: The tables, and what is public of them.
-        home: First kind of relations of each kind of nodes, in which its rows are drawn.
     """
 
     def __init__(self, schema: str | Path | Mapping[str, Any] = "small_database") -> None:
@@ -66,11 +65,6 @@ class DatabaseDataModule(pl.LightningDataModule):
         for name, table in self.schema.nodes.items():
             with _placed(f"{self.schema.origin}: nodes.{name}"):
                 Nodes(private_columns=list(table.private), domains=table.private)
-        relations = self.schema.relations
-        self.home = {
-            node: next(name for name, each in relations.items() if node in each.between)
-            for node in self.schema.nodes
-        }
         self._tables: dict[str, AttributeTable] = {}
         self._orders: dict[str, list[int]] = {}
         self._relations: dict[str, RelationDataModule] = {}

@@ -104,7 +104,6 @@ def pairs_of(database, name):
 
 def test_equal_ids_of_two_tables_are_different_nodes_with_columns_of_both(bank):
     database = DatabaseDataModule(bank / "schema.yaml")
-    assert database.home == {"person": "owns", "account": "owns"}
     owns = database.relation("owns")
     assert pairs_of(database, "owns") == set(OWNS)
     assert (owns.kind, owns.num_nodes, owns.records.num_left) == ("bipartite", 18, 9)
@@ -417,7 +416,7 @@ def test_the_built_in_database_is_the_same_each_time():
     database, again = DatabaseDataModule("small_database"), DatabaseDataModule()
     for name, relation in database.schema.relations.items():
         assert relation.table.equals(again.schema.relations[name].table)
-    assert [len(database.table(node).ids) for node in database.home] == [1000, 1300, 60]
+    assert [len(database.table(node).ids) for node in database.schema.nodes] == [1000, 1300, 60]
     database.setup("fit")
     owns, buys = database.relation("owns"), database.relation("buys")
     assert (owns.num_edges, buys.num_edges) == (1550, 3000)

@@ -21,7 +21,7 @@ _HEAD = """\
 #   between  kinds of nodes of both keys; TABLE where no name shows it
 #   amount_max, window   largest amount that counts, first and last day: from public knowledge
 #   a row may be in one kind only: of a table with several keys keep two, or make a table of each kind
-# Private columns are drawn in the first kind that has these nodes: put the one that tells most first.
+#   exactly_one          the kind of nodes of which each has one such relation, as an account its owner
 """
 _FILES = (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _VALUES = {

@@ -116,8 +116,8 @@ def verify(
         from lightning_dpg.release.database import verify_database
 
         found = verify_database(folder, redraw=not no_redraw, signed_by=signed_by)
-        values = {"release": folder, "faults": list(found.faults), "epsilon": found.epsilon}
-        return Outcome(str(found).split("\n"), values, REFUTED if found.faults else FINE)
+        said = {"release": folder, "faults": list(found.faults), "epsilon": found.epsilon}
+        return Outcome(str(found).split("\n"), said, REFUTED if found.faults else FINE)
     if no_redraw:
         # Start-up time: a wrong folder is refused before NumPy is imported.
         from lightning_dpg.release.agreement import agreement

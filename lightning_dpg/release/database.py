@@ -315,8 +315,14 @@ class DatabaseRelease:
         }
         relations = {}
         for kind, graph in self.sample(seed).items():
-            rows = rows_of(graph)
+            rows, public = rows_of(graph), self.kinds[kind].method.node_attributes
             for table, places, columns in self._ends(kind):
+                if public is not None:
+                    nodes[table] |= {
+                        name.removeprefix(f"{table}."): cells[places].numpy()
+                        for name, cells in zip(public.names, public.x.T, strict=True)
+                        if name.startswith(f"{table}.")
+                    }
                 if rows is not None:
                     own = [name for column, name in enumerate(rows.domains) if column in columns]
                     domains = {name.removeprefix(f"{table}."): rows.domains[name] for name in own}

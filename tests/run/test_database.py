@@ -50,7 +50,11 @@ def schema(**changes):
                 "id": "id",
                 "private": {"type": ["a", "b"]},
             },
-            "shop": {"ids": [*range(SHOPS)]},
+            "shop": {
+                "table": pyarrow.table({"id": np.arange(SHOPS), "size": np.arange(SHOPS) * 10}),
+                "id": "id",
+                "public": ["size"],
+            },
         },
         "relations": {
             "owns": {
@@ -106,6 +110,7 @@ def test_tables_fit_together_and_a_node_has_one_row(fitted):
     tables = fitted.arrow_tables()
     assert tables["person"].column_names == ["id", "age"]
     assert tables["pays"].column_names == ["payer", "payee", "amount"]
+    assert sorted(tables["shop"]["size"].to_pylist()) == [0, 10, 20, 30]
     for kind, (left, right) in {
         "owns": ("person", "account"),
         "pays": ("account", "account"),

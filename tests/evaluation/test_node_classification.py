@@ -310,7 +310,7 @@ def test_a_folder_of_predictions_and_files_of_the_command(releases, tmp_path, ca
     assert content["seeds"] == [3]
     assert [content[f"num_{part}"] for part in ("train", "validation", "test")] == [36, 28, 56]
     names = [row["graph"] for row in content["rows"] if row["network"] == "SGC"]
-    assert names[3:] == ["degrees alone", "release/synthetic-0.npz", "plain.edges", "real graph"]
+    assert names[2:] == ["degrees alone", "release/synthetic-0.npz", "plain.edges", "real graph"]
     rows = list(csv.DictReader((tmp_path / "o.csv").open(newline="")))
     assert len(rows) == len(content["rows"]) * len(NODE_QUERIES)
     for row, (entry, query) in zip(

@@ -83,7 +83,6 @@ def test_each_preselected_choice_runs(client, folder, started, kind):
 @pytest.mark.parametrize(
     ("form", "field", "way"),
     [
-        ({"direction": "directed"} | AGE, "direction", "leave the columns out"),
         ({"secret": "person"} | TIMES, "weight", "leave them out"),
         ({"weight": "amount"}, "weight_max", "'Largest amount that counts'"),
         (PERSONS | {"column": "idd"}, "column", "id, age, region"),

@@ -1,6 +1,7 @@
 """Lightning data modules: graphs as batches of records."""
 
 from lightning_dpg.datamodules.base import GraphDataModule
+from lightning_dpg.datamodules.database import DatabaseDataModule
 from lightning_dpg.datamodules.edge_list import EdgeListDataModule
 from lightning_dpg.datamodules.edge_table import EdgeTableDataModule
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
@@ -12,6 +13,7 @@ from lightning_dpg.formats.columns import Columns
 
 __all__ = [
     "Columns",
+    "DatabaseDataModule",
     "EdgeListDataModule",
     "EdgeTableDataModule",
     "GraphDataModule",

@@ -10,7 +10,7 @@ import math
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.pages.page import render
 from lightning_dpg.privacy.events import Relation
-from lightning_dpg.release.agreement import Verification, faults_of_files
+from lightning_dpg.release.agreement import INCOMPLETE, Verification, faults_of_files
 from lightning_dpg.release.card.document import PAGE
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.reader import open_release
@@ -48,6 +48,9 @@ from lightning_dpg.tables import as_data_frame, as_json
 
 KINDS = "kinds"
 """Folder of the releases of the kinds, in the release of a database."""
+_OF_NODES = ("id", "size", "names", "columns")
+_OF_KIND = ("between", "keys", "graph", "exactly_one", "amount", "time")
+"""What a statement has of each node table and of each kind beside their guarantees, and nothing else."""
 _LEAST = 1e-9  # of a cell that has no nodes by the noisy tables
 _LEAST_WEIGHT = 1e-3  # of a node whose released degree is 0, which may have any relation
 _SEEDS = 2**32
@@ -80,7 +83,8 @@ def statement_of(
         The facts with ``epsilon``, ``delta`` and ``guarantee``, and the epsilon of each node table.
     """
     relations = {
-        name: {**about, **_costs(parts[name])} for name, about in facts["relations"].items()
+        name: {**{each: about[each] for each in _OF_KIND}, **_costs(parts[name])}
+        for name, about in facts["relations"].items()
     }
     nodes = {}
     for table, about in facts["nodes"].items():
@@ -92,12 +96,11 @@ def statement_of(
             if each["relation"] == Relation.ATTRIBUTES
         ]
         nodes[table] = {
-            **about,
+            **{each: about[each] for each in _OF_NODES},
             "epsilon": _plain(math.fsum(float(each["epsilon"]) for each in reads)),
             "delta": math.fsum(float(each["delta"]) for each in reads),
         }
     whole = {
-        **facts,
         "epsilon": _plain(max(float(kind["epsilon"]) for kind in relations.values())),
         "delta": max(kind["delta"] for kind in relations.values()),
         "nodes": nodes,
@@ -144,6 +147,10 @@ def _guarantee(whole: Mapping[str, Any]) -> str:
                 f"The private columns of one {table} ({columns}): ({about['epsilon']:g}, "
                 f"{about['delta']:g})-DP, the sum over the kinds that read them."
             )
+    lines.append(
+        "Assumed public: the tables of nodes, the schema, and what the card of each kind lists; no row "
+        "is in two kinds."
+    )
     return " ".join(lines)
 
 
@@ -213,7 +220,7 @@ class DatabaseRelease:
         if about["exactly_one"] is None:
             return edges
         side = about["between"].index(about["exactly_one"])
-        (_, others, _), (_, nodes, _) = [*self._ends(kind)][:: 1 if side else -1]
+        (_, others, _), (_, nodes, _) = [*self.ends(kind)][:: 1 if side else -1]
         everyone = np.arange(method.hparams["num_nodes"])
         weights = _degrees_of(method)[others].clip(min=0) + _LEAST_WEIGHT
         partner = everyone.copy()
@@ -240,7 +247,7 @@ class DatabaseRelease:
             groups = method.groups(
                 np.bincount(drawn.ravel(), minlength=method.hparams["num_nodes"])
             )
-            ends = [end for end in self._ends(kind) if end[2]]
+            ends = [end for end in self.ends(kind) if end[2]]
             for (table, nodes, _), (_, _, joint) in zip(ends, method.joints(), strict=True):
                 used, own = np.unique(groups[nodes], return_inverse=True)
                 found.setdefault(table, []).append((own.ravel(), joint[used]))
@@ -274,12 +281,12 @@ class DatabaseRelease:
             return method.complete(edges, None, rng)
         size = method.hparams["num_nodes"], len(method.hparams["domains"])
         values = np.zeros(size, dtype=np.int64)
-        for table, nodes, columns in self._ends(kind):
+        for table, nodes, columns in self.ends(kind):
             if columns:
                 values[nodes, columns] = rows[table]
         return method.complete(edges, values, rng)
 
-    def _ends(self, kind: str) -> Iterator[tuple[str, slice, list[int]]]:
+    def ends(self, kind: str) -> Iterator[tuple[str, slice, list[int]]]:
         """Yield each node table of a kind, its nodes, and the places of its private columns."""
         method = self.kinds[kind].method
         first, second = self.statement["relations"][kind]["between"]
@@ -299,7 +306,7 @@ class DatabaseRelease:
         kind = next(
             name for name, of in self.statement["relations"].items() if table in of["between"]
         )
-        (nodes,) = (nodes for name, nodes, _ in self._ends(kind) if name == table)
+        (nodes,) = (nodes for name, nodes, _ in self.ends(kind) if name == table)
         found: list[str] = self.kinds[kind].method.node_names[nodes]
         return found
 
@@ -316,7 +323,7 @@ class DatabaseRelease:
         relations = {}
         for kind, graph in self.sample(seed).items():
             rows, public = rows_of(graph), self.kinds[kind].method.node_attributes
-            for table, places, columns in self._ends(kind):
+            for table, places, columns in self.ends(kind):
                 if public is not None:
                     nodes[table] |= {
                         name.removeprefix(f"{table}."): cells[places].numpy()
@@ -377,7 +384,7 @@ class DatabaseRelease:
         for table, about in self.statement["nodes"].items():
             data[table].num_nodes = about["size"]
         for kind, graph in self.sample(seed).items():
-            ends = [*self._ends(kind)]
+            ends = [*self.ends(kind)]
             domains, values = rows_of(graph) or DrawnRows({}, np.zeros((0, 0), dtype=np.int64))
             sizes = [*map(len, domains.values())]
             for table, nodes, columns in ends:
@@ -437,9 +444,6 @@ class DatabaseRelease:
         Raises:
             CommandError: If there is such a folder with files.
         """
-        target = Path(root).expanduser()
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise CommandError(f"{target}: it is not empty\ngive a new folder")
 
         def fill(folder: Path) -> None:
             for name, table in self.arrow_tables(seed).items():
@@ -456,8 +460,7 @@ class DatabaseRelease:
                 csv.write_csv(table.rename_columns(heads), folder / f"{name}.csv")
             _write_statement(self.statement, folder)
 
-        write_folder(target, fill)
-        return target
+        return _written(root, fill)
 
     def save(self, folder: str | Path) -> Path:
         """Copy the complete release.
@@ -468,15 +471,11 @@ class DatabaseRelease:
         Raises:
             CommandError: If there is such a folder with files.
         """
-        target = Path(folder).expanduser()
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise CommandError(f"{target}: it is not empty\ngive a new folder")
 
         def fill(new: Path) -> None:
             shutil.copytree(self.folder, new, dirs_exist_ok=True)
 
-        write_folder(target, fill)
-        return target
+        return _written(folder, fill)
 
     def __repr__(self) -> str:
         """Name the tables, the guarantee, and what the release can do."""
@@ -485,6 +484,15 @@ class DatabaseRelease:
         )
         calls = "tables(seed), to_hetero_data(seed), to_duckdb(path), to_neo4j(folder), kinds, save(folder)"
         return f"Release of a database: {sizes}; {', '.join(self.kinds)}\n{self.guarantee}\n{calls}"
+
+
+def _written(root: str | Path, fill: Callable[[Path], None]) -> Path:
+    """Write a new folder, and refuse one that holds files."""
+    target = Path(root).expanduser()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise CommandError(f"{target}: it is not empty\ngive a new folder")
+    write_folder(target, fill)
+    return target
 
 
 def _edges_of(
@@ -628,12 +636,11 @@ def _read(folder: Path) -> dict[str, Any]:
 def _is_foreign(name: str, statement: Mapping[str, Any]) -> bool:
     """Return whether no writer makes a file of this name; the files of a kind are checked with it."""
     top, *below = Path(name).parts
-    if top == KINDS:
-        return not below or below[0] not in statement["relations"]
+    if below:
+        return top != KINDS or below[0] not in statement["relations"]
     tables = {*statement["nodes"], *statement["relations"]}
-    return name not in {DATABASE, PAGE, *UNSUMMED} and (
-        Path(name).stem not in tables or Path(name).suffix not in (".csv", ".parquet")
-    )
+    is_table = Path(name).stem in tables and Path(name).suffix in (".csv", ".parquet")
+    return not is_table and name not in {DATABASE, PAGE, *UNSUMMED}
 
 
 def verify_database(
@@ -648,6 +655,7 @@ def verify_database(
     """
     statement = _read(folder)
     found = [*faults_of_files(folder, lambda name: _is_foreign(name, statement))]
+    found += [f"{path.name}: a link" for path in folder.rglob("*") if path.is_symlink()]
     parts = {}
     for kind in statement["relations"]:
         try:
@@ -658,17 +666,9 @@ def verify_database(
         found += [f"{KINDS}/{kind}/{fault}" for fault in each.faults]
         parts[kind] = statement_in(folder / KINDS / kind) if each.ok else {}
     if not found:
-        facts = {
-            name: statement[name]
-            for name in statement
-            if name not in ("epsilon", "delta", "guarantee")
-        }
-        if statement != statement_of(facts, parts):
-            found.append(f"{DATABASE}: it is not the sum of the statements of its kinds")
+        found += _faults_of_statement(folder, statement, parts)
     if not found and redraw:
         found += _faults_of_tables(folder, statement)
-    if not found and (folder / PAGE).read_text(encoding="utf-8") != _page(folder, statement):
-        found.append(f"{PAGE}: not the card of {DATABASE}")
     bad, signed = signatures(folder, None if signed_by is None else Path(signed_by).expanduser())
     found += bad
     if found:
@@ -685,14 +685,39 @@ def verify_database(
     )
 
 
+def _faults_of_statement(
+    folder: Path, statement: dict[str, Any], parts: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Find contradictions between the statement, those of the kinds, their tensors and the card."""
+    try:
+        if statement != statement_of(statement, parts):
+            yield f"{DATABASE}: it is not the sum of the statements of its kinds"
+            return
+        release = _opened(folder, statement)
+        for kind, about in statement["relations"].items():
+            method = release.kinds[kind].method
+            names = [*(method.hparams.get("domains") or ())]
+            for table, nodes, columns in release.ends(kind):
+                size = len(range(method.hparams["num_nodes"])[nodes])
+                own = [names[place].removeprefix(f"{table}.") for place in columns]
+                of = statement["nodes"][table]
+                if size != of["size"] or own != of["columns"] or method.kind != about["graph"]:
+                    yield f"{DATABASE}: its facts of {table} are not those of {kind}"
+        if (folder / PAGE).read_text(encoding="utf-8") != _page(folder, statement):
+            yield f"{PAGE}: not the card of {DATABASE}"
+    except INCOMPLETE as error:
+        yield f"{DATABASE}: no statement ({type(error).__name__}: {error})"
+
+
 def _faults_of_tables(folder: Path, statement: dict[str, Any]) -> Iterator[str]:
     """Find tables that differ from those that the tensors draw."""
     with tempfile.TemporaryDirectory() as scratch:
         new = Path(scratch)
         write_tables(_opened(folder, statement), new)
-        for path in sorted(new.iterdir()):
-            own = folder / path.name
-            if not own.is_file():
-                yield f"{path.name}: missing"
-            elif not filecmp.cmp(own, path, shallow=False):
-                yield f"{path.name}: not the table that its tensors draw"
+        drawn = {path.name for path in new.iterdir()}
+        there = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet")}
+        for name in sorted(drawn | there):
+            if name not in there:
+                yield f"{name}: missing"
+            elif name not in drawn or not filecmp.cmp(folder / name, new / name, shallow=False):
+                yield f"{name}: not the table that its tensors draw"

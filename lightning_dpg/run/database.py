@@ -171,8 +171,7 @@ def _method(data: DatabaseDataModule, kind: str) -> MethodChoice:
     has_columns, has_transfers = data.reads_columns(kind), bool(of.columns.values)
     if not has_columns and not has_transfers:
         return choose_method(structure, {})
-    settings: dict[str, Any] = {"structure": structure, "unit": of.unit}
-    return choose_method("attributed", settings)
+    return choose_method("attributed", {"structure": structure, "unit": of.unit})
 
 
 def _check(

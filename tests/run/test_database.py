@@ -181,6 +181,12 @@ def edited(release, name, change):
             "sum of",
         ),
         ("database.json", lambda text: text.replace("twice", "half"), "sum of"),
+        ("database.json", lambda text: text.replace("{", '{"rows": "1, 7",', 1), "sum of"),
+        (
+            "database.json",
+            lambda text: text.replace('"size": 12', '"size": 13', 1),
+            "facts of person",
+        ),
         ("MODEL_CARD.html", lambda text: text.replace("2", "1"), "not the card"),
         ("kinds/owns/privacy.json", lambda text: text.replace("2.0", "1.0"), "kinds/owns/"),
     ],
@@ -194,10 +200,14 @@ def test_an_edited_release_is_seen_whatever_its_checksums_say(name, change, why,
 
 def test_a_foreign_or_missing_file_is_seen(release):
     assert verify_database(release).ok
-    (release / "notes.csv").write_text("real rows\n")
-    write_sums(release)
-    assert any("no file of a release" in fault for fault in verify_database(release).faults)
-    (release / "notes.csv").unlink()
+    for name in ("notes.csv", "more/owns.csv", "owns.parquet"):  # the last has the name of a table
+        place = release / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("real rows\n")
+        write_sums(release)
+        assert any(fault.startswith(f"{name}: no") for fault in verify_database(release).faults)
+        place.unlink()
+    (release / "more").rmdir()
     shutil.rmtree(release / "kinds" / "buys")
     write_sums(release)
     assert not verify_database(release)

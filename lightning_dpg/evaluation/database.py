@@ -102,6 +102,7 @@ class DatabaseEvaluation(Report):
     def sections(self) -> Sequence[Table]:
         """Return a table for each group."""
         head = ("kind", "", "real", "synthetic", "error")
+        groups = [*dict.fromkeys(group for of in self.queries.values() for group in of)]
         return [
             Table(
                 "Keys",
@@ -130,10 +131,16 @@ class DatabaseEvaluation(Report):
             Table(
                 "Each kind by its own queries",
                 "Queries with an error of at most 0.1, or an agreement of at least 0.9, of those with a number.",
-                ("kind", *next(iter(self.queries.values()))),
+                ("kind", *groups),
                 [
-                    (kind, *(f"{close} of {count}" for close, count in groups.values()))
-                    for kind, groups in self.queries.items()
+                    (
+                        kind,
+                        *(
+                            "{} of {}".format(*of[group]) if group in of else "-"
+                            for group in groups
+                        ),
+                    )
+                    for kind, of in self.queries.items()
                 ],
             ),
             Table(
@@ -190,7 +197,9 @@ def evaluate_database(
 
 
 def _queries(real: EdgeListDataModule, drawn: Data) -> dict[str, tuple[int, int]]:
-    """Count the close queries of a kind by their groups."""
+    """Count the close queries of a kind by their groups; none where no relation was drawn."""
+    if not drawn.edge_index.numel():
+        return {}
     evaluation = evaluate_releases(real, drawn, kind=real.kind, baselines=False)
     assert isinstance(evaluation, Evaluation)
     (answers,) = evaluation.answers.values()

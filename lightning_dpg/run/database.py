@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules.database import BUILT_IN_DATABASES, DatabaseDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.node_names import user_path
@@ -75,6 +76,7 @@ def fit_database(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CommandError(f"{folder}: there are files already\ngive a new folder")
     with readable_errors(), owner_only():
+        PrivacyAccountant(epsilon, delta, row_epsilon=row_epsilon)  # refuses what is no budget
         data = schema if isinstance(schema, DatabaseDataModule) else DatabaseDataModule(schema)
         data.setup("fit")
         shares = _row_shares(data, row_epsilon)
@@ -99,23 +101,24 @@ def fit_database(
             releases[kind] = release_in(folder / _RUNS / kind)
         data.write_key(folder)
         if isinstance(schema, str | Path):
-            (folder / SCHEMA).write_text(_absolute(schema), encoding="utf-8")
+            (folder / SCHEMA).write_text(_absolute(schema, data), encoding="utf-8")
         names = {each.name for each in releases.values()}
         return write_database(
             _facts(data), releases, folder / (RELEASE if names == {RELEASE} else NOT_PRIVATE)
         )
 
 
-def _absolute(schema: str | Path) -> str:
+def _absolute(schema: str | Path, data: DatabaseDataModule) -> str:
     """Return a schema whose files have absolute paths, for commands that read the data again."""
     if schema in BUILT_IN_DATABASES:
         return f"{schema}\n"
-    path = user_path(schema)
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for part in ("nodes", "relations") if "source" not in content else ():
-        for table in content[part].values():
-            if "table" in table:
-                table["table"] = str(path.absolute().parent / user_path(table["table"]))
+    content, read = yaml.safe_load(user_path(schema).read_text(encoding="utf-8")), data.schema
+    if read.source is not None:
+        content["source"] = read.source
+    for part, tables in (("nodes", read.nodes), ("relations", read.relations)):
+        for name, each in tables.items():
+            if isinstance(each.table, Path):
+                content[part][name]["table"] = str(each.table.absolute())
     return yaml.safe_dump(content, sort_keys=False)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow
@@ -221,6 +222,8 @@ def test_the_real_database_without_noise_has_its_cardinalities(tmp_path):
     assert max(each.error for each in figures.cardinalities) < 0.1
     assert "Cardinalities" in figures.text()
     figures.to_html(tmp_path / "page.html")
+    empty = replace(figures, queries={"owns": {}, "pays": {"size": (1, 2)}})
+    assert [row[1:] for row in empty.sections()[3].rows] == [("-",), ("1 of 2",)]
 
 
 @pytest.mark.parametrize("kind", ["owns", "pays", "buys"])
@@ -287,7 +290,8 @@ def test_a_budget_that_does_not_do_is_refused_before_any_kind_spends(budget, why
     assert not (tmp_path / "run").exists()
 
 
-def test_the_commands_take_a_schema_and_a_run(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("source", ["files", "duckdb"])
+def test_the_commands_take_a_schema_and_a_run(source, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "persons.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(9)))
     (tmp_path / "knows.csv").write_text("one,other\n0,1\n1,2\n2,3\n5,6\n")
@@ -295,6 +299,16 @@ def test_the_commands_take_a_schema_and_a_run(tmp_path, capsys, monkeypatch):
         "nodes:\n  person: {table: persons.csv, id: id}\n"
         "relations:\n  knows: {table: knows.csv, between: [person, person], keys: [one, other], directed: false}\n"
     )
+    if source == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect("bank.duckdb") as connection:
+            for name in ("persons", "knows"):
+                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM '{name}.csv'")
+                (tmp_path / f"{name}.csv").unlink()
+        text = (tmp_path / "schema.yaml").read_text().replace(".csv", "")
+        (tmp_path / "schema.yaml").write_text(f"source: duckdb:///bank.duckdb\n{text}")
+    assert main(["fit", "schema.yaml", "--epsilon", "-2", "--out", "run"]) == 2
+    assert "epsilon must be positive, got -2.0" in capsys.readouterr().err
     assert main(["fit", "schema.yaml", "--epsilon", "2", "--out", "run"]) == 0
     assert "knows (2, 0)" in capsys.readouterr().out
     assert main(["verify", "run"]) == 0

@@ -136,7 +136,7 @@ def test_chord_of_tiny_noise_is_above_the_curve():
         assert at(curve, order) >= value * (1 - 1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sigmas, rates, st.floats(1.01, 2))
 def test_privacy_costs_fall_with_noise_and_rise_with_rate(sigma, q, factor):
     curve = accounting.rdp_gaussian(sigma, q)
@@ -144,7 +144,7 @@ def test_privacy_costs_fall_with_noise_and_rise_with_rate(sigma, q, factor):
     assert (accounting.rdp_gaussian(sigma, q / factor) <= curve * (1 + 1e-9)).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sigmas, rates, st.integers(1, 10**5), st.floats(1e-9, 1e-2))
 def test_delta_inverts_epsilon(sigma, q, steps, delta):
     curve = steps * accounting.rdp_gaussian(sigma, q)

@@ -103,6 +103,6 @@ def test_a_planted_bug_is_caught(name):
 )
 def test_the_proved_epsilon_comes_near_the_claim_from_below(make, read, canaries):
     """Gaussian noise without sampling leaves an audit no room but that of chance."""
-    audit = audited(make, read, (4.0, 1e-5), canaries, 200, confidence=0.999)
+    audit = audited(make, read, (4.0, 1e-5), canaries, 100, confidence=0.999)
     assert not audit.refuting
     assert 0.6 * 4.0 < audit.together.all_guesses.gaussian_epsilon < 4.0

@@ -244,7 +244,7 @@ def errors(real, synthetic):
 
 def test_more_budget_does_not_hurt():
     """Mean errors over six kinds of graphs; isolated nodes once were communities at epsilon 0.5."""
-    epsilons, means, graphs = (0.5, 1.0, 2.0, 5.0), [], []
+    epsilons, means, graphs = (0.5, 2.0, 5.0), [], []
     for seed in range(4):
         for graph in families(200, seed):
             edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges))
@@ -354,7 +354,7 @@ def test_reports_are_held_in_32_bits_and_read_from_64(denoise):
     assert draws[0].dtype == torch.long
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sets(st.sampled_from(list(itertools.combinations(range(7), 2)))),
     st.sampled_from([0.01, 1.0, 9.0]),

@@ -28,7 +28,9 @@ SETTINGS = {
     "PrivateGraphKernelAsPublished": [{"features": ["edges", "w"], "max_degree": 5}],
     "RandomizedResponse": [{}, {"denoise": "spectral", "degree_share": 0.2}],
 }
+# Of trained methods, whose noise is solved for: few steps beside the default, and then the ends.
 COARSE = list(itertools.product(EPSILONS, DELTAS, (10,)))
+ENDS = list(itertools.product(EPSILONS, DELTAS, (1, 2000)))
 # Methods whose plan is written where their class is split.
 AWAITED: set[str] = set()
 # Small networks, where there are any: what a plan costs does not depend on their sizes.
@@ -52,12 +54,10 @@ GRIDS = [
         grid,
         id="-".join([name, *map(str, settings.values()), str(len(grid))]),
         # The noise of each budget is solved for, which takes a tenth of a second.
-        marks=[pytest.mark.slow]
-        if grid is BUDGETS and METHODS[name].capabilities.is_trained
-        else marks_of(name),
+        marks=[pytest.mark.slow] if grid is ENDS else marks_of(name),
     )
     for name, settings in CASES
-    for grid in ([COARSE, BUDGETS] if METHODS[name].capabilities.is_trained else [BUDGETS])
+    for grid in ([COARSE, ENDS] if METHODS[name].capabilities.is_trained else [BUDGETS])
 ]
 
 

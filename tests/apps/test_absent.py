@@ -24,7 +24,7 @@ commands = {
     "fit": [*fit, "runs"],
     "generate": ["generate", run],
     "verify": ["verify", f"{run}/release"],
-    "evaluate": ["evaluate", "../edges.txt", f"{run}/release"],
+    "evaluate": ["evaluate", "../edges.txt", f"{run}/release", "--no-baselines"],
     **{name: [name, "--help"] for name in ("attack", "audit", "budget", "compare", "studio")},
     "--no-book": [*fit, "other", "--no-book"],
     "--privacy.book": [*fit, "refused", "--privacy.book", "sqlite:///book.db"],

@@ -19,8 +19,8 @@ from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import release_edges
 
-# PrivGraph knows of no triangles: at small budgets noise makes hubs, whose dense core has some.
 REPORTS = partial(RandomizedResponse, denoise="spectral")
+# PrivGraph knows of no triangles: at small budgets noise makes hubs, whose dense core has some.
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
 # BTER knows of no communities: without noise its blocks have .40 of modularity where the power law has
 # .25, and the less noise they hold, the nearer graphs are to that.

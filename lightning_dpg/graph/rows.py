@@ -255,15 +255,16 @@ def spread_over_classes(
     tilt = np.zeros(joint.shape[1:])
     for axis, each in enumerate(slopes):
         tilt = tilt + _spread(each, (axis,), len(slopes))
-    groups = joint.reshape(len(joint), -1)
-    nodes = sizes * (groups.sum(axis=1) / np.bincount(of_class, sizes))[of_class]
-    cells = np.exp(np.multiply.outer(np.arange(len(sizes)), tilt)).reshape(len(sizes), -1)
-    for _ in range(_SCALINGS):
-        sums = np.zeros_like(groups)
-        np.add.at(sums, of_class, cells)
-        cells = cells * (groups / np.maximum(sums, _SMALLEST))[of_class]
-        cells *= (nodes / np.maximum(cells.sum(axis=1), _SMALLEST))[:, None]
-    return cells.reshape(-1, *joint.shape[1:])
+    found, columns = np.empty((len(sizes), *joint.shape[1:])), tuple(range(1, joint.ndim))
+    for group, rows in enumerate(joint):
+        classes = np.flatnonzero(of_class == group)
+        exact = [
+            Marginal(columns, rows / rows.sum(), 0.0),
+            Marginal((0,), sizes[classes], 0.0),
+        ]
+        tilted = np.exp(np.multiply.outer(classes, tilt))
+        found[classes] = rows.sum() * _scaled(tilted, exact, _SCALINGS)
+    return found
 
 
 def draw_rows(

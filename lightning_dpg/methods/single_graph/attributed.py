@@ -408,19 +408,14 @@ class Attributed(OneShotSynthesizer):
         self.mixing_scale: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
 
     @property
-    def has_rows(self) -> bool:
-        """Whether the data have private columns; before the data are known, whether they may."""
-        return self.hparams["domains"] is not None or not self.has_transfers
-
-    @property
     def has_transfers(self) -> bool:
         """Whether the data are known to have amounts or times of transfers."""
         return self._bounds != (None, None)
 
     @property
     def reads_private_columns(self) -> bool:
-        """Whether it reads private columns."""
-        return self.has_rows
+        """Whether the data have private columns; before the data are known, whether they may."""
+        return self.hparams["domains"] is not None or not self.has_transfers
 
     @property
     def reading_note(self) -> str | None:
@@ -430,7 +425,7 @@ class Attributed(OneShotSynthesizer):
         return " ".join(
             note
             for note, is_there in (
-                (DRAWN_ROWS, self.has_rows),
+                (DRAWN_ROWS, self.reads_private_columns),
                 (f"{drawn} of transfers are drawn: {_NOT_REAL}", self.has_transfers),
                 (
                     f"Days were counted in bins of {self._days_of_bins} days.",
@@ -575,7 +570,9 @@ class Attributed(OneShotSynthesizer):
             check_shares(**shares)
         spent = {part: share * budget.epsilon for part, share in shares.items()}
         rest = _rest(budget, *spent.values())
-        entries = self._edge_entries(rest) if self.has_rows else self.structure.plan(rest, 1)
+        entries = (
+            self._edge_entries(rest) if self.reads_private_columns else self.structure.plan(rest, 1)
+        )
         if self.relation is Relation.TRANSFER:
             entries = [
                 read.by_transfer() if read.relation is Relation.EDGE else read for read in entries
@@ -602,7 +599,7 @@ class Attributed(OneShotSynthesizer):
         share_ledger(self, self.structure)
         self.structure.release(source, reads)
         self.num_edges = self.structure.num_edges.clone()
-        if self.has_rows:
+        if self.reads_private_columns:
             rows = private_columns_of(self.records).values.numpy()
             self._release_tables(rows, reads["row_tables"])
             if self.pairs != []:
@@ -762,7 +759,7 @@ class Attributed(OneShotSynthesizer):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, np.random.Generator]:
         """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
         edges, rng = self.draw_edges(generator)
-        if not self.has_rows:
+        if not self.reads_private_columns:
             return edges, None, rng
         rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
         groups = self.groups(np.bincount(edges.ravel(), minlength=len(rows)))

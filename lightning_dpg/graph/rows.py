@@ -20,6 +20,7 @@ _SMALLEST = 1e-300
 # Standard deviations of its noise that the number of nodes of a category has to exceed. A category
 # without a node does in one of fifteen releases, and would get hubs by noise otherwise.
 _STANDS_OUT = 1.5
+_SCALINGS = 50  # of rows that are spread over classes
 
 
 def pairs_of_axes(num_axes: int) -> list[tuple[int, int]]:
@@ -205,6 +206,65 @@ def toward_independence(marginal: Marginal) -> Marginal:
     square = float((rest**2).sum())
     kept = max(1 - variance / square, 0) if square > 0 else 0
     return marginal._replace(counts=independent + kept * rest)
+
+
+def trends(
+    table: Marginal, sizes: NDArray[np.float64], places: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Fit how the logarithm of the share of each value grows with the place of a group.
+
+    A slope b with noise of variance :math:`\sigma^2` is multiplied by :math:`1 - \sigma^2 / b^2`. It is
+    0 where noise makes it up, :math:`|b| \le 1.5 \sigma`.
+
+    Args:
+        table: Nodes by group and value, shape ``(G, V)``, with a positive and finite scale of noise.
+        sizes: Number of nodes of each group, shape ``(G,)``.
+        places: Place of each group, such as the mean class of its degrees, shape ``(G,)``.
+
+    Returns:
+        Slope of each value, shape ``(V,)``.
+    """
+    counts = np.maximum(table.counts, table.scale / 2)
+    weights = counts**2 / (2 * table.scale**2)  # inverse variances of the logarithms
+    away = places[:, None] - places @ weights / weights.sum(axis=0)
+    exactness = np.maximum((weights * away**2).sum(axis=0), _SMALLEST)
+    slopes = (weights * away * np.log(counts / sizes[:, None])).sum(axis=0) / exactness
+    squares = exactness * slopes**2
+    return np.where(squares > _STANDS_OUT**2, 1 - 1 / np.maximum(squares, 1), 0) * slopes
+
+
+def spread_over_classes(
+    joint: NDArray[np.float64],
+    of_class: NDArray[np.int64],
+    sizes: NDArray[np.float64],
+    slopes: Sequence[NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Spread the rows of groups over their classes by the trends of the values.
+
+    Rows of a group and nodes of a class stay as many as they are.
+
+    Args:
+        joint: Distribution of groups and rows, shape ``(G, K1, ..., KJ)``.
+        of_class: Group of each class, shape ``(C,)``.
+        sizes: Number of nodes of each class, positive, shape ``(C,)``.
+        slopes: Slopes of the values of each column, see :func:`trends`.
+
+    Returns:
+        Distribution of classes and rows, shape ``(C, K1, ..., KJ)``.
+    """
+    tilt = np.zeros(joint.shape[1:])
+    for axis, each in enumerate(slopes):
+        tilt = tilt + _spread(each, (axis,), len(slopes))
+    found, columns = np.empty((len(sizes), *joint.shape[1:])), tuple(range(1, joint.ndim))
+    for group, rows in enumerate(joint):
+        classes = np.flatnonzero(of_class == group)
+        exact = [
+            Marginal(columns, rows / rows.sum(), 0.0),
+            Marginal((0,), sizes[classes], 0.0),
+        ]
+        tilted = np.exp(np.multiply.outer(classes, tilt))
+        found[classes] = rows.sum() * _scaled(tilted, exact, _SCALINGS)
+    return found
 
 
 def draw_rows(

@@ -242,7 +242,7 @@ class DatabaseRelease:
         found: dict[str, list[tuple[NDArray[np.int64], NDArray[np.float64]]]] = {}
         for kind, drawn in edges.items():
             method = self.kinds[kind].method
-            if not isinstance(method, Attributed) or not method.has_rows:
+            if not isinstance(method, Attributed) or not method.reads_private_columns:
                 continue
             groups = method.groups(
                 np.bincount(drawn.ravel(), minlength=method.hparams["num_nodes"])
@@ -277,7 +277,7 @@ class DatabaseRelease:
         if not isinstance(method, Attributed):
             graph: Data = method.space.graph(torch.from_numpy(edges), method.node_names)
             return graph
-        if not method.has_rows:
+        if not method.reads_private_columns:
             return method.complete(edges, None, rng)
         size = method.hparams["num_nodes"], len(method.hparams["domains"])
         values = np.zeros(size, dtype=np.int64)

@@ -6,7 +6,14 @@ from scipy.optimize import minimize
 from scipy.stats import chisquare
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.rows import Marginal, draw_rows, fit_joint, toward_independence
+from lightning_dpg.graph.rows import (
+    Marginal,
+    draw_rows,
+    fit_joint,
+    spread_over_classes,
+    toward_independence,
+    trends,
+)
 
 
 def counts_of(shape, seed=0, total=1000):
@@ -101,3 +108,33 @@ def test_a_category_within_its_noise_gets_no_rows_and_others_keep_theirs():
     surely = exact + np.array([0, 0, 10])
     joint = fit_joint([Marginal((0, 1), surely + noise, 5.0)], [3, 3])
     assert joint[:, 2].sum() == pytest.approx(43 / (surely + noise).sum(), rel=0.05)
+
+
+def test_a_trend_above_the_noise_is_found_and_what_noise_makes_up_is_not():
+    places, sizes = np.array([0.0, 1, 3]), np.array([1000.0, 500, 500])
+    share = 0.1 * np.exp(0.4 * places)
+    table = sizes[:, None] * np.stack([share, 1 - share], axis=1)
+    exact, near, far = (trends(Marginal((0, 1), table, b), sizes, places) for b in (0.001, 20, 200))
+    assert exact[0] == pytest.approx(0.4, abs=1e-6)
+    assert 0 < near[0] < 0.4  # shrunk
+    assert not far.any()
+    flat = np.random.default_rng(0).laplace(250, 20, (200, 3, 2))
+    tables = [Marginal((0, 1), each, 20.0) for each in flat]
+    found = [trends(each, np.full(3, 500.0), places).any() for each in tables]
+    assert np.mean(found) < 0.35
+
+
+def test_rows_are_spread_by_the_trend_and_stay_as_many():
+    joint = counts_of((2, 3, 2), total=1000).reshape(2, 3, 2) / 1000
+    of_class, sizes = np.array([0, 1, 1, 1]), np.array([400.0, 300, 200, 100])
+    slopes = [np.array([0.5, 0.0, -0.2]), np.zeros(2)]
+    found = spread_over_classes(joint, of_class, sizes, slopes)
+    assert np.allclose(found[0], joint[0]) and np.allclose(found[1:].sum(axis=0), joint[1])
+    of_classes = found[1:].sum(axis=(1, 2)) / joint[1].sum()
+    assert np.allclose(of_classes, sizes[1:] / 600)
+    logs = np.log(found[1:, 0] / found[1:, 1])
+    assert np.allclose(np.diff(logs, axis=0), 0.5)
+    level = spread_over_classes(joint, of_class, sizes, [np.zeros(3), np.zeros(2)])
+    assert np.allclose(
+        level[1:] / level[1:].sum(axis=(1, 2), keepdims=True), joint[1] / joint[1].sum()
+    )

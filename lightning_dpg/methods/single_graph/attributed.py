@@ -32,8 +32,10 @@ from lightning_dpg.graph.rows import (
     count_pairs,
     draw_rows,
     fit_joint,
+    spread_over_classes,
     tables_of_pairs,
     times_counted,
+    trends,
 )
 from lightning_dpg.graph.transfer_counts import first_days_of
 from lightning_dpg.interfaces import ALL_KINDS, HoldsPrivateColumns, PrivateColumns, TransferBounds
@@ -132,11 +134,13 @@ class NodeGroups(NamedTuple):
         of_class: Group of each class, shape ``(K,)``.
         sizes: Number of nodes of each group, shape ``(G,)``.
         of_node: Group of each node, shape ``(N,)``.
+        of_classes: Number of nodes of each class, shape ``(K,)``.
     """
 
     of_class: NDArray[np.int64]
     sizes: NDArray[np.float64]
     of_node: NDArray[np.int64]
+    of_classes: NDArray[np.float64]
 
 
 def node_groups(degrees: NDArray[np.int64], read: LedgerEntry, num_columns: int) -> NodeGroups:
@@ -150,22 +154,37 @@ def node_groups(degrees: NDArray[np.int64], read: LedgerEntry, num_columns: int)
     classes = degree_classes(degrees)
     # The first table has the class.
     least = _NODES_PER_NOISE * read.scale / times_counted(1 + num_columns)[0]
-    of_class = merged_classes(np.bincount(classes, minlength=1).astype(np.float64), least)
+    of_classes = np.bincount(classes, minlength=1).astype(np.float64)
+    of_class = merged_classes(of_classes, least)
     of_node = of_class[classes]
     sizes = np.bincount(of_node, minlength=int(of_class.max()) + 1).astype(np.float64)
-    return NodeGroups(of_class, sizes, of_node)
+    return NodeGroups(of_class, sizes, of_node, of_classes)
 
 
 def fitted_joint(
     noisy: NDArray[np.float64], groups: NodeGroups, sizes: Sequence[int], scale: float
-) -> NDArray[np.float64]:
-    """Fit the joint distribution of group and columns to noisy tables of :func:`count_pairs`."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Fit the joint distribution of group and columns to noisy tables of :func:`count_pairs`.
+
+    Where the share of a value grows or falls with the degree, see :func:`trends`, the rows of a group are
+    spread over its classes, and each class is a group of its own.
+
+    Returns:
+        Group of each class, and the distribution.
+    """
     all_sizes = [len(groups.sizes), *sizes]
     marginals = [Marginal((0,), groups.sizes, 0.0)]
     tables = tables_of_pairs(noisy, all_sizes)
     for (axes, table), count in zip(tables.items(), times_counted(len(all_sizes)), strict=True):
         marginals.append(Marginal(axes, table / count, scale / count))
-    return fit_joint(marginals, all_sizes)
+    joint, of_class = fit_joint(marginals, all_sizes), groups.of_class
+    if scale > 0 and 1 < len(groups.sizes) < len(of_class):  # a single group has no trend
+        nodes, classes = np.maximum(groups.of_classes, 1), np.arange(len(of_class))
+        places = np.bincount(of_class, nodes * classes) / np.bincount(of_class, nodes)
+        slopes = [trends(each, groups.sizes, places) for each in marginals[1 : len(all_sizes)]]
+        if any(map(np.any, slopes)):
+            return classes, spread_over_classes(joint, of_class, nodes, slopes)
+    return of_class, joint
 
 
 _PROOFS = {Relation.EDGE: mixing_edge_sensitivity, Relation.ATTRIBUTES: mixing_row_sensitivity}
@@ -262,7 +281,8 @@ class Attributed(OneShotSynthesizer):
 
     1. The structure, by the method of that name, which reads edges only.
     2. Tables of the nodes by each pair of [class of the released degree, private columns], which read
-       rows only. Classes are powers of two, and classes of few nodes are merged. A structure that
+       rows only. Classes are powers of two, and classes of few nodes are merged; rows differ between
+       merged classes where the share of a value grows or falls with the degree. A structure that
        releases no degree of each node has one class. With four columns and more, tables with the
        class count each node several times, which gives them less noise than the other tables.
        Of a bipartite graph each side has tables of its own columns.
@@ -388,19 +408,14 @@ class Attributed(OneShotSynthesizer):
         self.mixing_scale: Tensor = nn.Buffer(torch.tensor(0.0, dtype=torch.double))
 
     @property
-    def has_rows(self) -> bool:
-        """Whether the data have private columns; before the data are known, whether they may."""
-        return self.hparams["domains"] is not None or not self.has_transfers
-
-    @property
     def has_transfers(self) -> bool:
         """Whether the data are known to have amounts or times of transfers."""
         return self._bounds != (None, None)
 
     @property
     def reads_private_columns(self) -> bool:
-        """Whether it reads private columns."""
-        return self.has_rows
+        """Whether the data have private columns; before the data are known, whether they may."""
+        return self.hparams["domains"] is not None or not self.has_transfers
 
     @property
     def reading_note(self) -> str | None:
@@ -410,7 +425,7 @@ class Attributed(OneShotSynthesizer):
         return " ".join(
             note
             for note, is_there in (
-                (DRAWN_ROWS, self.has_rows),
+                (DRAWN_ROWS, self.reads_private_columns),
                 (f"{drawn} of transfers are drawn: {_NOT_REAL}", self.has_transfers),
                 (
                     f"Days were counted in bins of {self._days_of_bins} days.",
@@ -555,7 +570,9 @@ class Attributed(OneShotSynthesizer):
             check_shares(**shares)
         spent = {part: share * budget.epsilon for part, share in shares.items()}
         rest = _rest(budget, *spent.values())
-        entries = self._edge_entries(rest) if self.has_rows else self.structure.plan(rest, 1)
+        entries = (
+            self._edge_entries(rest) if self.reads_private_columns else self.structure.plan(rest, 1)
+        )
         if self.relation is Relation.TRANSFER:
             entries = [
                 read.by_transfer() if read.relation is Relation.EDGE else read for read in entries
@@ -582,7 +599,7 @@ class Attributed(OneShotSynthesizer):
         share_ledger(self, self.structure)
         self.structure.release(source, reads)
         self.num_edges = self.structure.num_edges.clone()
-        if self.has_rows:
+        if self.reads_private_columns:
             rows = private_columns_of(self.records).values.numpy()
             self._release_tables(rows, reads["row_tables"])
             if self.pairs != []:
@@ -607,11 +624,7 @@ class Attributed(OneShotSynthesizer):
         """Release the tables of rows of shape ``(N, J)`` (private), and fit their distributions."""
         sides, degrees = self.sides, self._released_degrees_of_nodes()
         groups = [node_groups(degrees[side.nodes], read, len(side.columns)) for side in sides]
-        of_class = [each.of_class for each in groups]
-        if len(sides) == 2:  # groups of right nodes behind those of left ones
-            of_class[1] = of_class[1] + of_class[0].max() + 1
-            of_class = [_padded(of_class, "edge")]
-        self.degree_groups = torch.from_numpy(of_class[0])
+        self._keep_groups([each.of_class for each in groups])
         both = list(zip(sides, groups, strict=True))
         counts = [
             count_pairs(
@@ -622,13 +635,22 @@ class Attributed(OneShotSynthesizer):
         ]
         noisy = self.pay(read, torch.from_numpy(np.concatenate(counts))).double().numpy()
         parts = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
-        joints = [
+        fits = [
             fitted_joint(part, of_side, side.sizes, read.scale)
             for part, (side, of_side) in zip(parts, both, strict=True)
         ]
+        self._keep_groups([of_class for of_class, _ in fits])
+        joints = [joint for _, joint in fits]
         if len(sides) == 2:
             joints = [_padded([part for each in joints for part in each.reshape(len(each), -1)])]
         self.joint = torch.from_numpy(joints[0])
+
+    def _keep_groups(self, of_class: list[NDArray[np.int64]]) -> None:
+        """Keep the group of each class of each side, those of right nodes behind those of left ones."""
+        if len(of_class) == 2:
+            left, right = of_class
+            of_class = [_padded([left, right + left.max() + 1], "edge")]
+        self.degree_groups = torch.from_numpy(of_class[0])
 
     def _groups_of_classes(self) -> Iterator[tuple[Side, NDArray[np.int64]]]:
         sides = self.sides
@@ -679,11 +701,13 @@ class Attributed(OneShotSynthesizer):
 
     def sample_edges(self, generator: torch.Generator) -> Tensor:
         """Draw edges of the structure, and rewire them towards the released mixing of drawn rows."""
-        return self._drawn(generator)[0]
+        edges, rows, rng = self._drawn(generator)
+        rewired = edges if rows is None else rewire(edges, rows, self.noisy_mixing, rng)
+        return torch.from_numpy(rewired)
 
     def sample(self, generator: torch.Generator) -> Data:
         """Draw a synthetic graph on the public nodes, with drawn rows and transfers."""
-        return self._graph(*self._drawn(generator))
+        return self.complete(*self._drawn(generator))
 
     def draw_edges(
         self, generator: torch.Generator
@@ -715,13 +739,8 @@ class Attributed(OneShotSynthesizer):
         """
         if rows is not None:
             edges = rewire(edges, rows, self.noisy_mixing, rng)
-        return self._graph(torch.from_numpy(edges), rows, rng)
-
-    def _graph(
-        self, edges: Tensor, rows: NDArray[np.int64] | None, rng: np.random.Generator
-    ) -> Data:
-        """Build the graph of edges with rows of shape ``(N, J)``, and draw its transfers."""
-        graph = self.space.graph(edges, self.node_names)
+        new = torch.from_numpy(edges)
+        graph = self.space.graph(new, self.node_names)
         if rows is not None:
             shown = np.full_like(rows, -1)
             for side in self.sides:
@@ -731,24 +750,22 @@ class Attributed(OneShotSynthesizer):
             attach(graph, self.node_attributes)
         if self.has_transfers:
             facts, num_edges = self.facts, int(self.num_edges)
-            drawn = self.transfers.draw(edges, self.space, facts, num_edges, rng)
+            drawn = self.transfers.draw(new, self.space, facts, num_edges, rng)
             attach_transfers(graph, drawn)
         return graph
 
     def _drawn(
         self, generator: torch.Generator
-    ) -> tuple[Tensor, NDArray[np.int64] | None, np.random.Generator]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, np.random.Generator]:
         """Draw edges ``(M, 2)``, rows ``(N, J)`` of all nodes if there are any, and more numbers."""
         edges, rng = self.draw_edges(generator)
-        if not self.has_rows:
-            return torch.from_numpy(edges), None, rng
-        mixing = self.noisy_mixing
+        if not self.reads_private_columns:
+            return edges, None, rng
         rows = np.zeros((self.hparams["num_nodes"], len(self._sizes)), dtype=np.int64)
         groups = self.groups(np.bincount(edges.ravel(), minlength=len(rows)))
         for side, _, joint in self.joints():
             rows[side.nodes, side.columns] = draw_rows(joint, groups[side.nodes], rng)
-        rows = place_rows(edges, rows, groups, mixing, rng)
-        return torch.from_numpy(rewire(edges, rows, mixing, rng)), rows, rng
+        return edges, place_rows(edges, rows, groups, self.noisy_mixing, rng), rng
 
     def score(self, pairs: Tensor) -> Tensor:
         """Score pairs of shape ``(P, 2)`` by the structure alone: shape ``(P,)``.

@@ -16,7 +16,7 @@ from lightning_dpg.graph.edge_statistics import exact_mixing
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.main import main
 from lightning_dpg.methods import Attributed
-from lightning_dpg.methods.single_graph.attributed import DRAWN_ROWS
+from lightning_dpg.methods.single_graph.attributed import DRAWN_ROWS, NodeGroups, fitted_joint
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from tests.training import quiet_trainer
@@ -35,6 +35,18 @@ def assortativity(graph):
     found.add_nodes_from((node, {"value": value}) for node, value in enumerate(rows))
     found.add_edges_from(undirected_edges(graph).tolist())
     return nx.attribute_assortativity_coefficient(found, "value")
+
+
+@pytest.mark.parametrize(("second", "is_on"), [([20, 60, 240], True), ([80, 80, 80], False)])
+def test_classes_of_a_group_differ_where_a_value_has_a_trend(second, is_on):
+    of_class, of_classes = np.array([0, 1, 2, 2]), np.array([400.0, 400, 300, 100])
+    groups = NodeGroups(of_class, np.full(3, 400.0), np.zeros(0, dtype=int), of_classes)
+    noisy = np.array([[400 - with_it, with_it] for with_it in second], dtype=float).ravel()
+    found, joint = fitted_joint(noisy, groups, [2], scale=4.0)
+    assert found.tolist() == ([0, 1, 2, 3] if is_on else [0, 1, 2, 2])
+    rising = np.diff(joint[:, 1] / joint.sum(axis=1))
+    assert (rising > 0.09).all() == is_on
+    assert joint[2:].sum(axis=0) * 1200 == pytest.approx([400 - second[2], second[2]], abs=15)
 
 
 @pytest.fixture(scope="module")

@@ -207,6 +207,7 @@ def _evaluate_queries(
     graphs = all_graphs(sources, undirected, kind, attributes=False)
     return_freed_memory()
     profile = queries.profile(without_directions(original))
+    return_freed_memory()
     real_rows = cache(lambda release: data_of_rows(real, release))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(opened)  # for all graphs of a folder

@@ -29,8 +29,8 @@ MOST_EDGES = 50_000_000
 _PASSES, _FEWER_PASSES = 32, 16
 """Passes over the nodes of a level at most, of networkit by default and beyond :data:`MANY_EDGES`.
 
-Graphs with communities need fewer. Of a random power-law graph of two million edges, 16 passes find a
-modularity of 0.18024 in three fifths of the time in which 32 find 0.18031.
+Graphs with communities need fewer. Of random power-law graphs of two and ten million edges, 16 passes
+find a modularity of 0.180 and 0.173 in two thirds of the time in which 32 find 0.180 and 0.174.
 """
 
 

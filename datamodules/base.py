@@ -3,11 +3,11 @@
 import copy
 import csv
 import os
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -81,9 +81,14 @@ def sides_assumption(node_set: NodeSet) -> str:
 
 def secret_order(num_nodes: int) -> list[int]:
     """Draw an order of nodes from the randomness of the system."""
-    order = list(range(num_nodes))
-    random.SystemRandom().shuffle(order)
-    return order
+    while (
+        True
+    ):  # orders of different keys have equal chances; of a million, two are equal in 1 of 10^7
+        keys = np.frombuffer(os.urandom(8 * num_nodes), dtype=np.uint64)
+        order = np.argsort(keys)
+        if (np.diff(keys[order]) > 0).all():
+            found: list[int] = order.tolist()
+            return found
 
 
 def write_key_file(path: Path, names: Sequence[str]) -> None:
@@ -349,7 +354,7 @@ class GraphDataModule(pl.LightningDataModule):
         """Put the nodes into an order that only the key file reveals; records have no names."""
         space = space_of(graph)
         numbering = self._order(int(graph.num_nodes), space.num_left)
-        names = [graph.node_names[node] for node in numbering]
+        names = [*map(graph.node_names.__getitem__, numbering)]  # one look-up in the graph
         number = torch.empty(graph.num_nodes, dtype=torch.long)
         number[torch.tensor(numbering)] = torch.arange(graph.num_nodes)
         self.assumptions.append(SECRET_NUMBERS)

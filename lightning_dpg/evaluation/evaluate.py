@@ -40,7 +40,7 @@ from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_f
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
-from lightning_dpg.graph.graph import places_of
+from lightning_dpg.graph.graph import narrow, places_of
 from lightning_dpg.graph.pair_space import (
     Kind,
     space_of,
@@ -203,10 +203,11 @@ def _evaluate_queries(
     """Compare synthetic graphs with the real one, and their drawn tables with the private ones."""
     kind = kind or kind_of(sources, undirected)
     # All graphs are read before anything is measured: errors come first.
-    original = load(real, undirected, kind)
+    original = narrow(load(real, undirected, kind))
     graphs = all_graphs(sources, undirected, kind, attributes=False)
     return_freed_memory()
     profile = queries.profile(without_directions(original))
+    return_freed_memory()
     real_rows = cache(lambda release: data_of_rows(real, release))
     judge = Baselines(original, lambda drawn: _compared(profile, original, drawn, QUICK).answers)
     open_once = cache(opened)  # for all graphs of a folder
@@ -260,7 +261,7 @@ def _drawn_tables(
                 transfers = read_transfers(sent, names, None if window is None else window[0])
     if rows is None:
         return None, transfers
-    edges = space_of(graph.graph).edges(graph.graph).numpy()
+    edges = space_of(graph.graph).edges(graph.graph).long().numpy()
     return GraphRows(edges, rows.values), transfers
 
 

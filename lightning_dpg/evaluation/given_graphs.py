@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.evaluation.node_classification import NamedGraph
 from lightning_dpg.graph.attributes import attach
+from lightning_dpg.graph.graph import narrow
 from lightning_dpg.graph.node_names import NoEdgesError
 from lightning_dpg.graph.pair_space import Kind, pair_space, space_of
 from lightning_dpg.methods.node_classes import NodeClassifier
@@ -41,9 +42,9 @@ NamedSource = tuple[Any, str]
 def all_graphs(
     sources: Sequence[NamedSource], undirected: bool, kind: Kind, *, attributes: bool
 ) -> list[NamedGraph]:
-    """Read all synthetic graphs."""
+    """Read all synthetic graphs; those without attributes are for measurements alone."""
     return [
-        graph
+        graph if attributes else graph._replace(graph=narrow(graph.graph))
         for source, name in sources
         for graph in graphs_of(source, name, undirected, kind, attributes)
     ]

@@ -4,6 +4,7 @@ A graph holds ``edge_index`` of shape ``(2, 2M)`` with both orientations of each
 edges, sorted and without self loops, ``num_nodes`` N and ``node_names``, a list of N strings.
 """
 
+import copy
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -95,6 +96,17 @@ def index_type(count: int) -> type[np.signedinteger[Any]]:
     return np.int32 if count < 2**31 else np.int64
 
 
+def narrow(graph: Data) -> Data:
+    """Return a graph with node numbers of 32 bits, as all of ours fit: half of the memory.
+
+    Measurements read such graphs; :func:`make_graph` makes those of 64 bits again.
+    """
+    small = copy.copy(graph)
+    if graph.num_nodes < 2**31:
+        small.edge_index = graph.edge_index.int()
+    return small
+
+
 def component_labels(graph: Data) -> NDArray[np.int32]:
     """Number the connected component of each node, in any order, shape ``(N,)``."""
     matrix = adjacency(graph)
@@ -109,7 +121,8 @@ def are_edges(
     graph: Data, first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which of some pairs of nodes are linked, shape ``(P,)``, in memory of these pairs."""
-    numbers = first * graph.num_nodes + second
+    numbers = np.multiply(first, graph.num_nodes, dtype=np.int64)
+    numbers += second
     ascending, present = np.sort(numbers), [np.empty(0, dtype=np.int64)]
     for start in range(0, graph.num_edges, _BLOCK):
         part = _edge_numbers(graph, slice(start, start + _BLOCK))
@@ -135,7 +148,7 @@ def count_common(graph: Data, other: Data) -> int:
 def _edge_numbers(graph: Data, part: slice) -> NDArray[np.int64]:
     """Return some orientations (i, j) of edges as i N + j, ascending."""
     rows, columns = graph.edge_index[:, part].cpu().numpy()
-    numbers: NDArray[np.int64] = rows * graph.num_nodes
+    numbers = np.multiply(rows, graph.num_nodes, dtype=np.int64)
     numbers += columns
     return numbers
 

@@ -180,7 +180,7 @@ class DirectedPairs(PairSpace):
 
     def numbers(self, pairs: Tensor) -> Tensor:
         """Number pairs in lexicographic order."""
-        first, second = pairs.T
+        first, second = pairs.long().T
         return first * (self.num_nodes - 1) + second - (second > first).long()
 
     def pairs(self, numbers: Tensor) -> Tensor:
@@ -243,7 +243,7 @@ class BipartitePairs(PairSpace):
 
     def numbers(self, pairs: Tensor) -> Tensor:
         """Number pairs in lexicographic order."""
-        return pairs[:, 0] * self._right + pairs[:, 1] - self._left
+        return pairs[:, 0].long() * self._right + pairs[:, 1] - self._left
 
     def pairs(self, numbers: Tensor) -> Tensor:
         """Return the pairs of numbers."""

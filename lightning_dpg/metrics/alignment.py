@@ -41,7 +41,7 @@ def align(graph: Data, reference: Data) -> Alignment | None:
     whole = add_nodes(reference, graph.node_names)
     space = space_of(graph)
     number = {name: place for place, name in enumerate(whole.node_names)}
-    numbers = torch.tensor([number[name] for name in graph.node_names])
+    numbers = torch.tensor([number[name] for name in graph.node_names], dtype=torch.int32)
     edges = numbers[space.edges(graph)]
     if space.kind == "directed":
         renumbered = type(space)(whole.num_nodes).graph(edges, whole.node_names)
@@ -51,6 +51,7 @@ def align(graph: Data, reference: Data) -> Alignment | None:
         "real": whole.num_nodes - reference.num_nodes,
         "synthetic": whole.num_nodes - graph.num_nodes,
     }
+    renumbered.edge_index = renumbered.edge_index.to(graph.edge_index.dtype)  # memory
     return Alignment(renumbered, whole, _note({side: n for side, n in added.items() if n}))
 
 

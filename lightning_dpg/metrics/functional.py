@@ -11,7 +11,6 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -235,8 +234,8 @@ takes two seconds.
 """
 
 _EDGES_AT_ONCE = 2**20
-_PATHS_AT_ONCE = 2**25
-"""Paths of two edges that are in memory, 12 bytes or more each."""
+_BLOCK_EDGES = 16_384
+"""Edges whose triangles are found at once."""
 
 
 def degrees(graph: Data) -> NDArray[np.int64]:
@@ -266,7 +265,7 @@ def oriented_adjacency(graph: Data) -> csr_array:
         out[first[0] : first[0] + len(found)] += found.astype(kind)
     starts = np.concatenate([[0], np.cumsum(out)]).astype(kind)
     shape = (graph.num_nodes, graph.num_nodes)
-    return csr_array((np.ones(count, dtype=np.int64), ends, starts), shape=shape)
+    return csr_array((np.ones(count, dtype=np.int8), ends, starts), shape=shape)
 
 
 def max_degree(graph: Data) -> float:
@@ -287,26 +286,36 @@ def assortativity(graph: Data) -> float:
 
 
 def triangles(graph: Data) -> float:
-    """Count triangles.
-
-    Exact, by products of sparse matrices: the cost is that of all paths of two oriented edges, about
-    20 seconds for ten million edges with power-law degrees.
-    """
-    oriented = oriented_adjacency(graph)
-    return float(sum(closed.sum() for _, closed in _closed_paths(oriented, oriented)))
+    """Count triangles: two million edges with power-law degrees take less than a second."""
+    return float(sum(len(last) for _, last in triangle_blocks(oriented_adjacency(graph))))
 
 
 def triangles_at_nodes(graph: Data) -> NDArray[np.int64]:
     """Count the triangles that each node is in, shape ``(N,)``."""
     oriented = oriented_adjacency(graph)
+    first, middle = oriented.nonzero()
     count = np.zeros(graph.num_nodes, dtype=np.int64)
-    # Each triangle counts at its first and last node, and then at its middle node.
-    for rows, closed in _closed_paths(oriented, oriented):
-        count[rows] += closed.sum(axis=1)
-        count += closed.sum(axis=0)
-    for rows, closed in _closed_paths(oriented.T.tocsr(), oriented):
-        count[rows] += closed.sum(axis=1)
+    for edge, last in triangle_blocks(oriented):
+        for nodes in (first[edge], middle[edge], last):
+            np.add.at(count, nodes, 1)
     return count
+
+
+def triangle_blocks(oriented: csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Yield the T triangles of :func:`oriented_adjacency` in blocks of edges, in bounded memory.
+
+    Yields:
+        Number of the edge from the first node to the middle one in the order of the matrix, and the
+        last node, to which both point, shapes ``(T,)``.
+    """
+    first, middle = oriented.nonzero()
+    out = np.diff(oriented.indptr)
+    for start in range(0, len(first), _BLOCK_EDGES):
+        # Where no edge goes on there is no triangle: in many graphs of two sides nowhere.
+        edges = start + np.flatnonzero(out[middle[start : start + _BLOCK_EDGES]])
+        # Common entries of two sorted rows take a tenth of the time of a product of matrices.
+        closed = oriented[first[edges]].multiply(oriented[middle[edges]]).tocoo()
+        yield edges[closed.row], closed.col
 
 
 def measure_clustering(graph: Data) -> tuple[Estimate, LocalClustering]:
@@ -334,15 +343,6 @@ def num_oriented_paths(oriented: csr_array) -> int:
     """Count the paths of two oriented edges, the cost of an exact count of triangles."""
     out = np.diff(oriented.indptr).astype(np.int64)
     return int(out[oriented.indices].sum())
-
-
-def _closed_paths(first: csr_array, second: csr_array) -> Iterator[tuple[slice, csr_array]]:
-    """Yield blocks of rows of the product, at the entries of ``second``, in bounded memory."""
-    paths = np.cumsum(first @ np.diff(second.indptr))
-    marks = np.arange(_PATHS_AT_ONCE, paths[-1] if len(paths) else 0, _PATHS_AT_ONCE)
-    starts = np.unique(np.r_[0, np.searchsorted(paths, marks), len(paths)])
-    for rows in starmap(slice, pairwise(starts.tolist())):
-        yield rows, (first[rows] @ second).multiply(second[rows]).tocsr()
 
 
 def power_law_exponent(graph: Data) -> float:

@@ -19,7 +19,7 @@ from scipy.special import comb
 from torch_geometric.data import Data
 
 from lightning_dpg.graph.graph import adjacency, are_edges, undirected_edges
-from lightning_dpg.metrics.functional import degrees, oriented_adjacency
+from lightning_dpg.metrics.functional import degrees, oriented_adjacency, triangle_blocks
 
 # Edges with their triangles or cliques, and paths of two edges, in memory at a time
 _BLOCK_EDGES = 16_384
@@ -71,16 +71,10 @@ def _triangles(oriented: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64
     Edges are numbered in the order of the oriented adjacency matrix. Those of a triangle are
     opposite to its first, middle and last node along the directions of the edges.
     """
-    links = oriented.tocoo()
-    first, second = links.row.astype(np.int64), links.col.astype(np.int64)
-    edges, thirds = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for start in range(0, len(first), _BLOCK_EDGES):
-        block = slice(start, start + _BLOCK_EDGES)
-        # Nodes that both ends of an edge point to
-        closed = oriented[first[block]].multiply(oriented[second[block]]).tocoo()
-        edges.append(closed.row.astype(np.int64) + start)
-        thirds.append(closed.col.astype(np.int64))
-    edge, third = np.concatenate(edges), np.concatenate(thirds)
+    first, second = (ends.astype(np.int64) for ends in oriented.nonzero())
+    blocks = [*triangle_blocks(oriented)]
+    edge = np.concatenate([edges for edges, _ in blocks] or [np.empty(0, np.int64)])
+    third = np.concatenate([last for _, last in blocks] or [np.empty(0, np.int32)])
     # Edges are numbered row by row: their keys ascend.
     keys = first * oriented.shape[0] + second
     others = [

@@ -21,6 +21,7 @@ from lightning_dpg.datamodules import (
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import BUILT_IN, GraphSource, load_reading
+from lightning_dpg.datamodules.table_source import parquet_file
 from lightning_dpg.errors import BookError, CommandError, Refusal
 from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.formats.kinds import in_kind
@@ -147,10 +148,11 @@ def real_graph(name: str, given: Mapping[str, Any]) -> Any:
         given: Settings of :class:`lightning_dpg.run.source.Reading` by name.
 
     Returns:
-        The name; a data module of a table, and where more than the kind is given.
+        The name; a data module of a table, unless it is one Parquet file, and where more than the kind
+        is given.
     """
-    is_plain = given.keys() <= {"kind", "undirected"}
-    return name if is_plain and form_of(name, given) != "table" else data_of(name, given)
+    is_file = parquet_file(name) is not None or form_of(name, given) != "table"
+    return name if is_file and given.keys() <= {"kind", "undirected"} else data_of(name, given)
 
 
 def set_up(section: Mapping[str, Any], stage: str = "fit") -> Any:

@@ -1,13 +1,14 @@
 """Directed and bipartite graphs from files and objects."""
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.sparse import csr_array
 
-from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes
+from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes, base
 from lightning_dpg.formats.io import GraphFormatError
 from lightning_dpg.interfaces import GraphRecords, KindOfRecords
 
@@ -143,6 +144,14 @@ def test_secret_numbers_keep_edges_and_sides(kind):
     assert data.records.num_left == plain.records.num_left
     assert data.records.node_names == [str(node) for node in range(data.num_nodes)]
     assert named(data) == named(plain)
+
+
+def test_a_secret_order_is_drawn_until_all_keys_differ(monkeypatch):
+    draws = [
+        np.array(keys, dtype=np.uint64).tobytes() for keys in ([5, 5, 1], [2**63, 2, 2**64 - 1])
+    ]
+    monkeypatch.setattr(base.os, "urandom", lambda size: draws.pop(0))
+    assert base.secret_order(3) == [1, 0, 2]
 
 
 def test_konect_headers_say_which_kinds_a_file_can_be(tmp_path):

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
 from lightning_dpg.formats.io import from_networkx
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.graph import make_graph, narrow, undirected_edges
+from lightning_dpg.graph.pair_space import pair_space, without_directions
 from lightning_dpg.metrics import communities, functional, queries
 from lightning_dpg.metrics.alignment import align
 from lightning_dpg.metrics.communities import (
@@ -343,6 +344,33 @@ def test_degrees_beyond_50_share_a_bin():
     hub[49] = 2
     assert queries.degree_cosine(hub, larger) == pytest.approx(10 / math.sqrt(14 * 10))
     assert math.isnan(queries.degree_cosine(hub, np.array([5.0])))
+
+
+@pytest.mark.parametrize("kind", ["undirected", "directed", "bipartite"])
+def test_node_numbers_of_32_bits_change_no_answer(kind):
+    # N ** 2 is beyond 32 bits.
+    space, ends = pair_space(kind, 50_000, 49_970), torch.tensor([49_900, 49_970])
+    wide = []
+    for seed in (0, 1):
+        pairs = torch.randint(30, (60, 2), generator=torch.Generator().manual_seed(seed))
+        edges = torch.unique(pairs[pairs[:, 0] != pairs[:, 1]] + ends, dim=0)
+        wide.append(space.graph(edges))
+    answers = [
+        compare(profile(without_directions(real)), without_directions(drawn))
+        | queries.compare_kinds(real, drawn)
+        for real, drawn in (wide, map(narrow, wide))
+    ]
+    assert narrow(wide[0]).edge_index.dtype == torch.int32
+    assert str(answers[0]) == str(answers[1])
+
+
+def test_fewer_passes_find_the_same_communities_where_there_are_any(monkeypatch):
+    planted = from_networkx(nx.planted_partition_graph(5, 60, 0.3, 0.01, seed=0))
+    monkeypatch.setattr(communities, "MANY_NODES", 0)  # by networkit
+    expected = communities.louvain(planted)
+    monkeypatch.setattr(communities, "MANY_EDGES", 0)
+    np.testing.assert_array_equal(communities.louvain(planted), expected)
+    assert len(np.unique(expected)) == 5
 
 
 def test_top_values_are_one_percent_of_the_real_graph():

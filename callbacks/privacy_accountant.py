@@ -66,6 +66,7 @@ class PrivacyAccountant(Callback):
             It has no delta: their reads are of pure epsilon.
 
     Attributes:
+        account: Account of a run of which this one is a part; None takes the book.
         curve_names: Names of the figures that it logs, which are public.
     """
 
@@ -94,6 +95,7 @@ class PrivacyAccountant(Callback):
         self.upload_nonprivate = upload_nonprivate
         self.book = book
         self.dataset = dataset
+        self.account: Account | None = None
         self.passed: tuple[Trainer, Released] | None = None
         self._booked: Account | None = None
         self._statement: dict[str, Any] | None = None
@@ -203,8 +205,9 @@ class PrivacyAccountant(Callback):
 
     def _reserve(self, trainer: Trainer, method: Released, previous: Path | None) -> None:
         """Reserve the whole plan in the budget book, if there is one; rank 0 alone writes there."""
-        self._booked, method.ledger.account = None, None
-        if not names_book(self.book, self.dataset):
+        self._booked = self.account
+        method.ledger.account = None if self.account is None else self.account.record
+        if self.account is not None or not names_book(self.book, self.dataset):
             return
         steps = 1 if trainer.predicting else trainer.estimated_stepping_batches
         folder, refused = trainer.log_dir, ""  # asks all ranks

@@ -1,6 +1,7 @@
 """A database: tables of nodes and of relations, each kind of which is a graph of its own."""
 
 import csv
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,9 +29,12 @@ from lightning_dpg.formats.node_lists import given_names
 from lightning_dpg.formats.schema import in_schema_words, read_schema
 from lightning_dpg.graph.attributes import AttributeTable
 from lightning_dpg.graph.node_names import GraphFormatError, name_of
+from lightning_dpg.interfaces import Identity
 
 BUILT_IN_DATABASES = {"small_database": small_database}
 """Schemas of generated databases, whose tables are part of them (public)."""
+RECORD = "relation of any kind"
+"""Record of a database as a whole."""
 
 
 class DatabaseDataModule(pl.LightningDataModule):
@@ -82,6 +86,24 @@ class DatabaseDataModule(pl.LightningDataModule):
         """
         for name in self.schema.relations:
             self.relation(name).check()
+
+    def identity(self) -> Identity:
+        """Return the canonical content of all kinds of relations and their columns (private)."""
+        parts = {name: self.relation(name).identity() for name in self.schema.relations}
+
+        def joined(field: str) -> bytes:
+            each = {name: getattr(part, field) for name, part in parts.items()}
+            return json.dumps({name: text.hex() for name, text in each.items() if text}).encode()
+
+        names = (name for node in self.schema.nodes for name in given_names(self.table(node).ids))
+        has_columns = any(map(self.reads_columns, parts))
+        return Identity(
+            joined("edges"),
+            joined("nodes"),
+            RECORD,
+            [*dict.fromkeys(names)],
+            joined("rows") if has_columns else b"",
+        )
 
     def relation(self, name: str) -> "RelationDataModule":
         """Return the graph of one kind of relations, which is read by its ``setup``."""

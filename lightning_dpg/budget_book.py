@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytorch_lightning import Trainer
 
     from lightning_dpg.interfaces import Account, Identity, Released
+    from lightning_dpg.privacy.events import LedgerEntry
 
 BOOK_VARIABLE = "LIGHTNING_DPG_BOOK"
 """Variable that holds the URL of the book of all runs."""
@@ -66,6 +67,32 @@ def reserve(
     account: Account = reserve_in_book(
         book, dataset, trainer, method, steps, lost_steps, previous, folder
     )
+    return account
+
+
+def reserve_at_once(
+    book: str | None,
+    dataset: str | None,
+    content: Identity,
+    method: str,
+    entries: Sequence[LedgerEntry],
+    folder: Path,
+) -> Account:
+    """Book a run of several parts before the first of them.
+
+    Args:
+        book: URL of the book; by default that of the environment.
+        dataset: Name of the data set; by default it is recognized.
+        content: Canonical content of the data (private).
+        method: Name of the run.
+        entries: Its whole cost, an entry for each relation; that of the data set is the first.
+        folder: Folder of the run.
+
+    Raises:
+        BookError: If the book refuses it. Nothing is booked then.
+    """
+    reserve_in_book = _of_book("reserve_at_once", f"leave out --book and {BOOK_VARIABLE}")
+    account: Account = reserve_in_book(book, dataset, content, method, entries, folder)
     return account
 
 

@@ -529,6 +529,7 @@ class KeepsBudget(Protocol):
         """Budget of the private columns of nodes; None for a run that reads none."""
 
 
+@runtime_checkable
 class Account(Protocol):
     """A run in a budget book, which adds up the runs on the same data."""
 

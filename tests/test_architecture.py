@@ -47,7 +47,7 @@ ARROWS = {
     "preflight": {"interfaces", "graph", "privacy"},
     "datamodules": {"interfaces", "privacy.sampling", "formats", "graph"},
     "formats": {"graph"},
-    "budget_book": {"interfaces"},  # as types only
+    "budget_book": {"interfaces", "privacy.events"},  # as types only
     "metrics": {"graph"},
     "interfaces": {"privacy.budget", "privacy.ledger", "privacy.noise"},  # as types only
     "privacy": set(),

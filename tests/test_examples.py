@@ -168,6 +168,24 @@ def test_clients_over_flower_train_the_weights_of_one_process(tmp_path):
     torch.testing.assert_close(apart, alone, rtol=1e-4, atol=1e-6)
 
 
+def test_scores_of_sdmetrics_are_best_for_the_real_tables_and_fall_with_their_keys():
+    pytest.importorskip("sdmetrics")
+    from examples import database_with_sdmetrics as example
+
+    schema = example.small_database()
+    real, metadata = example.real_tables(schema), example.metadata_of(schema)
+    assert set(real["person"]["age"]) == {
+        "18 to 30",
+        "30 to 45",
+        "45 to 60",
+        "60 to 75",
+        "75 to 100",
+    }
+    assert set(example.scores(real, real, metadata).values()) == {1.0}
+    one = real | {"owns": real["owns"].assign(account=1)}
+    assert example.scores(real, one, metadata)["Cardinality"] < 0.9
+
+
 def test_the_server_over_flower_adds_noise_and_pays():
     pytest.importorskip("flwr")
     from flwr.common import Code, FitRes, Status, ndarrays_to_parameters

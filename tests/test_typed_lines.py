@@ -103,6 +103,19 @@ def folder(page, tmp_path, monkeypatch):
         Path("domains.yaml").write_text(block("data", "yaml"))
     for name in ("MY-TU-FOLDER", "NEW-GRAPHS"):
         write_set(Path(name), generator)
+    if page == "database":
+        bank = Path("bank")
+        bank.mkdir()
+        write(
+            bank / "persons.csv",
+            *((p, 20 + k, "north") for k, p in enumerate(people)),
+            header=("id", "age", "region"),
+        )
+        write(bank / "accounts.csv", *((k,) for k in range(60)), header=("id",))
+        owned = ((person, k) for k, person in enumerate(people))
+        write(bank / "owns.csv", *owned, header=("person", "account"))
+        paid = zip(*zip(*pairs, strict=True), amounts, days, strict=True)
+        write(bank / "pays.csv", *paid, header=("payer", "payee", "amount", "at"))
     Path("release").symlink_to("runs/bter/version_0/release")  # as its reader gets it
     return tmp_path
 
@@ -169,3 +182,5 @@ def test_the_lines_of_a_page_run_as_they_are_typed(page, folder, capsys):
     ]:
         if not re.search(ELSEWHERE, line):
             run_line(line)
+        if "describe-schema" in line:  # the user completes the draft
+            Path("bank/schema.yaml").write_text(block(page, "yaml"))

@@ -32,6 +32,17 @@ python -m examples.federated_with_flower
 The connection is **not encrypted** and stays on this machine, where another user could connect as well: it shows the protocol, and is no
 deployment. Flower's telemetry is off, and no proxy is used. Without Flower, clients train one after another in one process, or in the
 processes of Lightning (`--config ddp.yaml`).
+
+## Scores of SDMetrics
+
+`examples/database_with_sdmetrics.py` of a clone prints the scores of SDMetrics for [a database](database.md), where that library is
+installed, beside those of the real tables with keys at random. Its trends between tables do not pair the values at both ends of
+a relation, which `evaluate` does.
+
+```bash
+pip install sdmetrics
+python -m examples.database_with_sdmetrics --epsilon 1
+```
 """
 # The theme has a style for tables.
 _STYLE = re.compile(r"<style.*?</style>\s*", re.DOTALL)

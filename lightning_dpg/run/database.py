@@ -1,24 +1,27 @@
 """The fit of a database: one run for each kind of relation, and a release of all of them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from lightning_dpg.budget_book import names_book, reserve_at_once
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.datamodules.database import BUILT_IN_DATABASES, DatabaseDataModule
+from lightning_dpg.datamodules.database import BUILT_IN_DATABASES, RECORD, DatabaseDataModule
 from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.node_names import user_path
 from lightning_dpg.outcome import note
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.release.database import DatabaseRelease, write_database
+from lightning_dpg.privacy.events import Approximate, LedgerEntry, Relation
+from lightning_dpg.release.checksums import digest
+from lightning_dpg.release.database import DatabaseRelease, statement_of, write_database
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run.method_choice import MethodChoice, choose_method
 from lightning_dpg.run.python import data_module, fit
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, owner_only, release_in
+from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, SUMS, owner_only, release_in
 
 _RUNS = "kinds"
 """Folder of the runs of the kinds, in the folder of the run of a database."""
@@ -53,8 +56,9 @@ def fit_database(
         delta: Budget of one relation.
         seed: Public seed of the training.
         card: Texts of the owner for the cards of all kinds.
-        book: URL of the budget book; each kind is a data set of its own.
-        dataset: Name of the database in the book, before the names of the kinds.
+        book: URL of the budget book, in which the database is one data set. The whole budget is booked
+            before the first kind is read.
+        dataset: Name of the database in the book; by default it is recognized.
 
     Returns:
         The open release.
@@ -83,29 +87,81 @@ def fit_database(
         chosen = {kind: _method(data, kind) for kind in data.schema.relations}
         for kind, each in chosen.items():
             _check(data, kind, each, Budget(epsilon, delta), shares[kind])
+        account = None
+        if names_book(book, dataset):
+            cost = _entries(data, epsilon, delta, row_epsilon)
+            account = reserve_at_once(book, dataset, data.identity(), "database", cost, folder)
         releases = {}
-        for kind, each in chosen.items():
-            note(f"{kind}: {each.method.__name__}")
-            fit(
-                data.relation(kind),
-                each.build(data.relation(kind)),
-                epsilon=epsilon,
-                delta=delta,
-                row_epsilon=shares[kind],
-                seed=seed,
-                out=folder / _RUNS / kind,
-                card=card,
-                book=book,
-                dataset=None if dataset is None else f"{dataset}, {kind}",
-            )
-            releases[kind] = release_in(folder / _RUNS / kind)
-        data.write_key(folder)
-        if isinstance(schema, str | Path):
-            (folder / SCHEMA).write_text(_absolute(schema, data), encoding="utf-8")
-        names = {each.name for each in releases.values()}
-        return write_database(
-            _facts(data), releases, folder / (RELEASE if names == {RELEASE} else NOT_PRIVATE)
+        try:
+            for kind, each in chosen.items():
+                note(f"{kind}: {each.method.__name__}")
+                fit(
+                    data.relation(kind),
+                    each.build(data.relation(kind)),
+                    epsilon=epsilon,
+                    delta=delta,
+                    row_epsilon=shares[kind],
+                    seed=seed,
+                    out=folder / _RUNS / kind,
+                    card=card,
+                    book=book if account is None else _Part(),
+                )
+                releases[kind] = release_in(folder / _RUNS / kind)
+            data.write_key(folder)
+            if isinstance(schema, str | Path):
+                (folder / SCHEMA).write_text(_absolute(schema, data), encoding="utf-8")
+            names = {each.name for each in releases.values()}
+            place = folder / (RELEASE if names == {RELEASE} else NOT_PRIVATE)
+            release = write_database(_facts(data), releases, place)
+        except BaseException:
+            if account is not None:
+                account.close("stopped")
+            raise
+        if account is not None and (line := account.close("ended", digest(place / SUMS))):
+            note(line)
+        return release
+
+
+class _Part:
+    """The account of one kind of a database, which the book has as a whole."""
+
+    def record(self, *entries: LedgerEntry) -> None:
+        """Accept a read: the whole cost of the database is booked before."""
+
+    def affords(self, entries: Sequence[LedgerEntry]) -> bool:
+        """Return that it is booked; the ledger of the kind knows the budget of the kind."""
+        return True
+
+    def close(self, outcome: str, release: str | None = None) -> None:
+        """Leave the database open for the kinds that follow."""
+
+
+def _entries(
+    data: DatabaseDataModule, epsilon: float, delta: float, row_epsilon: float | None
+) -> list[LedgerEntry]:
+    """Return the whole cost of a database: what no kind exceeds, and all columns of one node.
+
+    Over several runs the sum of these costs bounds the sum of any one kind, which is what one relation
+    costs, even if each run has another most expensive kind. Where a kind protects one transfer, so does
+    the total, since whatever protects a relation with all its transfers protects each of them.
+    """
+    is_of_one = any(each.unit == "transfer" for each in data.schema.relations.values())
+    relations = [
+        (Relation.TRANSFER if is_of_one else Relation.EDGE, epsilon, delta),
+        *([] if row_epsilon is None else [(Relation.ATTRIBUTES, row_epsilon, 0.0)]),
+    ]
+    return [
+        LedgerEntry(
+            key=f"database_{relation}",
+            name="all kinds of relations" if part == 0 else "private columns in all kinds",
+            relation=relation,
+            event=Approximate(*cost),
+            sensitivity=1.0,
+            proof=statement_of.__name__,
+            record=RECORD if relation is Relation.EDGE else "",
         )
+        for part, (relation, *cost) in enumerate(relations)
+    ]
 
 
 def _absolute(schema: str | Path, data: DatabaseDataModule) -> str:

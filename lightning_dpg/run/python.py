@@ -25,7 +25,7 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeTableDataModule
 from lightning_dpg.errors import CommandError, is_interrupt
 from lightning_dpg.graph.attributes import LABELS, PRIVATE_LABEL
-from lightning_dpg.interfaces import GraphSetRecords
+from lightning_dpg.interfaces import Account, GraphSetRecords
 from lightning_dpg.methods.base import PrivateModule
 from lightning_dpg.preflight import check_data, preflight
 from lightning_dpg.preflight.typed_trainer import typed
@@ -144,7 +144,7 @@ def fit(
     card: Mapping[str, str] | None = None,
     progress: bool | None = None,
     wandb: TrackingMode | None = None,
-    book: str | None = None,
+    book: str | Account | None = None,
     dataset: str | None = None,
     labels: str | None = None,
     classes: Sequence[object] | None = None,
@@ -178,7 +178,8 @@ def fit(
             are left out. By default nothing is tracked.
         book: URL of the budget book that adds up all runs on the data, such as
             ``sqlite:///book.db``; by default that of the environment variable
-            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out.
+            ``LIGHTNING_DPG_BOOK``. ``none`` leaves both out. Or the account of a run of which this one
+            is a part.
         dataset: Name of the data in the book; by default they are recognized.
         labels: Attribute of the nodes that holds their classes, for a method that learns them; by
             default whole numbers ``y``. They are public unless ``classes`` are given.
@@ -214,10 +215,11 @@ def fit(
         budget = PrivacyAccountant(
             epsilon,
             chosen.delta(delta, epsilon),
-            book=book,
+            book=book if isinstance(book, str) else None,
             dataset=dataset,
             row_epsilon=row_epsilon,
         )
+        budget.account = book if isinstance(book, Account) else None
         stated = chosen.configuration(epsilon, delta, seed, row_epsilon)
         config = stated | _stated_source(data, chosen)
         if wandb is not None:

@@ -12,14 +12,19 @@ import torch
 from torch_geometric.nn import HeteroConv, SAGEConv
 from torch_geometric.transforms import ToUndirected
 
+from lightning_dpg.apps.book import owner
+from lightning_dpg.apps.book.book import Book
 from lightning_dpg.datamodules.database import DatabaseDataModule
-from lightning_dpg.errors import CommandError
+from lightning_dpg.errors import BookError, CommandError
 from lightning_dpg.evaluation.database import evaluate_database
 from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.main import main
 from lightning_dpg.methods.base import PrivateModule
+from lightning_dpg.privacy.budget import Budget
+from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.release.card.topics import ADDED_UP
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.database import open_database, verify_database
 from lightning_dpg.run import database as run
@@ -275,6 +280,44 @@ def test_a_run_that_ends_between_two_kinds_has_booked_the_first(tmp_path, monkey
     assert spent == pytest.approx(2.0)
     assert not (tmp_path / "run" / "release").exists()
     assert not (tmp_path / "run" / "kinds" / "pays").exists()
+
+
+def test_the_book_has_a_database_as_one_data_set(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'book.db'}"
+    book = Book(url, is_new=True)
+    content = DatabaseDataModule(schema()).identity()
+    owner.register(
+        book,
+        "bank",
+        book.fingerprint(content),
+        relation=Relation.EDGE,
+        total=Budget(3.0, 0.0),
+        people=book.marks(content),
+        row_total=Budget(2.0, 0.0),
+    )
+    fit, calls = run.fit, []
+
+    def once(*args, **options):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(options["out"])
+        return fit(*args, **options)
+
+    monkeypatch.setattr(run, "fit", once)
+    with pytest.raises(KeyboardInterrupt):
+        fit_database(schema(), epsilon=2.0, row_epsilon=1.0, out=tmp_path / "run", book=url)
+    # All kinds were booked before the first one was read, and the largest of them counts.
+    assert [(each.method, each.outcome) for each in book.runs("bank")] == [("database", "stopped")]
+    assert book.left("bank") == pytest.approx(1.0)
+    assert book.left("bank", Relation.ATTRIBUTES) == pytest.approx(1.0)
+    assert ADDED_UP in (calls[0] / "release" / "MODEL_CARD.md").read_text()
+    with pytest.raises(BookError, match="does not pay"):
+        fit_database(schema(), epsilon=2.0, row_epsilon=1.0, out=tmp_path / "more", book=url)
+    assert not (tmp_path / "more").exists()
+    other = schema()
+    other["relations"].pop("pays")
+    with pytest.raises(BookError, match="not registered"):
+        fit_database(other, epsilon=0.5, row_epsilon=0.5, out=tmp_path / "more", book=url)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from lightning_dpg.preflight.typed_trainer import typed
 from lightning_dpg.privacy import composition
 from lightning_dpg.privacy.budget import Budget, BudgetTooSmall
 from lightning_dpg.privacy.composition import fits
-from lightning_dpg.privacy.events import LedgerEntry, Relation
+from lightning_dpg.privacy.events import Approximate, LedgerEntry, Relation
 
 
 def book_url(setting: str | None, dataset: str | None) -> str:
@@ -175,6 +175,58 @@ def reserve(
         reservation = book.reserve(name, request)
         for entry in reservation.lost:  # as steps after the last checkpoint, they are lost
             ledger.book_lost(entry if method.relation == total else entry.by_edge())
+        return BookedRun(book, name, total, reservation)
+    except BaseException:
+        book.close()
+        raise
+
+
+def reserve_at_once(
+    setting: str | None,
+    dataset: str | None,
+    content: Identity,
+    method: str,
+    entries: Sequence[LedgerEntry],
+    folder: Path,
+) -> BookedRun:
+    """Book a run of several parts at its whole cost, before the first of them.
+
+    Args:
+        setting: URL of the book; None takes that of the environment.
+        dataset: Name of the data set; None recognizes the data.
+        content: Canonical content of the data (private).
+        method: Name of the run.
+        entries: One pure or approximate entry for each relation; that of the data set is the first.
+        folder: Folder of the run.
+
+    Raises:
+        BookError: If the book refuses it. Nothing is booked then.
+    """
+    book = Book(book_url(setting, dataset))
+    try:
+        first, *others = entries
+        fingerprint = book.fingerprint(content)
+        name = _data_set(book, dataset, fingerprint, content, first.relation)
+        if others:
+            _check_rows(book, name, fingerprint.rows)
+        total = book.data_set(name).relation
+
+        def plan(budget: Budget) -> list[LedgerEntry]:
+            return as_booked([replace(first, event=Approximate(*budget)), *others], total)
+
+        budget, *others_of = (Budget(e.event.pure_epsilon, e.event.total_delta) for e in entries)
+        request = Request(
+            method=method,
+            settings=hashlib.sha256(method.encode()).hexdigest(),
+            budget=budget,
+            plan=plan,
+            edges=fingerprint.edges,
+            folder=str(folder.absolute()),
+            other_budgets=dict(zip((each.relation for each in others), others_of, strict=True)),
+            contents={Relation.ATTRIBUTES: fingerprint.rows},
+        )
+        reservation = book.reserve(name, request)
+        reservation.book(*plan(budget))
         return BookedRun(book, name, total, reservation)
     except BaseException:
         book.close()

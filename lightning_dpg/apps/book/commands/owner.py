@@ -12,6 +12,7 @@ from lightning_dpg.apps.book.commands.open_book import open_book
 from lightning_dpg.apps.book.owner_token import VARIABLE
 from lightning_dpg.errors import CommandError, Refusal
 from lightning_dpg.outcome import Outcome
+from lightning_dpg.run.commands.database import is_schema
 from lightning_dpg.run.source import Reading, data_settings
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def register(
 
     Args:
         name: Name of the data in the book.
-        file: The data, as of ``fit``: a file, a folder of a set, a database or a built-in name.
+        file: The data, as of ``fit``: a file, a folder of a set, a database, its schema or a built-in name.
         relation: What the total protects.
         epsilon: Total of all releases.
         delta: Total of all releases.
@@ -438,6 +439,8 @@ def _section(data: str, reading: Reading, nodes: Mapping[str, str | None]) -> di
     Raises:
         CommandError: If a setting is none of such data.
     """
+    if is_schema(data) and not reading.given():
+        return {"class_path": "DatabaseDataModule", "init_args": {"schema": data}}
     section = data_settings(data, reading.given())
     given = {f"nodes.{name}": value for name, value in nodes.items() if value is not None}
     if given and section["class_path"] != "EdgeListDataModule":

@@ -329,7 +329,7 @@ class _Uses:
 
 
 class _Forwards(Function):
-    """``x W^T``; its backward pass is a use of W, and itself differentiable."""
+    """``x W^T + b``; its backward pass is a use of W, and itself differentiable."""
 
     @staticmethod
     def forward(

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lightning_dpg.outcome import LOGGER, ToStderr
 
@@ -21,6 +22,12 @@ LOGGER.handlers, LOGGER.propagate = [ToStderr()], True
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 pytest_plugins = ["tests.costs"]
+
+# Examples take longer on a machine under load, which says nothing of the code.
+settings.register_profile(
+    "any_load", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any_load")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 import pytest
 
 LIST = Path(__file__).with_name("slow_tests.txt")
-MOST = 0.5  # CPU seconds
+MOST = 0.2  # CPU seconds
 # What the default suite holds whatever it costs: what README shows, arrows between rooms, and
 # sensitivities and ledgers of all methods, by which planted bugs are found.
 STAY = {

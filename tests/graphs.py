@@ -5,6 +5,9 @@ from pathlib import Path
 import networkx as nx
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
+
+from lightning_dpg.formats.io import from_networkx
 
 EXTREMES = {
     "no edge": nx.empty_graph(8),
@@ -19,6 +22,14 @@ EXTREMES = {
 def edges_of(graph: nx.Graph) -> Tensor:
     """Edges of shape ``(M, 2)``, the smaller node first."""
     return torch.tensor(sorted(map(sorted, graph.edges)), dtype=torch.long).view(-1, 2)
+
+
+def labelled(graphs: list[nx.Graph]) -> list[Data]:
+    """Graphs with the labels 0 and 1 in turns."""
+    converted = [from_networkx(graph) for graph in graphs]
+    for number, graph in enumerate(converted):
+        graph.y = torch.tensor([number % 2])
+    return converted
 
 
 def write_tu_set(folder: Path, graphs: list[nx.Graph], labels: list[int] | None = None) -> None:

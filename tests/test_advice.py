@@ -103,7 +103,7 @@ def offer(case, kind, has_attributes, goal):
 
 
 @given(known_facts())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_recommended_method_refuses_the_data(facts):
     for case in cases(facts):
         method = METHODS[case.method]

@@ -8,7 +8,6 @@ import re
 import stat
 import sys
 import zipfile
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -32,7 +31,6 @@ from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.main import main
 from tests.processes import ends, start_two_commands
 
-ROOT = Path(__file__).parent.parent
 CONFIG = {
     "model": {"class_path": "ChungLu"},
     "data": {"class_path": "EdgeListDataModule"},
@@ -309,25 +307,3 @@ def test_matrices_and_data_sets_of_one_graph():
     single = FakeDataset(1, avg_num_nodes=20, edge_dim=0)
     graph = load_graph(single, undirected=True)
     assert graph.num_nodes == single[0].num_nodes
-
-
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        (["--data.name", "e.json"], ["e.json: .json is no known format"]),
-        (["--data.name", "e.npz"], ["e.npz: not a graph, or a damaged archive"]),
-        (["--data.name", "null"], ["name"]),
-        (["--data.name", "folder"], ["folder: a folder", "a set of graphs"]),
-        (["--data.name", "e.csv", "--data.columns.source", "a"], ["both columns.source"]),
-        (["--data.name", "e.csv"], ["e.csv: each row lacks an id"]),
-        (["--data.nodes.names", "shuffled"], ["names"]),
-    ],
-)
-def test_refusals_leave_nothing(fails, tmp_path, options, parts):
-    (tmp_path / "run.yaml").write_text(yaml.safe_dump(CONFIG))
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "e.json").write_text('[{"from": "a", "to": "b"}]')
-    (tmp_path / "e.npz").write_bytes(b"PK\3\4 and no archive")
-    (tmp_path / "e.csv").write_text("from,to\nC-1,null\n")
-    said = fails("fit", "--config", "run.yaml", *options)
-    assert all(part in said for part in parts), said

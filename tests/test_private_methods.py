@@ -1199,7 +1199,6 @@ def spent_beside(entries, budget, sample_rate, steps):
 @core_cases
 @settings(
     max_examples=1,  # of each case, and drawn anew in each run
-    deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,6 @@ import pytest
 import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from safetensors import safe_open
-from safetensors.torch import save_file
 
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant, PrivacyProgressBar
@@ -26,15 +23,15 @@ from lightning_dpg.privacy.budget import BudgetTooSmall
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL, Budget, PrivacyBudgetExceeded, PrivacyLedger
 from lightning_dpg.release import verify as verification
-from lightning_dpg.release.card.topics import parameters_of, statement_of
-from lightning_dpg.release.recipe import RECIPE
+from lightning_dpg.release.card.topics import parameters_of
 from lightning_dpg.release.statement import folder_name, privacy_statement, proved_by
-from lightning_dpg.release.writer import with_version, write_card
+from lightning_dpg.release.writer import with_version
 from lightning_dpg.run.fit import fit_method
 from lightning_dpg.run_folder import NOT_PRIVATE
 from tests.callbacks.test_privacy_accountant import Killed, Killer, make_trainer
 from tests.cards import card_of
 from tests.entries import entry
+from tests.run.commands.test_verify import forged as forge
 from tests.training import BooksSteps
 from tests.two_relations import EdgesAndRows
 
@@ -141,18 +138,8 @@ def test_a_delta_of_the_edges_is_that_of_the_edges_of_a_group():
 
 
 def forged(run, place, edit):
-    """A release that was edited in all of its places, with a new card and checksums."""
-    shutil.copytree(run[0] / "release", place)
-    content = json.loads((place / "privacy.json").read_text())
-    edit(content)
-    content["privacy_parameters"] |= parameters_of(content)
-    with safe_open(place / "generator.safetensors", "pt") as file:
-        recipe = json.loads(file.metadata()[RECIPE])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    recipe["privacy"] = statement_of(content)
-    save_file(tensors, place / "generator.safetensors", metadata={RECIPE: json.dumps(recipe)})
-    write_card(content, place)
-    return dpg.verify(place).faults
+    """Faults of a release that was edited in all of its places, with a new card and checksums."""
+    return dpg.verify(forge(run[0] / "release", place, edit)).faults
 
 
 def of_edges(content):

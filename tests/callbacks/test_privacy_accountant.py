@@ -88,7 +88,7 @@ def batches(count, q=0.1):
     )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     sigma=st.floats(0.6, 4),
     q=st.floats(0.01, 1),

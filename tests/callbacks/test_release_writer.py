@@ -17,7 +17,6 @@ from lightning_dpg.interfaces import public_path
 from lightning_dpg.methods import BTER, DPNetGAN, DPNetGANAsPublished
 from lightning_dpg.privacy.ledger import LedgerEntry
 from lightning_dpg.release.card.topics import TOPICS
-from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.recipe import RECIPE, SCHEMA_VERSION
 from lightning_dpg.release.writer import write_folder
 from tests.training import quiet_trainer
@@ -139,19 +138,6 @@ def test_release_does_not_depend_on_unreleased_state(run):
     torch.manual_seed(5)
     next(c for c in trainer.callbacks if isinstance(c, ReleaseWriter)).on_fit_end(trainer, module)
     assert contents(release) == before
-
-
-def test_rebuilt_generator_draws_the_same_graphs(run):
-    trainer, release = run
-    trained, rebuilt = trainer.lightning_module.eval(), open_release(release).method
-    for seed in (0, 7):
-        assert torch.equal(sample(rebuilt, seed).edge_index, sample(trained, seed).edge_index)
-    assert sample(rebuilt, 0).node_names == sample(trained, 0).node_names
-    assert not torch.equal(sample(rebuilt, 0).edge_index, sample(rebuilt, 1).edge_index)
-
-
-def sample(method, seed):
-    return method.sample(torch.Generator().manual_seed(seed))
 
 
 def test_the_printed_sentence_names_reads_and_assumptions(tmp_path, capsys):

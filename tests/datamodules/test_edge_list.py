@@ -312,10 +312,6 @@ def fitted(folder, **split):
     return folder / "run.ckpt"
 
 
-def test_a_sanity_check_before_the_release_is_no_error(checkpoint):
-    assert checkpoint.exists()
-
-
 @pytest.mark.parametrize("changed", [{"test_fraction": 0.3}, {"val_fraction": 0.0}, {"seed": 4}])
 def test_held_out_edges_of_another_split_are_refused(checkpoint, changed):
     """They are among those that the method was trained on."""
@@ -327,13 +323,3 @@ def test_held_out_edges_of_another_split_are_refused(checkpoint, changed):
     quiet_trainer().predict(ChungLu(34), other, ckpt_path=checkpoint)  # reads no edge
     same = EdgeListDataModule("karate", **SPLIT)
     assert accounted().test(ChungLu(34), same, ckpt_path=checkpoint)
-
-
-def test_a_test_on_training_edges_is_refused(tmp_path):
-    checkpoint = fitted(tmp_path)
-    with pytest.raises(MisconfigurationException, match=r"trained with test_fraction 0\.0"):
-        accounted().test(
-            ChungLu(34), EdgeListDataModule("karate", test_fraction=0.1), ckpt_path=checkpoint
-        )
-    # Without held-out edges the seed decides nothing.
-    accounted().test(ChungLu(34), EdgeListDataModule("karate", seed=5), ckpt_path=checkpoint)

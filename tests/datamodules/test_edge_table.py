@@ -16,7 +16,7 @@ from lightning_dpg.budget_book import NO_BOOK
 from lightning_dpg.callbacks import GraphStatistics, PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, EdgeTableDataModule, Nodes
 from lightning_dpg.graph.edge_statistics import HoldsStatistics
-from lightning_dpg.methods import BTER, ErdosRenyi, RandomizedResponse
+from lightning_dpg.methods import ErdosRenyi, RandomizedResponse
 from lightning_dpg.run.fit import fit_method
 from tests.apps.book.conftest import server  # noqa: F401  # a fixture
 
@@ -234,13 +234,6 @@ def on_server(request, rows, **settings):
     with postgres.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest("pairs", rows, mode="replace")
     return opened(url, table="pairs", **settings)
-
-
-def test_counting_methods_leave_the_edges_on_a_server_and_others_read_them(request):
-    for method, is_read in ((BTER(), False), (RandomizedResponse(4), True)):
-        data = on_server(request, table(NUMBERS), undirected=True)
-        fit_method(method, data, 8.0, 0.0)
-        assert isinstance(data.records, HoldsStatistics) != is_read
 
 
 def test_numbered_and_split_tables(tmp_path):

@@ -48,7 +48,7 @@ sets_of_graphs = st.lists(
 
 
 @given(sets_of_graphs)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_nodes_are_numbered_in_one_sequence(graphs):
     datamodule = set_up(graphs)
     union = nx.disjoint_union_all(graphs)

@@ -56,9 +56,6 @@ def both(rows, engine, folder, request, **settings):
     return there, here
 
 
-KINDS = [getattr(kind, "values", [kind])[0] for kind in SOURCES]
-
-
 @pytest.mark.parametrize("read", READ)
 def test_transfers_and_identity_are_those_of_rows_in_memory(read, tmp_path, request):
     form = FORMS[read]

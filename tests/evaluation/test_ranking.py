@@ -14,21 +14,13 @@ from lightning_dpg.evaluation.ranking import MODELS, Trial, held_out, rank_model
 from lightning_dpg.formats.io import write_graph
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.main import main
-from tests.attributed import attributed_graph
+from tests.evaluation.test_node_classification import planted_graph
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """A short bootstrap."""
     monkeypatch.setattr(ranking, "_REPLICATES", 10)
-
-
-def planted():
-    """Six groups of 20 nodes, with the group as the class."""
-    graph, x = attributed_graph()
-    graph.x, graph.y = x, torch.arange(120) % 6
-    graph.attribute_names = [f"word {n}" for n in range(x.shape[1])]
-    return graph
 
 
 def counted_tau(first, second):
@@ -71,7 +63,7 @@ def test_models_of_known_order_have_its_tau_and_a_mirrored_graph_has_the_contrar
 
     monkeypatch.setattr(Trial, "_classes", items)
     monkeypatch.setattr(Trial, "_links", items)
-    real = planted()
+    real = planted_graph()
     found = rank_models("r", real, [NamedGraph("a", real, "a guarantee")], num_seeds=2)
     taus = {(row.task, row.graph): row.tau.value for row in found.rows}
     for task in ("classes", "links"):
@@ -84,7 +76,7 @@ def test_models_of_known_order_have_its_tau_and_a_mirrored_graph_has_the_contrar
 
 
 def test_no_tested_pair_is_learned_from_and_other_pairs_are_no_edges():
-    real = planted()
+    real = planted_graph()
     links, others = held_out(real, 3)
     edges = {*map(tuple, undirected_edges(real).tolist())}
     assert {*map(tuple, links.tolist())} <= edges
@@ -97,7 +89,7 @@ def test_no_tested_pair_is_learned_from_and_other_pairs_are_no_edges():
 
 def test_the_command_ranks_models_of_a_release(tmp_path, capsys):
     """Planted classes follow edges: models of edges stand first on the real graph, and on a copy."""
-    graph = planted()
+    graph = planted_graph()
     write_graph(graph, tmp_path / "real.graphml")
     write_graph(graph, tmp_path / "copy.npz")
     command = ["evaluate", str(tmp_path / "real.graphml"), str(tmp_path / "copy.npz")]

@@ -206,7 +206,7 @@ NAMES = st.text(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(NAMES, min_size=2, max_size=6, unique=True))
 @example(["source", "target", "x"])
 @example(["007", "7", "08"])

@@ -65,7 +65,7 @@ def test_expected_neighbors_are_means_over_random_stub_pairings():
     assert expected_neighbors(torch.zeros(4), chosen, 4, 2).tolist() == [[0, 0], [0, 0]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-50, 80), min_size=1, max_size=6), st.integers(0, 120))
 def test_nearest_counts_solve_the_constrained_least_squares(noisy, total):
     counts = nearest_counts(np.array(noisy), total)

@@ -84,7 +84,7 @@ def as_pyg(graph, folder):
     "convert", [as_networkx, as_graphml, as_gexf, as_gml, as_edge_list, as_npz, as_pyg]
 )
 def test_neighbors_have_the_same_node_table(convert, tmp_path):
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     @given(st.sets(st.sampled_from(CHORDS), min_size=1), st.integers(0, 2**32), st.data())
     def check(chords, seed, data):
         gone = data.draw(st.sampled_from(sorted(chords)))

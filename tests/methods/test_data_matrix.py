@@ -7,7 +7,6 @@ import tempfile
 import networkx as nx
 import pytest
 import pytorch_lightning as pl
-import torch
 from jsonargparse import Namespace
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
@@ -20,12 +19,12 @@ from lightning_dpg.datamodules import (
     SubgraphDataModule,
     TUGraphDataModule,
 )
-from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.interfaces import GraphRecords, GraphSetRecords
 from lightning_dpg.preflight import check_data
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.run.configurations import shipped_configs
 from lightning_dpg.run.lightning_cli import PrivateCLI
+from tests.graphs import labelled
 from tests.small_methods import METHODS, RECOMMENDED, SHORT, made, marks_of
 from tests.training import quiet_trainer
 
@@ -34,10 +33,7 @@ GRAPH = nx.connected_watts_strogatz_graph(N, 4, 0.3, seed=0)
 
 
 def labelled_graphs():
-    graphs = [from_networkx(nx.cycle_graph(n) if n % 2 else nx.star_graph(n)) for n in range(4, 12)]
-    for number, graph in enumerate(graphs):
-        graph.y = torch.tensor([number % 2])
-    return graphs
+    return labelled([nx.cycle_graph(n) if n % 2 else nx.star_graph(n) for n in range(4, 12)])
 
 
 def table():

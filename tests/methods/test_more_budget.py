@@ -1,6 +1,7 @@
 """A larger budget makes graphs no worse, on average over kinds of graphs, for each query."""
 
 import itertools
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import undirected_edges
-from lightning_dpg.methods import BTER, ChungLu, PrivGraph
+from lightning_dpg.methods import BTER, ChungLu, PrivGraph, RandomizedResponse
 from lightning_dpg.metrics import functional
 from lightning_dpg.metrics.communities import louvain, modularity, normalized_mutual_information
 from lightning_dpg.metrics.paths import distances
@@ -18,12 +19,13 @@ from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.training import release_edges
 
+REPORTS = partial(RandomizedResponse, denoise="spectral")
 # PrivGraph knows of no triangles: at small budgets noise makes hubs, whose dense core has some.
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
 # BTER knows of no communities: without noise its blocks have .40 of modularity where the power law has
 # .25, and the less noise they hold, the nearer graphs are to that.
 ALLOWED = {(BTER, "modularity"): 0.05}
-BUDGETS = (0.5, 1.0, 2.0, 5.0)
+BUDGETS = (0.5, 2.0, 5.0)
 SEEDS = range(6)
 
 
@@ -75,7 +77,7 @@ def errors(real, synthetic):
     return {name: min(error, 1.0) for name, error in found.items()}
 
 
-@pytest.mark.parametrize("kind", [BTER, PrivGraph, ChungLu])
+@pytest.mark.parametrize("kind", [BTER, PrivGraph, ChungLu, REPORTS])
 def test_errors_do_not_rise_with_the_budget(kind):
     graphs = [from_networkx(make()) for make in FAMILIES.values()]
     real = [facts(graph) for graph in graphs]

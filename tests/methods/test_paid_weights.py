@@ -2,10 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -15,7 +11,7 @@ from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors.torch import load, save
 
-from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.methods import ChungLu, DPNetGAN
@@ -25,10 +21,9 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.paid_weights import load_released
 from lightning_dpg.release.draws import save_generator
 from lightning_dpg.release.statement import privacy_statement
-from tests.processes import LIMIT
+from tests.processes import ends, start
 from tests.training import quiet_trainer
 
-ROOT = Path(__file__).parents[2]
 LEDGER = "_extra_state"  # as PyTorch names it
 
 
@@ -263,53 +258,34 @@ def test_a_release_has_its_ledger_in_its_statement_alone(graph, tmp_path):
         trainer.fit(method, datamodule=EdgeListDataModule(name=graph))
 
 
-CHILDREN = """
-import json, sys
-from pytorch_lightning.loggers import CSVLogger
-from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
-from lightning_dpg.datamodules import EdgeListDataModule
-from tests.methods.test_paid_weights import entries, gan
-from tests.training import quiet_trainer
-
-def fit(method, graph, devices, **options):
+def fit_anew(method, graph, devices, **options):
     accountant = PrivacyAccountant(4.0, 1e-4)
     callbacks = [accountant, ReleaseWriter()]
     trainer = quiet_trainer(*callbacks, logger=CSVLogger("."), devices=devices, **options)
     trainer.fit(method, datamodule=EdgeListDataModule(name=graph, steps_per_epoch=3))
     return accountant
 
-if __name__ == "__main__":
-    graph, strategy = sys.argv[1:]
+
+def fit_in_children(graph):
+    """Fit in two processes, and once more in their parent."""
     method = gan()
     before = [parameter.clone() for parameter in method.parameters()]
-    accountant = fit(method, graph, 2, strategy=strategy, use_distributed_sampler=False)
+    strategy = "ddp_fork_find_unused_parameters_true"
+    accountant = fit_anew(method, graph, 2, strategy=strategy, use_distributed_sampler=False)
     said = {"entries": entries(method)}
-    said["changed"] = sum(int((p != q).sum()) for p, q in zip(before, method.parameters()))
-    try:
-        fit(method, graph, 1)
-    except Exception as error:
-        said["error"] = str(error)
-    said["statement"] = accountant.statement(method)
-    print(json.dumps(said))
-"""
-
-
-@pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_ledgers_come_back_from_child_processes(start, graph, tmp_path):
-    """The weights came back without them, and a second fit was let in."""
-    (tmp_path / "children.py").write_text(CHILDREN)
-    strategy = f"ddp_{start}_find_unused_parameters_true"
-    done = subprocess.run(
-        [sys.executable, "children.py", graph, strategy],
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
+    said["changed"] = sum(
+        int((p != q).sum()) for p, q in zip(before, method.parameters(), strict=True)
     )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
+    with pytest.raises(MisconfigurationException) as error:
+        fit_anew(method, graph, 1)
+    print(json.dumps(said | {"error": str(error.value), "statement": accountant.statement(method)}))
+
+
+def test_ledgers_come_back_from_child_processes(graph, tmp_path):
+    """The weights came back without them, and a second fit was let in."""
+    (code,), (said,) = ends([start(tmp_path, fit_in_children, graph)])
+    assert code == 0, said
+    said = json.loads(said.splitlines()[-1])
     (path,) = tmp_path.glob("lightning_logs/*/release/privacy.json")
     released = json.loads(path.read_text())
     assert said["changed"] and len(said["entries"]) == len(released["entries"]) > 0

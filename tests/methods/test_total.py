@@ -89,7 +89,7 @@ def graphs(draw):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     graphs(),
     st.lists(NOISE, min_size=1, max_size=8),
@@ -126,7 +126,7 @@ def test_any_noise_gives_a_simple_graph_and_finite_scores(name, graph, numbers, 
 SCALES = st.one_of(st.just(0.0), st.floats(1e-3, 100), st.floats(0, 1e12))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(NOISE, NOISE), min_size=1, max_size=9), st.floats(0, 1), SCALES, SCALES)
 # As drawn at epsilon 0.5; of 6,000 noisy sequences it was one of 24 that failed.
 @example([(d, d) for d in [-54, 15, -66, 18, 4, 42]], 1.0, 20.0, 0.0)
@@ -143,7 +143,7 @@ def test_ordered_degrees_of_any_noise_have_the_wanted_sum(noisy, share, scale, n
     assert degrees.min() >= 0 and degrees.max() <= largest
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(NOISE, st.integers(0, 50)), min_size=1, max_size=9),
     st.floats(0, 1),
@@ -159,7 +159,7 @@ def test_counts_of_any_noise_have_the_wanted_sum(rows, fraction, share):
     assert unbounded.sum() == total and unbounded.min() >= 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 9), st.lists(NOISE, min_size=1, max_size=8), st.integers(0, 99))
 def test_any_estimate_gives_a_simple_graph(num_nodes, numbers, seed):
     rng = np.random.default_rng(seed)

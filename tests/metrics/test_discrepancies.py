@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from lightning_dpg.metrics.kernel_svm import neighbor_accuracy
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(6, 25), st.integers(1, 5), st.integers(0, 1000))
 def test_accuracy_of_neighbors_is_that_of_scikit_learn(size, neighbors, seed):
     rng = np.random.default_rng(seed)

@@ -74,7 +74,7 @@ def color_counter(graph, iterations, labelled):
     return counter
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(labeled_sets(), st.booleans())
 def test_shortest_paths_are_those_of_networkx(graphs, labelled):
     expected = cosines([path_counter(graph, labelled) for graph in graphs])
@@ -83,7 +83,7 @@ def test_shortest_paths_are_those_of_networkx(graphs, labelled):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(labeled_sets(), st.booleans(), st.integers(0, 3))
 def test_colors_are_those_spelled_out(graphs, labelled, iterations):
     expected = cosines([color_counter(graph, iterations, labelled) for graph in graphs])

@@ -155,7 +155,7 @@ def test_refuses_features_that_are_no_matrix_or_too_many(monkeypatch):
         feature_kernels(np.eye(5))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_clipped_spectrum_is_the_nearest_kernel(size, seed):
     rng = np.random.default_rng(seed)

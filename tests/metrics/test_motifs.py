@@ -62,7 +62,7 @@ def test_the_classes_are_those_of_the_atlas():
         assert of_size.sum() == of_size[place - FIRST[len(graph)]] == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.sampled_from(PAIRS), min_size=1))
 def test_equals_enumeration(edges):
     graph = nx.empty_graph(8)

@@ -43,7 +43,7 @@ def by_enumeration(graph):
     return counts / len(graph)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.sampled_from(PAIRS), min_size=1))
 def test_equals_enumeration(edges):
     graph = nx.empty_graph(8)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from lightning_dpg.formats.io import from_networkx, read_graph
+from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.metrics import communities, functional, queries
 from lightning_dpg.metrics.alignment import align
@@ -254,7 +254,7 @@ PAIRS_OF_NODES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(PAIRS_OF_NODES, PAIRS_OF_NODES, st.permutations("abcdefghi"))
 def test_a_list_of_edges_is_compared_as_the_whole_graph(ours, theirs, order):
     names = list("abcdefghi")
@@ -502,10 +502,3 @@ def test_louvain_of_large_graphs_is_as_good_as_that_of_small_ones(graph, monkeyp
 def test_exact_motifs_say_so():
     answers = compare(profile(from_networkx(KARATE)), from_networkx(REWIRED))
     assert answers["motif_cosine"].note == "all motifs counted"
-
-
-def test_known_numbers_of_facebook(data_root):
-    measured = profile(read_graph(data_root / "graphs" / "Facebook.edges.gz"))
-    assert measured.values["triangles"] == 1_612_010
-    assert measured.values["diameter"] == 8
-    assert f"{measured.values['avg_clustering']:.4f}" == "0.6055"

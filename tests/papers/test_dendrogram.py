@@ -44,7 +44,7 @@ def wandered(edges, num_nodes, moves, seed=0):
     return dendrogram
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(3, 12), st.integers(0, 30), st.data())
 def test_moves_keep_the_books(num_nodes, num_edges, data):
     edges = random_edges(num_nodes, min(num_edges, num_nodes * (num_nodes - 1) // 2), num_edges)

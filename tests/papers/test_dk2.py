@@ -74,7 +74,7 @@ def test_one_edge_of_all_small_graphs_moves_joint_degrees_by_their_sensitivities
     assert steps == {0, 1, largest_degrees_sensitivity()}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(4, 12), st.integers(0, 60), st.integers(0, 999))
 def test_one_edge_of_larger_graphs_does_neither(num_nodes, num_edges, seed):
     graph = nx.gnm_random_graph(num_nodes, num_edges, seed=seed)

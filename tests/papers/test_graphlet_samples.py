@@ -42,7 +42,7 @@ def set_of(graphs):
     return edges, torch.repeat_interleave(torch.tensor([len(g) for g in graphs])), len(graphs)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.sets(st.sampled_from(PAIRS), min_size=1), st.sampled_from([3, 4, 5]))
 def test_equals_enumeration(pairs, size):
     graph = nx.empty_graph(8)

@@ -79,7 +79,7 @@ def test_all_graphs_of_up_to_six_nodes_in_one_set(size):
     np.testing.assert_array_equal(counts, expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sets(st.sampled_from(PAIRS)), st.sampled_from(SIZES), st.randoms())
 def test_any_graph_beside_others(pairs, size, random):
     graph = nx.empty_graph(9)

@@ -45,7 +45,7 @@ def pot(first, second, alpha=0.5):
 sizes = st.integers(1, 14)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     sizes, sizes, st.integers(0, 10_000), st.sampled_from(["euclidean", "cosine", "correlation"])
 )
@@ -56,14 +56,14 @@ def test_discrepancy_of_embeddings_is_that_of_pot(n, m, seed, metric):
     assert gromov_discrepancy(first, second) == pytest.approx(pot(first, second), abs=1e-8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(sizes, sizes, st.integers(0, 10_000))
 def test_discrepancy_of_shortest_paths_is_that_of_pot_where_ties_decide(n, m, seed):
     first, second = (paths(nx.gnp_random_graph(size, 0.3, seed=seed + size)) for size in (n, m))
     assert gromov_discrepancy(first, second) == pytest.approx(pot(first, second), abs=1e-8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sizes, sizes, st.integers(0, 10_000), st.floats(0.1, 1.0))
 def test_fused_discrepancy_is_that_of_pot(n, m, seed, alpha):
     first, second = (

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import pinvh
 from scipy.sparse import csr_array
@@ -37,7 +37,6 @@ def test_many_terms_are_the_closed_form():
     assert inverse_katz(values, decay, 61) == pytest.approx(back, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.floats(-200, 200), min_size=1, max_size=5),
     st.sampled_from([1, 3, 5]),

@@ -102,12 +102,3 @@ def test_nearly_complete_and_empty_graphs(num_edges):
     assert len(drawn) == min(num_edges, 45)
     nothing = low_rank_edges(rows, torch.ones(3), 0 * degrees, num_edges, torch.Generator())
     assert nothing.shape == (0, 2)
-
-
-def test_equal_seeds_draw_equal_edges(either_way):
-    rows, degrees = blocks(20)
-    first, same, other = (
-        low_rank_edges(rows, torch.ones(2), degrees, 50, torch.Generator().manual_seed(seed))
-        for seed in (1, 1, 2)
-    )
-    assert torch.equal(first, same) and not torch.equal(first, other)

@@ -35,16 +35,10 @@ from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.papers.dubhashi2015.graph_kernel import GraphKernel
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.paid_weights import load_released
+from tests.graphs import labelled
 from tests.training import quiet_trainer
 
 GRAPHS = [nx.gnm_random_graph(8 + k % 5, 12 + 8 * (k % 2), seed=k) for k in range(40)]
-
-
-def labelled(graphs=GRAPHS):
-    converted = [from_networkx(graph) for graph in graphs]
-    for number, graph in enumerate(converted):
-        graph.y = torch.tensor([number % 2])
-    return converted
 
 
 def trainer(folder, epsilon, delta=0.0):
@@ -57,7 +51,7 @@ def trainer(folder, epsilon, delta=0.0):
 
 def fitted(folder, epsilon, delta=0.0, data=None, kind=PrivateGraphKernel, **settings):
     method = kind(**settings)
-    trainer(folder, epsilon, delta).fit(method, data or GraphSetDataModule(labelled()))
+    trainer(folder, epsilon, delta).fit(method, data or GraphSetDataModule(labelled(GRAPHS)))
     return method
 
 
@@ -319,7 +313,7 @@ def test_the_papers_sampling_is_caught_and_ours_is_not():
 
 def test_score_is_the_likelihood_ratio(tmp_path):
     """By the laws of discrete Laplace noise on counts of networkx."""
-    data = GraphSetDataModule(labelled())
+    data = GraphSetDataModule(labelled(GRAPHS))
     method = fitted(tmp_path, 4.0, data=data, features=["edges", "w"], length=2, max_degree=20)
     starts = [0, len(GRAPHS[0])]
     absent = [list(nx.non_edges(graph)) for graph in GRAPHS[:2]]
@@ -483,7 +477,7 @@ def test_geometric_kernel_counts_common_walks():
 @pytest.mark.parametrize("kernel", ["shortest_path", "weisfeiler_lehman"])
 def test_kernels_without_privacy_say_so(tmp_path, kernel):
     method = GraphKernel(kernel)
-    trainer(tmp_path, math.inf).fit(method, GraphSetDataModule(labelled()))
+    trainer(tmp_path, math.inf).fit(method, GraphSetDataModule(labelled(GRAPHS)))
     assert method.similarities.shape == (40, 40)
     assert torch.allclose(method.similarities.diagonal(), torch.ones(40, dtype=torch.double))
     assert math.isinf(method.ledger.epsilon(1e-5))

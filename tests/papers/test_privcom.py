@@ -128,13 +128,6 @@ def overlap(method, graph):
     return float((leading(graph, rank).T @ method.vectors.detach()).square().sum()) / rank
 
 
-COUNTS = [
-    ("number of edges", "pure", "edge_count_sensitivity", 1),
-    ("ordered degrees", "pure", "degree_l1_sensitivity", 1),
-    ("degree of each node", "pure", "degree_l1_sensitivity", 1),
-]
-
-
 def test_noise_of_the_products_has_its_standard_deviation():
     graph, scaled = planted([100, 100], 0.3, 0.02), []
     matrix = torch.from_numpy(adjacency(graph).toarray())

@@ -6,13 +6,7 @@ import pytest
 import torch
 
 from lightning_dpg.papers.dubhashi2015.graphlets import walk_counts
-
-
-def union_of(graphs):
-    union = nx.disjoint_union_all(graphs)
-    edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in union.edges)).reshape(-1, 2)
-    graph_of = torch.repeat_interleave(torch.tensor([len(graph) for graph in graphs]))
-    return edges, graph_of, len(graphs)
+from tests.papers.test_graphlets import union_of
 
 
 def test_equals_powers_of_each_matrix():

@@ -21,6 +21,7 @@ from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.reports import least_rate, piecewise_law
 from lightning_dpg.run.plan import plan
 from tests.entries import entry
+from tests.privacy.test_loss_distributions_adversary import one_step
 
 DELTAS = [0.1, 1e-3, 1e-5, 1e-8, 1e-12]
 RATES = [1e-5, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.9999, 1.0]
@@ -283,12 +284,3 @@ def test_one_ledger_is_no_filter_for_plans_that_follow_from_releases():
     delta = likely * accounting.gdp_delta(1 / noise, 1 - cost)
     delta += (1 - likely) * one_step(1 + cost, 0.2, 1.8625e-5)
     assert float(delta) == pytest.approx(1.318e-5, rel=1e-3)
-
-
-def one_step(epsilon, sigma, q):
-    """Delta of one sampled step where a record is removed, in fifty digits."""
-    with mpmath.workdps(50):
-        sigma, factor = mpmath.mpf(sigma), mpmath.exp(epsilon)
-        place = sigma**2 * mpmath.log(1 + (factor - 1) / q) + mpmath.mpf(1) / 2
-        without, with_record = mpmath.ncdf(-place / sigma), mpmath.ncdf((1 - place) / sigma)
-        return (1 - q) * without + q * with_record - factor * without

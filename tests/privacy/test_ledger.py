@@ -171,7 +171,7 @@ settings_of_runs = (
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(*settings_of_runs, st.integers(0, 39))
 def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, delta, far):
     ledger, other = PrivacyLedger(Relation.EDGE), PrivacyLedger(Relation.EDGE)
@@ -196,7 +196,7 @@ def test_spending_until_refused_ends_just_within_the_budget(sigma, q, epsilon, d
         assert ledger.steps == max_steps(ledger.budget, sigma, sample_rate=q)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(*settings_of_runs, st.integers(1, 500), st.integers(1, 500))
 def test_resumed_state_equals_one_go(sigma, q, epsilon, delta, first, second):
     run = ledger_of(COUNT, step(sigma, q, first))

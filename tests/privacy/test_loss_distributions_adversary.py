@@ -14,6 +14,7 @@ from lightning_dpg.privacy.composition import fits, headline
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.loss_distributions import composed_delta, hockey_stick
 from lightning_dpg.release.statement import privacy_statement
+from tests.characteristic import exact_delta
 from tests.entries import entry, ledger_of
 
 BELOW = 1 - 1e-10
@@ -35,45 +36,6 @@ def one_step(epsilon, sigma, q):
             return removed
         without, mixture = chances(1 / factor)
         return max(removed, (1 - without) - factor * (1 - mixture))
-
-
-def log_moment(z, is_removed, mu, pure, sampled):
-    """Logarithm of E[exp(z loss)] at complex z, by the trapezoidal rule."""
-    total = mu**2 / 2 * (z + z * z)
-    for cost, count in pure:
-        p = 1 / (1 + math.exp(-cost))
-        total = total + count * np.log(p * np.exp(z * cost) + (1 - p) * np.exp(-z * cost))
-    for sigma, q, count in sampled:
-        x = np.linspace(-13 * sigma, 2 + z.real.max() + 13 * sigma, 1500)
-        loss = np.log1p(q * np.expm1((2 * x - 1) / (2 * sigma**2)))
-        density = -(x**2) / (2 * sigma**2) + math.log((x[1] - x[0]) / sigma / math.sqrt(2 * np.pi))
-        if is_removed:
-            density = density + loss
-        else:
-            loss = -loss
-        total = total + count * np.log(np.exp(np.multiply.outer(z, loss) + density).sum(1))
-    return total
-
-
-def exact(epsilon, mu=0.0, pure=(), sampled=()):
-    """Delta, by the inverse Laplace transform of moments along a line through their saddle point."""
-    deltas = []
-    for is_removed in (True, False):
-
-        def log_integrand(z, is_removed=is_removed):
-            return log_moment(z, is_removed, mu, pure, sampled) - z * epsilon - np.log(z * (z + 1))
-
-        reals = np.geomspace(0.1, 100, 120)
-        with np.errstate(over="ignore", invalid="ignore"):
-            heights = np.nan_to_num(log_integrand(reals + 0j).real, nan=np.inf)
-        place = reals[heights.argmin()]
-        low, peak, high = log_integrand(place * np.array([0.99, 1, 1.01]) + 0j).real
-        t = np.linspace(0, 15 * 0.01 * place / math.sqrt(low + high - 2 * peak), 601)
-        values = np.exp(log_integrand(place + 1j * t) - peak)
-        assert abs(values[-1]) < 1e-12
-        integral = (values.real.sum() - values[0].real / 2) * t[1] / math.pi
-        deltas.append(math.exp(peak) * integral)
-    return max(deltas)
 
 
 @pytest.mark.parametrize("sigma", [0.15, 0.6, 5.0, 1e4])
@@ -99,7 +61,12 @@ MIXTURES = [  # epsilon, Gaussian, pure, sampled
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_mixtures_against_an_integral(mixture):
     epsilon, mu, pure, sampled = mixture
-    truth = exact(epsilon, mu, pure, sampled)
+    entries = [entry(noise_multiplier=1 / mu)] if mu else []
+    entries += [entry("pure", epsilon=cost, steps=count) for cost, count in pure]
+    entries += [
+        entry(noise_multiplier=sigma, sample_rate=q, steps=count) for sigma, q, count in sampled
+    ]
+    truth = exact_delta(entries, epsilon)
     if not pure and not sampled:
         assert truth == pytest.approx(accounting.gdp_delta(mu, epsilon), rel=1e-10)
     delta = composed_delta(

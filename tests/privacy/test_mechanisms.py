@@ -73,7 +73,7 @@ def test_each_element_has_noise_of_its_own_scale():
         assert stats.chisquare([*observed, rest[1]], [*expected, rest[0]]).pvalue > 1e-3
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.floats(0.05, 3), st.integers(1, 5), st.floats(1e-9, 0.5))
 def test_noise_falls_short_of_the_margin_with_probability_delta(epsilon, sensitivity, delta):
     margin, rate = laplace_tail_bound(epsilon, sensitivity, delta), epsilon / sensitivity

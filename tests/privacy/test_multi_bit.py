@@ -96,7 +96,7 @@ def test_traps_cost_what_is_said(n, h, m):
     assert per_row == pytest.approx(cost_of_reports(n * m, 1 / m), abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.floats(1e-6, 80), st.floats(0, 1))
 def test_rounded_rates_are_nowhere_worse_than_epsilon(each, share):
     least = least_rate(torch.tensor([each], dtype=torch.float64))

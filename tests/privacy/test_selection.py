@@ -57,7 +57,7 @@ def test_choices_have_the_law_of_permute_and_flip(counts, offsets, epsilon, sens
     assert stats.chisquare(other, expected).pvalue > 1e-3
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.integers(0, 6), min_size=2, max_size=5),
     st.floats(0.05, 3),

@@ -1,14 +1,12 @@
 """Public attributes go from two tables to a release, and from there to a graph neural network."""
 
 import io
-import json
 
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
-import yaml
 from torch_geometric.nn import SGConv
 
 import lightning_dpg as dpg
@@ -142,24 +140,3 @@ def test_a_checkpoint_draws_graphs_with_attributes(tmp_path, tables):
     empty = EdgeListDataModule("no/such/file.csv")
     (graph,) = quiet_trainer().predict(ChungLu(20), empty, ckpt_path=tmp_path / "run.ckpt")
     check(graph)
-
-
-def test_the_command_line_takes_attributes_and_policies(here, tables):
-    edges, people = tables
-    config = {
-        "model": {"class_path": "ChungLu"},
-        "data": {"class_path": "EdgeListDataModule", "init_args": {"name": edges}},
-        "trainer": {"max_epochs": 1, "accelerator": "cpu", "enable_progress_bar": False},
-        "privacy": {"epsilon": 1.0, "delta": 0.0},
-    }
-    (here / "run.yaml").write_text(yaml.safe_dump(config))
-    given = ["fit", "--config", "run.yaml", "--attributes", people]
-    given += ["--data.nodes.column", "who"]
-    assert main([*given, "--data.nodes.policy.age", "drop"]) == 0
-    (folder,) = here.glob("runs/*/*/release")
-    graph = dpg.open_release(folder).sample(0)
-    assert graph.attribute_names == ["branch=bank", "branch=retail"]
-    statement = json.loads((folder / "privacy.json").read_text())
-    assert PUBLIC_ATTRIBUTES in statement["assumptions"]
-    assert main([*given, "--data.nodes.policy.age", "private"]) == 2
-    assert len(list(here.glob("runs/*/*"))) == 1

@@ -26,7 +26,6 @@ from lightning_dpg.run.words import (
     shipped_classes,
 )
 
-BUDGET = ("--privacy.epsilon", "1", "--privacy.delta", "0")
 BTER = ("--config", "bter")
 # Options, and whether they are refused early.
 MISTAKES = [

@@ -200,7 +200,7 @@ def sites(graph):
     return CanarySites(whole, whole, torch.zeros_like(nodes), nodes, len(nodes), lambda pairs: None)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(5, 40), st.floats(0, 0.6), st.integers(0, 9), st.data())
 def test_canaries_are_different_pairs_without_an_edge_spread_over_the_nodes(n, p, seed, data):
     graph = nx.gnp_random_graph(n, p, seed=seed)
@@ -240,7 +240,6 @@ def test_mistakes(tmp_path, fails, args, said):
     assert said in fails("audit", *args)
 
 
-@pytest.mark.parametrize("epsilon", [1, 8])
 @pytest.mark.parametrize("view", ["black_box", "white_box"])
 @pytest.mark.parametrize(
     "config",
@@ -260,10 +259,9 @@ def test_mistakes(tmp_path, fails, args, said):
         "randomized_response_spectral",
     ],
 )
-def test_no_method_loses_more_than_it_claims(audit, data_root, config, view, epsilon):
-    graph = ["--data.name", "polblogs", "--data.undirected", "true", "--privacy.delta"]
-    graph += ["1e-6" if config in WITH_DELTA else "0", "--privacy.epsilon", str(epsilon)]
+def test_no_method_loses_more_than_it_claims(audit, config, view):
+    budget = ["--privacy.epsilon", "1", "--privacy.delta", "1e-6" if config in WITH_DELTA else "0"]
     if config == "dp_netgan":  # of which others take minutes, with the gradients of all canaries
-        graph += ["--trainer.max_epochs", "1"]
-    code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *graph)
+        budget += ["--trainer.max_epochs", "1"]
+    code, _ = audit("--config", config, "--view", view, "--confidence", "0.999", *budget)
     assert code == 0

@@ -234,16 +234,15 @@ def test_a_noisy_gradient_speaks_for_the_canary_that_it_holds():
 # The command
 
 
-@pytest.mark.parametrize("epsilon", [1, 10])
 @pytest.mark.parametrize("view", ["black_box", "white_box"])
 @pytest.mark.parametrize("config", ["erdos_renyi_set", "dpgvae", "dpggan"])
-def test_no_method_loses_more_than_it_claims(audit, capsys, config, view, epsilon):
+def test_no_method_loses_more_than_it_claims(audit, capsys, config, view):
     # A confidence at which one test in a thousand fails of itself.
-    options = ("--view", view, "--confidence", "0.999", "--privacy.epsilon", str(epsilon))
+    options = ("--view", view, "--confidence", "0.999", "--privacy.epsilon", "1")
     steps = ("--trainer.max_epochs", "2") if config != "erdos_renyi_set" else ()
     code, result = audit("--config", config, *options, *steps)
     assert code == 0
-    assert 0.9 * epsilon < result["claimed_epsilon"] <= epsilon
+    assert 0.9 < result["claimed_epsilon"] <= 1
     assert result["epsilon_lower_bound"] <= result["claimed_epsilon"]
     assert (result["canaries"], result["guesses"]) == (200, 100)  # one for each graph
     assert "verdict: not refuted" in capsys.readouterr().out

@@ -28,7 +28,7 @@ def shuffled(graph, seed=0):
     return make_graph(numbers[undirected_edges(graph)], graph.num_nodes), numbers
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SCORES, SCORES)
 def test_separation_is_that_of_all_thresholds_with_coins_for_ties(edges, others):
     measured = attacks.separation(torch.tensor(edges), torch.tensor(others))

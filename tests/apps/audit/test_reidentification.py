@@ -10,7 +10,7 @@ from lightning_dpg.apps.audit import reidentification
 from tests.apps.audit.test_link_stealing import KARATE, shuffled
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_reidentification_is_that_of_all_guesses(data):
     rows = st.lists(st.integers(0, 3), min_size=6, max_size=6)

@@ -18,7 +18,6 @@ from lightning_dpg.formats.io import from_networkx, read_graph
 from lightning_dpg.main import main
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.queries import KIND_QUERIES
-from lightning_dpg.outcome import REFUSED
 from lightning_dpg.run.commands.arguments import call
 from tests.apps.bench.conftest import read_csv
 from tests.recorded import result
@@ -59,18 +58,6 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(engine, "run_jobs", pretend)
     return jobs
-
-
-def test_a_study_is_measured_and_options_beside_it_win(tmp_path, asked):
-    study = {"methods": ["erdos_renyi"], "graphs": ["karate"], "epsilons": [1, 2], "seeds": [4, 5]}
-    (tmp_path / "study.yaml").write_text(yaml.safe_dump({"benchmark": study}))
-    options = ["--study", str(tmp_path / "study.yaml"), "--epsilons", "3"]
-    outcome = call(compare, [*options, "--out", str(tmp_path / "out")])
-    assert outcome.code == REFUSED  # the pretended jobs have failed
-    assert {(job.graph, job.epsilon, job.run) for job in asked} == {
-        ("karate", 3, 4),
-        ("karate", 3, 5),
-    }
 
 
 def test_without_a_study_three_options_are_required(tmp_path):

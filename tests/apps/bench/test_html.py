@@ -160,12 +160,6 @@ def test_queries_open_their_meaning(folder, probed):
     assert all(str(escape(glossary()[query].text)) in content for query in QUERIES)
 
 
-def test_narrow_page_does_not_scroll_sideways(folder, probed):
-    seen = probe(folder, probed, "narrow.html")
-    assert seen["width"][1] == 360
-    assert seen["width"][0] <= 360
-
-
 def test_page_is_complete_without_network_and_script(folder):
     page = (folder / "report.html").read_text()
     # A link to the file beside the page loads nothing.

@@ -95,7 +95,7 @@ def wait_for(folder, pattern, process):
 
 
 @needs_proc
-@pytest.mark.parametrize("moment", ["imports", "fit", "fit, ended by a batch system"])
+@pytest.mark.parametrize("moment", ["imports", "fit, ended by a batch system"])
 def test_ctrl_c_ends_all_processes_and_says_how_to_go_on(tmp_path, moment):
     out = tmp_path / "out"
     args = [sys.executable, "-m", "lightning_dpg", *QUICK, "--out", str(out)]

@@ -112,13 +112,6 @@ def test_the_same_data_have_one_total_for_each_relation(url):
     assert book.left("crm") == 2.0
 
 
-def test_a_new_version_of_the_data_is_recognized_afterwards(url):
-    book = new(url)
-    book.reserve("crm", asked(pure(0.5))._replace(edges="february"))
-    assert book.names_of("february") == ["crm"]
-    assert book.names_of("march") == []
-
-
 def test_a_book_is_made_once_and_found_by_others(url):
     book = new(url)
     with pytest.raises(BookError, match="there is a book already"):

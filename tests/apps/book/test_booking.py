@@ -32,6 +32,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import fits
 from lightning_dpg.privacy.events import PROVED_FOR, Relation
 from tests.entries import entry
+from tests.graphs import labelled
 from tests.training import BooksSteps, quiet_trainer
 
 KARATE = nx.karate_club_graph()
@@ -53,13 +54,6 @@ def register(book, name, data, epsilon=4.0, delta=1e-4, relation=Relation.EDGE, 
     fingerprint = book.fingerprint(data.identity())
     total = Budget(epsilon, delta)
     owner.register(book, name, fingerprint, total=total, relation=relation, **changes)
-
-
-def labelled(graphs=SET):
-    converted = [from_networkx(graph) for graph in graphs]
-    for number, graph in enumerate(converted):
-        graph.y = torch.tensor([number % 2])
-    return converted
 
 
 def outcomes(book, name="people"):
@@ -122,7 +116,7 @@ def test_a_total_of_transfers_books_runs_on_edges_by_transfer(book, tmp_path):
 
 
 def test_predict_is_booked_on_the_graphs_that_it_reads(book):
-    known, new = GraphSetDataModule(labelled()), GraphSetDataModule(labelled(SET[:8]))
+    known, new = GraphSetDataModule(labelled(SET)), GraphSetDataModule(labelled(SET[:8]))
     register(book, "people", known)
     register(book, "newcomers", new)
     method = kernel_fitted(known)
@@ -131,7 +125,7 @@ def test_predict_is_booked_on_the_graphs_that_it_reads(book):
     assert booked(book, "people") == pytest.approx([1.0])
     assert booked(book, "newcomers") == pytest.approx([0.5])
     assert len(book.runs("newcomers")[0].booked) == len(method.ledger.entries) == 2
-    trainer.predict(method, GraphSetDataModule(labelled()))  # the graphs of fit again
+    trainer.predict(method, GraphSetDataModule(labelled(SET)))  # the graphs of fit again
     assert booked(book, "people") == pytest.approx([1.0, 0.5])
     assert outcomes(book, "people") == ["ended", "ended"]
     with pytest.raises(BookError, match="does not pay for PrivateGraphKernel"):
@@ -141,7 +135,7 @@ def test_predict_is_booked_on_the_graphs_that_it_reads(book):
 
 
 def test_a_predict_that_fails_before_its_release_gives_all_back(book, monkeypatch):
-    data = GraphSetDataModule(labelled())
+    data = GraphSetDataModule(labelled(SET))
     register(book, "people", data)
     method = kernel_fitted(data)
 

@@ -77,15 +77,6 @@ def test_another_plan_is_another_run(book, stopped, tmp_path, changed):
         book.reserve("crm", request)
 
 
-def test_steps_that_were_made_without_the_book_are_counted(book, stopped, tmp_path):
-    """As by a resume with --no-book, which the journal of the run shows."""
-    run = book.reserve("crm", training(tmp_path / "again", steps(70), previous=stopped))
-    now = book.runs("crm")[-1]
-    assert [(each.entry.steps, each.booked) for each in now.planned] == [(30, 30), (30, 0)]
-    run.close("stopped")
-    assert shown(book) == 70
-
-
 def test_a_journal_in_the_folder_of_an_earlier_run_is_that_of_the_last(book, tmp_path):
     journal = tmp_path / "ledger.jsonl"
     for epsilon in (0.1, 0.2):  # both in one folder

@@ -66,7 +66,7 @@ def let_in(data, runs, request, epsilon):
     return rule_of(data, runs, charge.family, spending) is not None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     total=st.floats(0.01, 20),
     shares=st.lists(st.floats(0.001, 0.6), max_size=5),

@@ -148,8 +148,3 @@ def test_nothing_left_is_called_that(book, spent):
     with pytest.raises(BookError, match=r"delta 1e-06; nothing is left$") as refused:
         book.reserve("crm", Request("BTER", "s", Budget(0.5, 0.0), plan, "edges of crm"))
     assert "set privacy.epsilon" not in str(refused.value)
-
-
-def test_the_page_says_what_a_digest_is(book):
-    run(book, entry(1.0))
-    assert "The digest is the SHA-256 of the file SHA256SUMS in the folder" in page(book, ["crm"])

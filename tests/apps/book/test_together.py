@@ -26,7 +26,7 @@ RUNS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(runs=st.lists(RUNS, max_size=12), place=st.integers(0, len(ORDERS) - 1))
 def test_merged_sums_are_the_plain_ones_and_never_below_the_exact_ones(runs, place):
     found, entries = together(runs), [entry for run in runs for entry in run.entries]
@@ -40,7 +40,7 @@ def test_merged_sums_are_the_plain_ones_and_never_below_the_exact_ones(runs, pla
     assert found.deltas == [run.cost.delta for run in runs]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(runs=st.lists(RUNS, max_size=4), one=RUNS, times=st.integers(1, 5))
 def test_further_runs_count_as_if_they_were_listed(runs, one, times):
     assert together(runs).plus(one, times) == together([*runs, *[one] * times])

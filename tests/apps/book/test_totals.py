@@ -10,7 +10,6 @@ import pytest
 from lightning_dpg.apps.book import totals
 from lightning_dpg.apps.book.filter import Spending, together
 from lightning_dpg.apps.book.totals import SUM_OF_RUNS, node_level
-from lightning_dpg.privacy.accounting import rdp_to_epsilon
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.composition import quick_epsilon
 from lightning_dpg.privacy.meaning import group_budget
@@ -29,28 +28,6 @@ def run(epsilon, delta, *entries):
 
 def spent(runs, delta):
     return totals.spent_epsilon(together(runs), delta)
-
-
-# Five runs as their methods book them: BTER, DPNetGAN, PrivCom (noisy Oja), graph kernels, a count.
-FIVE = [
-    run(0.5, 0.0, pure(epsilon=0.25, steps=2)),
-    run(
-        4.0,
-        1e-6,
-        pure(epsilon=0.1),
-        entry("gaussian", noise_multiplier=4.0, sample_rate=0.05, steps=2000),
-    ),
-    run(2.0, 1e-6, entry("gaussian", noise_multiplier=8.0, steps=6)),
-    run(3.0, 1e-6, entry("gaussian", noise_multiplier=6.0, steps=3)),
-    run(0.2, 0.0, pure(epsilon=0.2)),
-]
-
-
-def test_five_runs_cost_what_one_ledger_says_and_what_is_added_by_hand():
-    by_hand = sum(each.curve() for one in FIVE for each in one.entries)
-    epsilon, accountant = spent(FIVE, 1e-5)
-    assert accountant == "PLD"
-    assert epsilon < rdp_to_epsilon(by_hand, 1e-5) < sum(one.budget.epsilon for one in FIVE)
 
 
 def test_pure_runs_add_up_and_the_budgets_of_runs_where_that_is_less():

@@ -135,7 +135,7 @@ def test_nodes_belong_to_graphs():
 
 
 @given(st.integers(0, 2**31), st.floats(0.01, 20) | st.just(math.inf), st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_numbers_of_edges_are_booked_and_possible(seed, epsilon, occurrences):
     graphs = [nx.gnp_random_graph(size, 0.6, seed=seed) for size in SIZES]
     edges = torch.tensor(list(nx.disjoint_union_all(graphs).edges)).view(-1, 2)

@@ -48,7 +48,7 @@ def node_removals(matrix):
 graphs = given(st.integers(6, 8), st.integers(1, 3), st.sampled_from([0.3, 0.6, 1.0]), st.randoms())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @graphs
 def test_row_norms_are_exact_for_the_product_by_all_flips(n, rank, clip, random):
     rng = np.random.default_rng(random.getrandbits(32))
@@ -57,7 +57,7 @@ def test_row_norms_are_exact_for_the_product_by_all_flips(n, rank, clip, random)
     assert max(moved) == pytest.approx(edge_product_sensitivity(torch.from_numpy(basis)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @graphs
 def test_rayleigh_matrix_moves_by_its_bound_at_most(n, rank, clip, random):
     rng = np.random.default_rng(random.getrandbits(32))
@@ -70,7 +70,7 @@ def test_rayleigh_matrix_moves_by_its_bound_at_most(n, rank, clip, random):
         assert max(moved) == pytest.approx(bound)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(4, 8), st.randoms())
 def test_a_node_moves_the_number_of_edges_by_its_bound_at_most(n, random):
     matrix = random_adjacency(np.random.default_rng(random.getrandbits(32)), n)
@@ -84,7 +84,7 @@ def katz_matrix(matrix, decay, terms):
     return sum(powers)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(6, 8), st.sampled_from([1, 3, 5]), st.floats(0.1, 2.0), st.randoms())
 def test_katz_matrices_move_by_their_bound_at_most(n, terms, strength, random):
     rng = np.random.default_rng(random.getrandbits(32))
@@ -103,7 +103,7 @@ def test_katz_of_one_term_moves_as_the_adjacency_matrix_does():
     assert katz_sensitivity(1.0, 1, 50) == pytest.approx(math.sqrt(2))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(4, 8), st.integers(1, 3), st.integers(0, 2), st.randoms())
 def test_under_the_decay_of_the_paper_any_two_graphs_are_closer_than_one(n, rank, hops, random):
     rng = np.random.default_rng(random.getrandbits(32))

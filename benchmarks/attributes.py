@@ -125,6 +125,8 @@ def _step(rounds: int) -> float:
     method = AttributeEncoder(3000, noise_multiplier=2.0)
     fit_on(method, graph, attributes, 1000.0)  # a budget for the further steps
     method.log = lambda *args, **kwargs: None  # type: ignore[method-assign,assignment]
+    # Outside of a run, where a step needs no draw of the sampler.
+    method.dpsgd._method = [torch.nn.Module()]
     # A run composes its plan once, before its steps; further ones would be composed one by one.
     assert method.ledger.affords(replace(method.dpsgd.entry, steps=rounds + 1))
     edges = torch.randint(3000, (678, 2))

@@ -16,6 +16,12 @@ x and output gradients y, and the squared norm :math:`\sum_{k,l} (x_k \cdot x_l)
 needs neither matrix (Goodfellow, "Efficient per-example gradient computations", 2015; Li et al.,
 "Large language models can be strong differentially private learners", 2022). A gradient penalty uses
 the map once more, backwards, in its inner gradient; that use is recorded in the same way.
+
+Records are not clipped in single precision, which no bound of norms would make safe: products of
+matrices round a row otherwise in a batch of another size. A record that joins can then move the
+gradients of others, each by the machine epsilon times what the network makes of a rounding error, which
+nothing bounds. In single precision 100 records that amplify one by 10 exceed ``ROUNDING``; in double
+precision records times that factor have to reach :math:`10^{10}`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +35,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.func import functional_call, grad, vmap
+from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
@@ -104,9 +111,9 @@ def _add_gradients(
         total[name] += torch.tensordot(scale, drop_unclipped(gradient, scale), dims=1)
 
 
-def widened(tensor: Tensor) -> Tensor:
-    """Convert floating-point numbers to double precision, and leave others unchanged."""
-    return tensor.double() if tensor.is_floating_point() else tensor
+def widened(tensor: Tensor, dtype: torch.dtype = torch.double) -> Tensor:
+    """Convert floating-point numbers to a type, and leave others unchanged."""
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def clip_factor(squared: Tensor, max_grad_norm: float) -> Tensor:
@@ -235,8 +242,9 @@ def ghost_clipped_gradient_sum(
     others: tuple[Tensor, ...] = (),
     rows: Rows | None = None,
     chunk_size: int = 512,
+    dtype: torch.dtype = torch.double,
 ) -> dict[str, Tensor]:
-    """Compute ``clipped_gradient_sum`` in one batched backward pass, in double precision.
+    """Compute ``clipped_gradient_sum`` in one batched backward pass.
 
     All trained parameters of the network, except the table of ``rows``, belong to ``nn.Linear``
     maps.
@@ -251,6 +259,8 @@ def ghost_clipped_gradient_sum(
         others: Further tensors of shape ``(B, ...)``.
         rows: The rows of a table that ``inputs`` holds and that are parameters too.
         chunk_size: Examples per pass.
+        dtype: Precision of all of it. Single precision is for examples that read no record; a private
+            step refuses its sums.
 
     Returns:
         The sum by parameter name; the sum of the table is dense, under the key ``"rows"``.
@@ -265,16 +275,16 @@ def ghost_clipped_gradient_sum(
     for name, module in maps.items():
         _refuse_computed_weight(name, module)
     total = {
-        f"{name}.{key}": torch.zeros_like(parameter, dtype=torch.double)
+        f"{name}.{key}": torch.zeros_like(parameter, dtype=dtype)
         for name, module in maps.items()
         for key, parameter in module.named_parameters()
     }
     if rows is not None:
-        total["rows"] = torch.zeros_like(rows.table, dtype=torch.double)
+        total["rows"] = torch.zeros_like(rows.table, dtype=dtype)
     for low in range(0, len(inputs), chunk_size):
-        part = inputs[low : low + chunk_size].detach().double().requires_grad_()
-        with _recording(maps) as uses:
-            beside = (widened(tensor[low : low + chunk_size]) for tensor in others)
+        part = inputs[low : low + chunk_size].detach().to(dtype).requires_grad_()
+        with _recording(maps, rows is not None) as uses:
+            beside = (widened(tensor[low : low + chunk_size], dtype) for tensor in others)
             loss = one_by_one(losses(part, *beside), len(part)).sum()
             uses.final = True
             # The weights have to be among the inputs: without them autograd leaves out the part of
@@ -297,42 +307,46 @@ def _refuse_computed_weight(name: str, module: nn.Linear) -> None:
 
 
 class _Uses:
-    """Pairs (x, y) of each map, of shapes ``(B, K, in)`` and ``(B, K, out)``, in order.
+    """Uses (x, y, 1 or 0) of each map, of shapes ``(B, K, in)``, ``(B, K, out)`` and ``(K,)``.
+
+    The last number tells whether the use adds y to the gradient of the bias.
 
     Attributes:
         final: Whether the current gradient is that of the loss, and not one inside it.
+        reads_rows: Whether the gradient by the inputs is needed.
     """
 
-    def __init__(self) -> None:
-        self.final = False
-        self.weight: dict[str, list[tuple[Tensor, Tensor]]] = {}
-        self.bias: dict[str, list[Tensor]] = {}
+    def __init__(self, reads_rows: bool) -> None:
+        self.final, self.reads_rows = False, reads_rows
+        self.of: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
 
     def add(self, name: str, x: Tensor, y: Tensor, *, forwards: bool) -> None:
         if not self.final:
             return
         x = x.detach().reshape(len(x), -1, x.shape[-1])
         y = y.detach().reshape(len(y), -1, y.shape[-1])
-        self.weight.setdefault(name, []).append((x, y))
-        if forwards:
-            self.bias.setdefault(name, []).append(y)
+        self.of.setdefault(name, []).append((x, y, x.new_full((x.shape[1],), forwards)))
 
 
 class _Forwards(Function):
-    """``x W^T``; its backward pass is a use of W, and itself differentiable."""
+    """``x W^T + b``; its backward pass is a use of W, and itself differentiable."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, uses: _Uses, name: str) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, uses: _Uses, name: str
+    ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.uses, ctx.name = uses, name
-        return x @ weight.T
+        return F.linear(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        (y,) = gradients
-        ctx.uses.add(ctx.name, x, y, forwards=True)
-        return _Backwards.apply(y, weight, ctx.uses, ctx.name), None, None, None  # type: ignore[no-untyped-call]
+        (y,), uses = gradients, ctx.uses
+        uses.add(ctx.name, x, y, forwards=True)
+        if uses.final and x.is_leaf and not uses.reads_rows:
+            return None, None, None, None, None
+        return _Backwards.apply(y, weight, uses, ctx.name), None, None, None, None  # type: ignore[no-untyped-call]
 
 
 class _Backwards(Function):
@@ -349,18 +363,18 @@ class _Backwards(Function):
         y, weight = ctx.saved_tensors
         (x,) = gradients
         ctx.uses.add(ctx.name, x, y, forwards=False)
-        return _Forwards.apply(x, weight, ctx.uses, ctx.name), None, None, None  # type: ignore[no-untyped-call]
+        return _Forwards.apply(x, weight, None, ctx.uses, ctx.name), None, None, None  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def _recording(maps: dict[str, nn.Linear]) -> Iterator[_Uses]:
+def _recording(maps: dict[str, nn.Linear], reads_rows: bool) -> Iterator[_Uses]:
     """Record the uses of the maps within the context."""
-    uses = _Uses()
+    uses = _Uses(reads_rows)
 
     def apply(name: str, module: nn.Linear, x: Tensor) -> Tensor:
-        weight = module.weight.to(x.dtype)
-        y: Tensor = _Forwards.apply(x, weight, uses, name)  # type: ignore[no-untyped-call]
-        return y if module.bias is None else y + module.bias.detach()
+        bias = None if module.bias is None else module.bias.detach().to(x.dtype)
+        y: Tensor = _Forwards.apply(x, module.weight.to(x.dtype), bias, uses, name)  # type: ignore[no-untyped-call]
+        return y
 
     try:
         for name, module in maps.items():
@@ -380,36 +394,45 @@ def _add_clipped(
     max_grad_norm: float,
 ) -> None:
     """Add the clipped gradients of one chunk to ``total``."""
-    pairs = {
-        name: (torch.cat([x for x, _ in both], 1), torch.cat([y for _, y in both], 1))
-        for name, both in uses.weight.items()
-    }
-    biases = {
-        name: torch.cat(ys, 1).sum(1)
-        for name, ys in uses.bias.items()
-        if maps[name].bias is not None
-    }
-    squared = touched.new_zeros(len(touched))
+    joined = {name: _joined(of_map) for name, of_map in uses.of.items()}
+    squares = []
     eps = max((torch.finfo(m.weight.dtype).eps for m in maps.values()), default=0.0)
-    for x, y in pairs.values():
-        squared += ((x @ x.mT) * (y @ y.mT)).sum((1, 2))
-        squared += _rounding(x.norm(dim=-1) * y.norm(dim=-1), x.shape[-1] + y.shape[-1], eps)
-    for bias in biases.values():
-        squared += bias.square().sum(1)
+    for name, (x, y, forwards) in joined.items():
+        # The bias is the weight of one more entry of x, which is 1.
+        ones = 0.0 if maps[name].bias is None else forwards[:, None] * forwards
+        inner, outer = x @ x.mT + ones, y @ y.mT
+        squares.append((inner * outer).sum((1, 2)))
+        lengths = (_diagonal(inner) * _diagonal(outer)).sqrt()
+        squares.append(_rounding(lengths, x.shape[-1] + y.shape[-1] + 1, eps))
     if index is not None:
         same = index[:, :, None] == index[:, None, :]
-        squared += ((touched @ touched.mT) * same).sum((1, 2))
-        squared += _rounding(touched.norm(dim=-1), touched.shape[-1], eps)
-    factor = clip_factor(squared, max_grad_norm)
-    for name, (x, y) in pairs.items():
+        squares.append(((touched @ touched.mT) * same).sum((1, 2)))
+        squares.append(_rounding(touched.norm(dim=-1), touched.shape[-1], eps))
+    if not squares:
+        return
+    factor = clip_factor(torch.stack(squares).sum(0), max_grad_norm)
+    for name, (x, y, forwards) in joined.items():
         scaled = drop_unclipped(y, factor) * factor[:, None, None]
         x = drop_unclipped(x, factor)
-        total[f"{name}.weight"] += scaled.flatten(0, 1).T @ x.flatten(0, 1)
-    for name, bias in biases.items():
-        total[f"{name}.bias"] += factor @ drop_unclipped(bias, factor)
+        total[f"{name}.weight"] += (x.flatten(0, 1).T @ scaled.flatten(0, 1)).T
+        if maps[name].bias is not None:
+            total[f"{name}.bias"] += forwards @ scaled.sum(0)
     if index is not None:
         scaled = drop_unclipped(touched, factor) * factor[:, None, None]
         total["rows"].index_add_(0, index.flatten(), scaled.flatten(0, 1))
+
+
+def _joined(uses: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Join the uses of one map; a single one without a copy."""
+    if len(uses) == 1:
+        return uses[0]
+    x, y, forwards = zip(*uses, strict=True)
+    return torch.cat(x, 1), torch.cat(y, 1), torch.cat(forwards)
+
+
+def _diagonal(products: Tensor) -> Tensor:
+    """Squared lengths of uses, shape ``(B, K)``, raised to the root of the least normal number."""
+    return products.diagonal(dim1=1, dim2=2).clamp(min=torch.finfo(products.dtype).tiny ** 0.5)
 
 
 def _rounding(uses: Tensor, width: int, eps: float) -> Tensor:
@@ -420,6 +443,11 @@ def _rounding(uses: Tensor, width: int, eps: float) -> Tensor:
     :math:`(\sum_k u_k)^2`. Where huge uses cancel this is more than the norm itself: without it such
     a record could be clipped too little. It also bounds by how much the uses of a clipped record can
     exceed C, and with them what is rounded where they are added.
+
+    A summand that underflows is wrong by at most the least normal number t, in any order and whether
+    or not subnormal numbers are flushed to 0. Squared lengths are raised to :math:`\sqrt t`, so that
+    the other factor of the term makes of it no more than :math:`\sqrt t (\sum_k u_k)^2`. What
+    overflows makes the norm infinite or NaN, and the record is dropped.
 
     Args:
         uses: Norms :math:`u_k` of the summands of the gradient, shape ``(B, K)``.

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.func import functional_call
 
+from lightning_dpg.papers.zheng2021.dp_netgan import score_sum
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.dpsgd import (
     DPSGD,
@@ -176,6 +177,43 @@ def test_a_record_that_overflows_moves_the_sum_by_at_most_c(ghost):
         return torch.cat([value.flatten() for value in values.values()])
 
     assert (total(tokens) - total(tokens[[0, 2]])).norm() <= 0.3 * (1 + 1e-5)
+
+
+def test_no_size_of_a_record_moves_the_sum_by_more_than_c():
+    """Uses that cancel, overflow, underflow or are subnormal: x and its slope of all sizes."""
+    torch.manual_seed(0)
+    sizes = torch.tensor([1e-310, 1e-165, 1e-30, 1, 1e30, 1e150, 1e307], dtype=torch.double)
+    network = torch.nn.Linear(6, 1).double()
+    x, slope = torch.cartesian_prod(sizes, sizes).unbind(1)
+    inputs = x[:, None] * torch.randn(len(x), 12, dtype=torch.double)
+    inputs[1::2, 6:] = inputs[1::2, :6] * (1 + 1e-9)
+    inputs[0], inputs[1] = torch.nan, torch.inf
+
+    def losses(inputs, slope):
+        first, second = inputs.chunk(2, 1)
+        return ((network(first) - network(second)) * slope[:, None])[:, 0]
+
+    def clipped(kept):
+        parts = ghost_clipped_gradient_sum(
+            network, losses, inputs[kept], 1e-20, others=(slope[kept],)
+        )
+        return torch.cat([part.flatten() for part in parts.values()]) / 1e-20
+
+    everyone = torch.arange(len(inputs))
+    whole = clipped(everyone)
+    for removed in everyone:
+        assert clipped(everyone[removed, None]).norm() <= 1 + 1e-6
+    for removed in everyone[::6]:
+        assert (whole - clipped(everyone[everyone != removed])).norm() <= 1 + 1e-6
+
+
+def test_a_sum_of_fakes_in_single_precision_is_that_in_double_precision():
+    critic = make_critic().float()
+    tokens = torch.randint(NODES, (9, 2))
+    for name, value in score_sum(critic, tokens, 0.3).items():
+        single = score_sum(critic, tokens, 0.3, dtype=torch.float)[name]
+        assert single.dtype == torch.float
+        torch.testing.assert_close(single.double(), value, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(

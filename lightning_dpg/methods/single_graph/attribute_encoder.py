@@ -85,10 +85,8 @@ def clipped_edge_sum(
     for low in range(0, len(rows), _CHUNK):
         part = slice(low, low + _CHUNK)
         terms = _terms(model, rows[part], levels[part], max_grad_norm)
-        scaled = SHARPNESS * terms.factor[:, None] * terms.images[:, 1]
-        weight += terms.ends[:, 0].T @ scaled
-        scaled = SHARPNESS * terms.factor[:, None] * terms.images[:, 0]
-        weight += terms.ends[:, 1].T @ scaled
+        scaled = SHARPNESS * terms.factor[:, None, None] * terms.images.flip(1)
+        weight += terms.ends.flatten(0, 1).T @ scaled.flatten(0, 1)
         degree_weight += terms.factor @ terms.level
     return {"weight": weight, "degree_weight": degree_weight}
 

@@ -50,15 +50,22 @@ def lstm_parameters(critic: WalkCritic) -> dict[str, nn.Parameter]:
 
 
 def score_sum(
-    critic: WalkCritic, tokens: Tensor, max_grad_norm: float, *, sign: float = 1.0
+    critic: WalkCritic,
+    tokens: Tensor,
+    max_grad_norm: float,
+    *,
+    sign: float = 1.0,
+    dtype: torch.dtype = torch.double,
 ) -> dict[str, Tensor]:
-    """Sum of the clipped gradients of the scores of edges of shape ``(B, 2)``."""
+    """Sum of the clipped gradients of the scores of edges of shape ``(B, 2)``; fakes may be single."""
     return ghost_clipped_gradient_sum(
         critic,
         lambda embedded: sign * critic(embedded),
         critic.embed(tokens),
         max_grad_norm,
         rows=table_rows(critic, tokens),
+        chunk_size=4096 // dtype.itemsize,
+        dtype=dtype,
     )
 
 
@@ -441,7 +448,7 @@ class DPNetGAN(EdgeGAN):
         """Gradient of the two terms that read no record: fakes and penalty."""
         count, parameters = self._share, clipped_parameters(self.critic)
         fakes = self._fakes(count)
-        total = score_sum(self.critic, fakes, self.hparams["max_grad_norm"])
+        total = score_sum(self.critic, fakes, self.hparams["max_grad_norm"], dtype=torch.float)
         gradients = [total[name] / count for name in parameters]
         add_public_gradient(self, list(parameters.values()), gradients)
         uniform = torch.randint(self.hparams["num_nodes"], (count, 2), device=self.device)

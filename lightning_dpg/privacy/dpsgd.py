@@ -22,6 +22,11 @@ matrices round a row otherwise in a batch of another size. A record that joins c
 gradients of others, each by the machine epsilon times what the network makes of a rounding error, which
 nothing bounds. In single precision 100 records that amplify one by 10 exceed ``ROUNDING``; in double
 precision records times that factor have to reach :math:`10^{10}`.
+
+An activation with a kink, such as ReLU, has no such factor: where an input of a record lies exactly on
+the kink, a rounding error decides its slope, and a record that joins can turn it, in any precision. It
+takes a record that is made for known weights, as an attacker may plant one before the first step. The
+critic of ``DPNetGAN`` is smooth; ``DPGVAE`` and ``DPGGAN`` have ReLU.
 """
 
 from collections.abc import Callable, Iterator, Mapping

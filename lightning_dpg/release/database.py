@@ -91,7 +91,7 @@ def statement_of(
         reads = [
             each
             for name, kind in relations.items()
-            if table in kind["between"]
+            if about["columns"] and table in kind["between"]
             for each in parts[name].get("beside", ())
             if each["relation"] == Relation.ATTRIBUTES
         ]

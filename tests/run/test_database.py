@@ -109,6 +109,7 @@ def test_a_relation_pays_its_kind_and_a_row_all_kinds_that_read_it(fitted):
     assert (fitted.epsilon, fitted.delta) == (2.0, 0.0)
     assert fitted.statement["nodes"]["person"]["epsilon"] == 1.0
     assert fitted.statement["nodes"]["account"]["epsilon"] == 1.0
+    assert fitted.statement["nodes"]["shop"]["epsilon"] == 0.0  # without private columns
     assert "which one it is, is protected at 4" in fitted.guarantee
 
 

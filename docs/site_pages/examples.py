@@ -35,7 +35,7 @@ processes of Lightning (`--config ddp.yaml`).
 
 ## Scores of SDMetrics
 
-`examples/database_with_sdmetrics.py` of a clone prints the scores of SDMetrics for [a database](database.md), where that library is
+`examples/database_with_sdmetrics.py` of a clone prints the scores of SDMetrics for [a database](../database.md), where that library is
 installed, beside those of the real tables with keys at random. Its trends between tables do not pair the values at both ends of
 a relation, which `evaluate` does.
 

@@ -53,7 +53,7 @@ def test_a_relation_costs_the_largest_of_its_kinds_and_a_row_the_sum_over_them()
     found = statement_of(facts(), parts)
     assert (found["epsilon"], found["delta"]) == (1.0, 1e-6)
     rows = {table: about["epsilon"] for table, about in found["nodes"].items()}
-    assert rows == {"person": 0.75, "shop": 0.25, "account": 0.5}  # without columns, of nothing
+    assert rows == {"person": 0.75, "shop": 0.25, "account": 0.0}  # without columns
     assert "(1, 1e-06)-DP" in found["guarantee"]
     assert "one person (age): (0.75, 0)-DP" in found["guarantee"]
     assert "account (" not in found["guarantee"]

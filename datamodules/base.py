@@ -81,14 +81,12 @@ def sides_assumption(node_set: NodeSet) -> str:
 
 def secret_order(num_nodes: int) -> list[int]:
     """Draw an order of nodes from the randomness of the system."""
-    while (
-        True
-    ):  # orders of different keys have equal chances; of a million, two are equal in 1 of 10^7
+    # All orders of different keys have equal chances. Equal keys are rare, and drawn again.
+    while True:
         keys = np.frombuffer(os.urandom(8 * num_nodes), dtype=np.uint64)
-        order = np.argsort(keys)
-        if (np.diff(keys[order]) > 0).all():
-            found: list[int] = order.tolist()
-            return found
+        order: list[int] = np.argsort(keys).tolist()
+        if len(np.unique(keys)) == num_nodes:
+            return order
 
 
 def write_key_file(path: Path, names: Sequence[str]) -> None:

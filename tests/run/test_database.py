@@ -264,7 +264,8 @@ def test_a_neighbor_in_one_kind_changes_what_this_kind_releases_alone(kind, tmp_
         assert is_equal == (name != kind)
 
 
-def test_a_run_that_ends_between_two_kinds_has_booked_the_first(tmp_path, monkeypatch):
+def ends_after_a_kind(monkeypatch):
+    """Let the next run of a database end after its first kind; the list will hold the folder of that."""
     fit, calls = run.fit, []
 
     def once(*args, **options):
@@ -274,6 +275,11 @@ def test_a_run_that_ends_between_two_kinds_has_booked_the_first(tmp_path, monkey
         return fit(*args, **options)
 
     monkeypatch.setattr(run, "fit", once)
+    return calls
+
+
+def test_a_run_that_ends_between_two_kinds_has_booked_the_first(tmp_path, monkeypatch):
+    calls = ends_after_a_kind(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         fit_database(schema(), epsilon=2.0, row_epsilon=1.0, out=tmp_path / "run")
     entries = map(json.loads, (calls[0] / JOURNAL).read_text().splitlines())
@@ -296,15 +302,7 @@ def test_the_book_has_a_database_as_one_data_set(tmp_path, monkeypatch):
         people=book.marks(content),
         row_total=Budget(2.0, 0.0),
     )
-    fit, calls = run.fit, []
-
-    def once(*args, **options):
-        if calls:
-            raise KeyboardInterrupt
-        calls.append(options["out"])
-        return fit(*args, **options)
-
-    monkeypatch.setattr(run, "fit", once)
+    calls = ends_after_a_kind(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         fit_database(schema(), epsilon=2.0, row_epsilon=1.0, out=tmp_path / "run", book=url)
     # All kinds were booked before the first one was read, and the largest of them counts.

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 # These halve the range of 64-bit noise to far below 1.
 _HALVINGS = 100
+_ROUNDING = 1e-12  # of a sum, by the sum of sizes
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -69,6 +70,7 @@ def onto_total(values: Floats, total: float) -> Floats:
 
 
 def shares(noisy: Floats) -> Floats:
-    """Return the shares of noisy counts ``(B,)``; equal ones if their sum is not positive."""
+    """Return the shares of noisy counts ``(B,)``; equal ones without a sum beyond rounding."""
     total = float(noisy.sum())
-    return np.full(len(noisy), 1 / len(noisy)) if total <= 0 else onto_total(noisy, total) / total
+    is_known = total > _ROUNDING * float(np.abs(noisy).sum())
+    return onto_total(noisy, total) / total if is_known else np.full(len(noisy), 1 / len(noisy))

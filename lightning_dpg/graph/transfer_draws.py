@@ -193,14 +193,12 @@ def shrunk_shares(noisy: Floats, scale: float) -> Floats:
     Returns:
         Shares of shape ``(cells, B)``, each row of sum 1.
     """
-    common = shares(noisy.sum(axis=0))
-    expected = np.maximum(noisy.sum(axis=1, keepdims=True), 0) * common
+    common, totals = shares(noisy.sum(axis=0)), noisy.sum(axis=1, keepdims=True)
+    expected = np.maximum(totals, 0) * common
     difference = noisy - expected
-    energy = (difference**2).sum(axis=1, keepdims=True)
-    noise = 2 * noisy.shape[1] * scale**2
-    factor = np.maximum(1 - noise / np.maximum(energy, np.finfo(float).tiny), 0)
-    fitted = expected + factor * difference
-    return np.array([shares(row) if row.sum() > 0 else common for row in fitted])
+    energy = np.maximum((difference**2).sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    factor = np.maximum(1 - 2 * noisy.shape[1] * scale**2 / energy, 0)
+    return np.where(totals > 0, [shares(row) for row in expected + factor * difference], common)
 
 
 def draw_places(probabilities: Floats, cells: Integers, rng: np.random.Generator) -> Integers:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from lightning_dpg.graph.counts import onto_total
+from lightning_dpg.graph.counts import onto_total, shares
 from lightning_dpg.graph.transfer_counts import (
     DAY,
     Counted,
@@ -90,6 +90,13 @@ def test_cells_within_the_noise_become_the_common_one():
     assert errors[:6].mean() < raw[:6].mean() / 1.5
     assert errors[6] < 0.2 < np.abs(common - own).sum() / 2  # what differs stays different
     assert shrunk_shares(exact, 0.0) == pytest.approx(exact / 1000)
+
+
+def test_a_cell_whose_noise_adds_up_to_nothing_has_the_common_shares():
+    noisy = np.array([[100.0, 200.0, 300.0, 400.0], [-13.0, 12.0, 5.0, -4.0]])
+    assert shrunk_shares(noisy, 1.0)[1].tolist() == [0.087, 0.212, 0.305, 0.396]
+    assert 0 < (0.1 * noisy[1]).sum() < 1e-15  # what rounding leaves
+    assert shares(0.1 * noisy[1]).tolist() == [0.25] * 4
 
 
 def test_drawn_amounts_have_the_bins_of_their_cells():

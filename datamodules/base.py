@@ -41,7 +41,7 @@ from lightning_dpg.graph.attributes import (
     encode,
     share_attributes,
 )
-from lightning_dpg.graph.graph import largest_component
+from lightning_dpg.graph.graph import largest_component, renumber
 from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
 from lightning_dpg.interfaces import (
@@ -84,9 +84,9 @@ def secret_order(num_nodes: int) -> list[int]:
     # All orders of different keys have equal chances. Equal keys are rare, and drawn again.
     while True:
         keys = np.frombuffer(os.urandom(8 * num_nodes), dtype=np.uint64)
-        order: list[int] = np.argsort(keys).tolist()
-        if len(np.unique(keys)) == num_nodes:
-            return order
+        order = np.argsort(keys)
+        if np.diff(keys[order]).all():
+            return order.tolist()
 
 
 def write_key_file(path: Path, names: Sequence[str]) -> None:
@@ -354,13 +354,17 @@ class GraphDataModule(pl.LightningDataModule):
         numbering = self._order(int(graph.num_nodes), space.num_left)
         names = [*map(graph.node_names.__getitem__, numbering)]  # one look-up in the graph
         number = torch.empty(graph.num_nodes, dtype=torch.long)
-        number[torch.tensor(numbering)] = torch.arange(graph.num_nodes)
+        order = torch.tensor(numbering)
+        number[order] = torch.arange(graph.num_nodes)
         self.assumptions.append(SECRET_NUMBERS)
-        edges = number.int()[space.edges(graph)]
+        numbered = space.graph(torch.empty(0, 2).long(), names)
+        numbered.edge_index = graph.edge_index
         if graph is not self._whole:
             graph.edge_index = graph.edge_index.new_empty(2, 0)  # memory: many edges are held once
-        numbered = space.graph(edges, names)
-        attributes, order = attributes_of(graph), torch.tensor(numbering)
+        else:
+            numbered.edge_index = numbered.edge_index.clone()
+        renumber(numbered.edge_index, number)
+        attributes = attributes_of(graph)
         if attributes is not None:
             attach(numbered, attributes.of_nodes(order))
             if not attributes.is_empty:

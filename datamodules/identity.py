@@ -44,7 +44,7 @@ def with_transfers(
     """
     names, is_other = graph.node_names, pairs[:, 0] != pairs[:, 1]
     ends = pairs[is_other].numpy()
-    linked = sorted(np.unique(ends).tolist(), key=names.__getitem__)
+    linked = sorted(np.flatnonzero(np.bincount(ends.ravel())).tolist(), key=names.__getitem__)
     rank = np.zeros(len(names), dtype="<i8")
     rank[linked] = np.arange(len(linked))
     columns = {"amounts": amounts, "times": times}
@@ -84,7 +84,7 @@ def _canonical(graph: Data) -> tuple[bytes, bytes]:
     """Return the edges and nodes of one graph; directions and sides are part of its edges."""
     space = space_of(graph)
     names, edges = graph.node_names, space.edges(graph).numpy()
-    linked = sorted(np.unique(edges).tolist(), key=names.__getitem__)
+    linked = sorted(np.flatnonzero(np.bincount(edges.ravel())).tolist(), key=names.__getitem__)
     rank = np.zeros(len(names), dtype="<i8")
     rank[linked] = np.arange(len(linked))
     pairs = rank[edges]

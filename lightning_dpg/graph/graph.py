@@ -70,6 +70,22 @@ def _first_repeated(names: Sequence[str]) -> str:
     return next(name for name, other in pairwise(ordered) if name == other)
 
 
+def renumber(edge_index: Tensor, number: Tensor) -> None:
+    """Give each node i the number ``number[i]``, and sort the columns again, all in place.
+
+    Args:
+        edge_index: Pairs of shape ``(2, P)``, of 64 bits.
+        number: Permutation of the N nodes, of 64 bits.
+    """
+    first, keys = edge_index.numpy()
+    numbers = number.numpy()
+    for start in range(0, len(keys), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        keys[part] = numbers[first[part]] * len(numbers) + numbers[keys[part]]
+    keys.sort()
+    np.divmod(keys, len(numbers), out=(first, keys))
+
+
 def undirected_edges(graph: Data) -> Tensor:
     """Return each undirected edge once: rows ``i < j``, ``(M, 2)``, in lexicographic order."""
     edge_index: Tensor = graph.edge_index

@@ -66,20 +66,8 @@ ARROWS = {
     "run_folder": {"errors"},
     "tables": {"errors"},
 }
-FOR_ALL = {
-    *(
-        "__version__",
-        "advice",
-        "classes",
-        "entry_points",
-        "errors",
-        "lazy_exports",
-        "outcome",
-        "progress",
-        "run_folder",
-        "tables",
-    )
-}
+FOR_ALL = {"__version__", "advice", "classes", "entry_points", "errors", "lazy_exports"}
+FOR_ALL |= {"outcome", "progress", "run_folder", "tables"}
 
 
 def allowed(room):

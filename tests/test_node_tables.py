@@ -19,12 +19,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from safetensors import safe_open
 from torch_geometric.datasets import FakeDataset
 
-from lightning_dpg.datamodules import (
-    Columns,
-    EdgeListDataModule,
-    Nodes,
-    SubgraphDataModule,
-)
+from lightning_dpg.datamodules import Columns, EdgeListDataModule, Nodes, SubgraphDataModule
 from lightning_dpg.datamodules.loading import load_graph
 from lightning_dpg.formats.io import GraphFormatError, read_graph
 from lightning_dpg.graph.graph import adjacency, undirected_edges

@@ -154,10 +154,7 @@ LEDGERS = {
         ("degree of each node", "pure", 2, 0.22, 1),
         ("edges", "pure", 1, 1.6, 1),
     ],
-    "randomized_response": [
-        ("number of edges", "pure", 1, 0.25, 1),
-        ("edges", "pure", 1, 4.75, 1),
-    ],
+    "randomized_response": [("number of edges", "pure", 1, 0.25, 1), ("edges", "pure", 1, 4.75, 1)],
     "randomized_response_degrees": [
         ("number of edges", "pure", 1, 0.15, 1),
         ("ordered degrees", "pure", 2, 0.45, 1),
@@ -375,10 +372,7 @@ CASES = {name: (name, {}) for name in CONFIGS} | {
         "private_kernel",
         KERNEL | {"features": ["edges", "gk-c4"], "truncation": "drop"},
     ),
-    "kernel, paper mode": (
-        "private_kernel",
-        KERNEL | {"features": ["edges", "w", "gk-c3"]},
-    ),
+    "kernel, paper mode": ("private_kernel", KERNEL | {"features": ["edges", "w", "gk-c3"]}),
     "ldp_gw, padded": ("ldp_gw", {"max_nodes": 12}),
     # The largest graph teaches there, and noise does not drown the rows.
     "ldp_gw, private rounds": (
@@ -948,7 +942,7 @@ def test_apart_from_the_mechanisms_nothing_knows_which_graph_it_was(case, monkey
     assert not different
 
 
-@pytest.mark.parametrize("case", ["bter", "dp_netgan", "dpgvae", "ldp_gw"])
+@pytest.mark.parametrize("case", ["bter", "dp_netgan", "dpgvae", "ldp_gw", "attribute_encoder"])
 def test_run_folders_of_two_graphs_differ_in_nonprivate_figures_only(case, monkeypatch, tmp_path):
     """Journal, checkpoint, settings, and the names and sizes of all files, beside the release."""
     transcript, ends = Transcript(monkeypatch), []

@@ -166,9 +166,10 @@ def _listed(options: Iterable[str]) -> str:
 def _classes(message: str) -> list[type]:
     """Return the classes that the program accepts at the place of the error."""
     expected = _first(r"Subtypes: \[(?:<class '|[\w.]+\[)([\w.]+)", message)
-    if expected is None:
+    base = find_class(expected) if expected else None
+    if not isinstance(base, type):  # such as a union
         return []
-    return [cls for cls in _subclasses(find_class(expected)) if not is_abstract(cls)]
+    return [cls for cls in _subclasses(base) if not is_abstract(cls)]
 
 
 def _ours(message: str) -> list[type]:

@@ -130,6 +130,8 @@ def test_constant_columns_and_large_means_hide_no_other_numbers():
 def test_attributes_that_are_not_finite_are_refused(value, is_fitted):
     attributes = torch.eye(6, dtype=torch.double)
     rows = AttributeRows(3)
+    with pytest.raises(ValueError, match="rank must be 1 or more, got 0"):
+        AttributeRows(0)
     if is_fitted:
         rows.fit(attributes)
     attributes[2, 2] = value

@@ -27,12 +27,7 @@ from lightning_dpg.papers.xiao2014.dendrogram import (
     memory_of_start,
 )
 from lightning_dpg.papers.xiao2014.hrg import least_steps_per_node
-from lightning_dpg.privacy.ledger import (
-    Budget,
-    PrivacyBudgetExceeded,
-    PrivacyLedger,
-    Relation,
-)
+from lightning_dpg.privacy.ledger import Budget, PrivacyBudgetExceeded, PrivacyLedger, Relation
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import pay
 from lightning_dpg.privacy.selection import choose_by_chain
@@ -238,8 +233,6 @@ def test_likelihood_on_the_way_is_private_and_rises():
     ("num_nodes", "few"), [(3, 1), (77, 1), (77, 99), (1222, 1000), (5242, 1000)]
 )
 def test_refuses_fewer_steps_than_forget_the_start(num_nodes, few):
-    with pytest.raises(ValueError, match="steps_per_node must be 1 or more"):
-        HRG(num_nodes, steps_per_node=0)
     budget = Budget(1.0, 0.0)
     with pytest.raises(MisconfigurationException, match="PrivGraph and BTER") as refusal:
         HRG(num_nodes, steps_per_node=few).accept_budget(budget)

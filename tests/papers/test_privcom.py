@@ -310,7 +310,6 @@ def test_its_signal_to_noise_ratio_is_that_of_the_complete_graph():
         (PrivCom, {"rank": 0}, "rank must be"),
         (PrivCom, {"rank": 35}, "rank must be"),
         (PrivCom, {"num_nodes": None}, "num_nodes is needed"),
-        (KatzPrivCom, {"max_degree": 0}, "max_degree"),
         (KatzPrivCom, {"max_degree": 5, "hops": 0}, "PrivCom has none"),
         (RandomizedResponsePrivCom, {"num_nodes": 100_001}, "at most 100000"),
     ],

@@ -19,12 +19,7 @@ from lightning_dpg.run.lightning_cli import PrivateCLI
 from lightning_dpg.run.messages import GROUPS, options_of
 from lightning_dpg.run.parser import PrivateParser
 from lightning_dpg.run.shipped import is_abstract
-from lightning_dpg.run.words import (
-    class_options,
-    exported_classes,
-    group_options,
-    shipped_classes,
-)
+from lightning_dpg.run.words import class_options, exported_classes, group_options, shipped_classes
 
 BTER = ("--config", "bter")
 # Options, and whether they are refused early.
@@ -32,15 +27,12 @@ MISTAKES = [
     ([*BTER, "--privacy.epsilo", "2"], True),
     ([*BTER, "--trainer.max-epochs=2"], True),
     ([*BTER, "--privacy.epsilon", "lots"], True),
-    ([*BTER, "--privacy.lost_steps", "1.5"], True),
     ([*BTER, "--trainer.limit_train_batches", "all"], True),
-    ([*BTER, "--seed_everything", "two"], True),
     ([*BTER, "--model", "BTR"], True),
     ([*BTER, "--data", "Nothing"], True),
     ([*BTER, "--model.count_shar", ".1"], True),
     ([*BTER, "--model.init_args.count_share", "much"], True),
     ([*BTER, "--model", "PrivCom", "--model.release", "rr_spectral"], True),
-    ([*BTER, "--data.sample_rate", ".1"], True),
     ([*BTER, "--data", "EdgeTableDataModule", "--data.sorce", "x"], True),
     ([*BTER, "--data.source", "x", "--data", "EdgeTableDataModule"], True),
     ([*BTER, "--data.nodes.names", "none"], True),
@@ -140,11 +132,17 @@ def below(base):
     return {*direct}.union(*map(below, direct))
 
 
-@pytest.mark.parametrize("name", shipped_configs())
-def test_every_option_of_every_configuration_passes(name, monkeypatch):
+def of_other_classes():
+    """Shipped configurations by the classes that they name, each pair of classes once."""
+    read = {name: yaml.safe_load(path.read_text()) for name, path in shipped_configs().items()}
+    classes = lambda name: [read[name].get(key, {}).get("class_path") for key in ("model", "data")]
+    return {str(classes(name)): (name, read[name]) for name in read}.values()
+
+
+@pytest.mark.parametrize(("name", "content"), of_other_classes())
+def test_every_option_of_every_configuration_passes(name, content, monkeypatch):
     monkeypatch.setattr(early_check, "refuse_missing_files", lambda *_: None)
     args = find_configs(["--config", "dp_netgan", "--config", name])
-    content = yaml.safe_load(shipped_configs()[name].read_text())
     for section, module in (("model", methods), ("data", datamodules)):
         path = content.get(section, {}).get("class_path", "PrivateModule")
         for option in inspect.signature(getattr(module, path, object)).parameters.values():

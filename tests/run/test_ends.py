@@ -135,10 +135,7 @@ def test_spent_budget_ends_the_run_with_a_reason(folder, caplog):
 
 
 def test_resume_of_a_method_that_books_once_is_no_early_end(folder, caplog):
-    config = CONFIG | {
-        "model": {"class_path": "CELL"},
-        "privacy": {"epsilon": "inf"},
-    }
+    config = CONFIG | {"model": {"class_path": "CELL"}, "privacy": {"epsilon": "inf"}}
     (folder / "run.yaml").write_text(yaml.safe_dump(config))
     assert main(FIT) == 0
     (checkpoint,) = folder.rglob("*.ckpt")
@@ -197,8 +194,9 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize("command", ["fit", "predict"])
+@pytest.mark.parametrize(
+    ("command", "name"), [*(("fit", name) for name in BROKEN), ("predict", "torch pickle")]
+)
 def test_broken_checkpoint(fails, tmp_path, name, command):
     (tmp_path / "run.yaml").write_text(yaml.safe_dump(CONFIG))
     BROKEN[name](tmp_path / "broken.ckpt")

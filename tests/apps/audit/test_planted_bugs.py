@@ -96,7 +96,7 @@ ROWS = {
     "ChungLu ordered half": Row(ChungLu, 2, 4, 900, half("ordered_degrees")),
     "ChungLu by node half": Row(partial(ChungLu, sequence_share=0.05), 2, 16, 80, half("degrees")),
     "BTER off": Row(BTER, 2, 16, 10, off()),
-    "BTER half": Row(BTER, 2, 16, 200, half()),
+    "BTER half": Row(BTER, 2, 16, 200, half("degrees")),
     "BTER mixing off": Row(BTER, 2, 8, 20, off("degree_mixing")),
     "BTER mixing half": Row(
         partial(
@@ -110,7 +110,7 @@ ROWS = {
     "NodeDegrees half": Row(NODE_DEGREES, 2, free_pair, 300, half(), read=free_nodes),
     "PrivGraph off": Row(PrivGraph, 2, 16, 10, off()),
     "PrivGraph half": Row(
-        partial(PrivGraph, degree_share=0.88, class_share=0.01), 2, 16, 120, half()
+        partial(PrivGraph, degree_share=0.88, class_share=0.01), 2, 16, 240, half("degrees")
     ),
     "PrivGraph choices off": Row(PrivGraph, 2, 16, 90, off("communities")),
     "PrivGraph choices half": Row(

@@ -86,7 +86,7 @@ def test_results_are_those_of_the_kept_graphs(folder):
 def test_only_what_is_needed_stays(folder):
     out = folder / "out"
     assert {path.name for path in out.iterdir()} == {
-        *(".lock", "cells", "logs", "runs", "report.html", "results.csv"),
+        *(".lock", "cells", "logs", "runs", "report.html", "results.csv")
     }
     assert len(list((out / "cells").glob("*.json"))) == len(list((out / "cells").iterdir())) == 6
     names = {path.name for path in (out / "runs").rglob("*") if path.is_file()}
@@ -132,12 +132,9 @@ def test_interrupted(monkeypatch, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"methods": "erdos_reny"}, "did you mean erdos_renyi?"),
         ({"methods": "data/polblogs"}, "an overlay"),
         ({"methods": "taken"}, "taken: model: unknown class ErdosRenji, did you mean ErdosRenyi?"),
-        ({"graphs": "karat"}, "did you mean karate?"),
         ({"graphs": "nowhere.edges"}, "nowhere.edges: no such file"),
-        ({"epsilons": "0"}, "epsilons must be positive and finite, got 0"),
         ({"epsilons": "inf"}, "{epsilon: .inf}"),
         ({"runs": "0"}, "--runs must be positive"),
         ({"delta": "1"}, "delta must be between"),

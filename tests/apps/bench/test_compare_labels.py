@@ -88,16 +88,3 @@ def test_sets_without_labels_and_methods_of_graphs_are_refused(folder, refusal):
     both = ["--methods", private, "erdos_renyi_set"]
     assert "apart" in refusal(main(["compare", *both, "--graphs", str(folder / "tiny"), *rest]))
     assert not (folder / "refused").exists()
-
-
-def test_nothing_is_generated_of_features(folder, here, refusal):
-    fit = [
-        "fit",
-        "--config",
-        str(folder / "private.yaml"),
-        "--trainer.enable_progress_bar",
-        "false",
-    ]
-    assert main([*fit, "--data.init_args.name", str(folder / "tiny")]) == 0
-    (run,) = (here / "runs").glob("*/*")
-    assert "draws no graph" in refusal(main(["generate", str(run)]))

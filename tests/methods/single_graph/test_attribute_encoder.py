@@ -10,103 +10,21 @@ from torch.nn.functional import normalize, softplus
 
 import lightning_dpg as dpg
 from lightning_dpg.callbacks import PrivacyAccountant
-from lightning_dpg.graph.edge_statistics import EdgeStatistics
 from lightning_dpg.graph.graph import make_graph, undirected_edges
 from lightning_dpg.graph.pair_space import BipartitePairs, space_of
 from lightning_dpg.methods import AttributeEncoder, AttributeMoments
-from lightning_dpg.methods.private_training import PrivateTraining
-from lightning_dpg.methods.single_graph import attribute_encoder, attribute_moments
 from lightning_dpg.methods.single_graph.attribute_encoder import (
     clipped_edge_gradients,
     clipped_edge_sum,
 )
 from lightning_dpg.methods.single_graph.attribute_moments import RIDGE
-from lightning_dpg.methods.single_graph.degree_release import release_degrees
 from lightning_dpg.metrics.link_prediction import link_prediction
 from lightning_dpg.nn.attribute_logits import AttributeLogits, degree_levels
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.dpsgd import clipped_gradient_sum
-from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.fitting import edge_gradient_sensitivity
 from tests.attributed import AttributedDataModule, attributed_graph, tastes_and_products
 from tests.training import quiet_trainer
-
-EMPTY = torch.empty(0, 2, dtype=torch.long)
-
-
-def differences(one, other, place=""):
-    """Places at which two checkpoints differ."""
-    if type(one) is not type(other):
-        return [place]
-    if isinstance(one, torch.Tensor):
-        return [] if torch.equal(one, other) else [place]
-    if isinstance(one, dict):
-        if one.keys() != other.keys():
-            return [place]
-        return [
-            found for key in one for found in differences(one[key], other[key], f"{place}/{key}")
-        ]
-    if isinstance(one, (list, tuple)):
-        if len(one) != len(other):
-            return [place]
-        pairs = enumerate(zip(one, other, strict=True))
-        return [found for key, two in pairs for found in differences(*two, f"{place}/{key}")]
-    return [] if one == other else [place]
-
-
-@pytest.fixture
-def reads_are_constant(monkeypatch):
-    """The booked reads read no edge, and the noise, which is secret, is zero."""
-
-    def degrees(owner, source, reads):
-        release_degrees(owner, EdgeStatistics(EMPTY, owner.space), reads)
-        return torch.tensor(240), torch.full((120,), 4)
-
-    def gradient(model, rows, levels, norm):
-        named = model.named_parameters()
-        return {name: torch.ones_like(one, dtype=torch.double) for name, one in named}
-
-    def no_noise(self, size, std, *, dtype=torch.float32, device=None):
-        return torch.zeros(size, dtype=dtype, device=device)
-
-    monkeypatch.setattr(NoiseSource, "normal", no_noise)
-    for module in (attribute_encoder, attribute_moments):
-        monkeypatch.setattr(module, "release_degrees", degrees)
-    monkeypatch.setattr(attribute_encoder, "clipped_edge_sum", gradient)
-    # A constant is no sum of examples, as a trial would find.
-    monkeypatch.setattr(PrivateTraining, "dry_run", lambda *_: None)
-    monkeypatch.setattr(attribute_moments, "edge_moment", lambda *_, **__: torch.eye(8).double())
-
-
-def run(make, graph, folder):
-    """Checkpoint, logged values, scores of all pairs and a drawn graph of a run."""
-    torch.manual_seed(0)
-    made, trainer = make(), quiet_trainer(PrivacyAccountant(1.0, 1e-5))
-    trainer.fit(made, AttributedDataModule(graph, attributed_graph()[1]))
-    trainer.save_checkpoint(folder / "run.ckpt")
-    made.eval()
-    return {
-        "checkpoint": torch.load(folder / "run.ckpt", weights_only=False),
-        "logged": dict(trainer.logged_metrics),
-        "assumed": made.assumptions,
-        "scores": made.score(torch.combinations(torch.arange(120))),
-        "drawn": made.sample_edges(torch.Generator().manual_seed(0)),
-    }
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: AttributeEncoder(rank=8, iterations=4, sample_rate=0.5),
-        lambda: AttributeMoments(rank=8),
-    ],
-    ids=["encoder", "moments"],
-)
-def test_runs_on_two_graphs_are_equal_without_the_booked_reads(make, reads_are_constant, tmp_path):
-    full = attributed_graph(inside=0.9)[0]
-    runs = [run(make, graph, tmp_path) for graph in (full, make_graph(EMPTY, 120))]
-    assert differences(*runs) == []
-
 
 KINDS = ("directed", "bipartite")
 RECORDS = {"directed": "directed edge", "bipartite": "edge between the two sides"}
@@ -450,16 +368,3 @@ def test_no_step_spends_on_the_degrees_alone_and_scores_by_cosines_and_degrees()
     pairs = torch.combinations(torch.arange(120))
     cosines, levels = method.rows[pairs].prod(1).sum(1), degree_levels(method.degrees)[pairs].sum(1)
     torch.testing.assert_close(method.score(pairs), 8 * cosines + levels / 2 - 6)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"degree_share": 1.0}, r"degree_share must be in \(0, 1\)"),
-        ({"iterations": -1}, "iterations must be 0 or more"),
-        ({"rank": 0}, "rank must be 1 or more"),
-    ],
-)
-def test_it_refuses_settings(settings, message):
-    with pytest.raises(ValueError, match=message):
-        AttributeEncoder(**settings)

@@ -138,12 +138,3 @@ def test_a_degree_beyond_the_bound_is_refused_before_anything_is_booked():
     with pytest.raises(MisconfigurationException, match="max_degree 2 is assumed"):
         fit(method)
     assert not method.ledger.entries
-
-
-def test_settings_are_refused():
-    with pytest.raises(ValueError, match=r"degree_share must be in \(0, 1\)"):
-        AttributeMoments(degree_share=0.0)
-    with pytest.raises(ValueError, match="rank must be 1 or more"):
-        AttributeMoments(rank=0)
-    with pytest.raises(ValueError, match="max_degree must be a public bound"):
-        NodeAttributeMoments(max_degree=0)

@@ -172,9 +172,3 @@ def test_equal_noisy_degrees_are_not_told_apart_by_the_numbers_of_nodes(monkeypa
     _, degrees = released(edges_of(nx.empty_graph(200)), 200, 1.0)
     assert len(degrees.unique()) > 10
     assert abs(np.corrcoef(degrees, descending)[0, 1]) < 0.2  # three standard deviations
-
-
-@pytest.mark.parametrize("shares", [(0.0, 0.5), (0.5, 0.0), (0.5, 0.5), (0.9, 0.2)])
-def test_refuses_shares_that_leave_nothing(shares):
-    with pytest.raises(ValueError, match="shares must be positive"):
-        degree_entries(Budget(1.0, 0.0), count_share=shares[0], sequence_share=shares[1])

@@ -23,11 +23,7 @@ from lightning_dpg.graph.pair_space import UndirectedPairs
 from lightning_dpg.graph.stubs import count_links
 from lightning_dpg.methods.single_graph import privgraph
 from lightning_dpg.methods.single_graph.privgraph import PrivGraph
-from lightning_dpg.metrics.communities import (
-    louvain,
-    modularity,
-    normalized_mutual_information,
-)
+from lightning_dpg.metrics.communities import louvain, modularity, normalized_mutual_information
 from lightning_dpg.metrics.functional import degrees, triangles
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.noise import NoiseSource
@@ -288,11 +284,6 @@ def test_hubs_are_linked_to_each_other_or_not_as_in_the_graph():
         drawn = draw_edges(method)
         wanted = hubs[undirected_edges(graph).numpy()].all(axis=1).sum()
         assert hubs[drawn].all(axis=1).sum() == pytest.approx(wanted, rel=0.25, abs=25)
-
-
-def test_no_community_is_refused():
-    with pytest.raises(ValueError, match="num_communities must be 1 or more"):
-        PrivGraph(10, num_communities=0)
 
 
 def test_communities_of_facebook(data_root):

@@ -111,23 +111,8 @@ def test_a_method_of_another_package_has_a_short_name(package, tmp_path, capsys,
     assert main(["list"]) == 0
     assert re.search(r"  noisy_degrees +greetings_methods.NoisyDegrees\n", capsys.readouterr().out)
     assert "greetings_methods" not in sys.modules  # nothing of it is run for a list
-    assert (
-        main(
-            [
-                "fit",
-                "karate",
-                "--epsilon",
-                "2",
-                "--delta",
-                "0",
-                "--method",
-                "noisy_degrees",
-                "--out",
-                "run",
-            ]
-        )
-        == 0
-    )
+    fit = "fit karate --epsilon 2 --delta 0 --method noisy_degrees --out run"
+    assert main(fit.split()) == 0
     assert "guarantee: edge-level (2, 0)-DP" in capsys.readouterr().out
     release = dpg.fit("karate", "noisy_degrees", epsilon=2.0)
     assert type(release.method).__module__ == "greetings_methods"

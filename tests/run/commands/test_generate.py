@@ -91,13 +91,6 @@ def test_nothing_that_a_release_names_is_imported(fails, tampered, evil_folder, 
     assert "evilmod" not in sys.modules
 
 
-@pytest.mark.parametrize("gone", ["BlockSampler", "NodeBlockSampler", "NodePrivCom", "PooledGMMN"])
-def test_a_release_of_a_class_that_is_no_longer_shipped_says_what_opens_it(fails, tampered, gone):
-    tampered({"method": f"lightning_dpg.methods.{gone}"})
-    message = fails("generate", ".")
-    assert f"has no method {gone}\nopen it with the version of lightning_dpg that" in message
-
-
 def test_a_method_that_is_named_on_the_command_line_is_imported(tampered, evil_folder, monkeypatch):
     tampered({"method": "evilmod.Own"})
     monkeypatch.chdir(evil_folder)

@@ -11,25 +11,13 @@ import pytest
 
 import lightning_dpg as dpg
 from lightning_dpg.apps.book.book import Book
-from lightning_dpg.datamodules import tu
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 from lightning_dpg.privacy import noise
-from tests.apps.bench.test_cluster import AtOnce
 from tests.processes import start_command
 
 EDGES = sorted(nx.karate_club_graph().edges)
-REGISTER = [
-    "register",
-    "web",
-    "none.txt",
-    "--relation",
-    "edge",
-    "--epsilon",
-    "1",
-    "--delta",
-    "0",
-]
+REGISTER = ["register", "web", "none.txt", "--relation", "edge", "--epsilon", "1", "--delta", "0"]
 
 
 @pytest.fixture
@@ -164,25 +152,6 @@ def test_trackers_get_nothing_of_the_book(place):
             assert hidden.encode() not in content, path
 
 
-def test_predict_is_booked_refused_and_left_out(place, capsys, refusal, monkeypatch):
-    some = tu.BUILT_IN_SETS["planted_sets"]()[:40]
-    monkeypatch.setitem(tu.BUILT_IN_SETS, "planted_sets", lambda: some)
-    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
-    assert register("sets", "planted_sets") == 0
-    config = ["--config", "private_kernel.yaml", "--trainer.enable_progress_bar=false"]
-    assert main(["fit", *config, "--privacy.epsilon=1"]) == 0
-    (checkpoint,) = place.glob("runs/*/*/checkpoints/*.ckpt")
-    predict = ["predict", *config, "--ckpt_path", str(checkpoint), "--privacy.epsilon=0.75"]
-    assert main(predict) == 0
-    assert [run["outcome"] for run in shown(capsys, "sets")["releases"]] == ["ended", "ended"]
-    assert shown(capsys, "sets")["left"] == 0.25
-    folders = sorted(place.glob("runs/*/*"))
-    assert "does not pay for PrivateGraphKernel" in refusal(main(predict))
-    assert sorted(place.glob("runs/*/*")) == folders
-    assert main([*predict, "--no-book"]) == 0
-    assert shown(capsys, "sets")["spent"] == 1.75
-
-
 def test_data_are_recognized_wherever_they_lie_and_however_they_are_sorted(place, capsys):
     shuffled = [edge[:: random.choice([1, -1])] for edge in random.sample(EDGES, len(EDGES))]
     (place / "elsewhere").mkdir()
@@ -223,15 +192,6 @@ def test_the_book_of_the_environment(place, monkeypatch, capsys):
     assert shown(capsys)["spent"] == 0.75
 
 
-def test_fits_of_comparisons_are_not_booked(place, monkeypatch, capsys):
-    """They measure methods."""
-    monkeypatch.setenv("LIGHTNING_DPG_BOOK", "sqlite:///book.db")
-    settings = {"methods": ["chung_lu"], "epsilons": [1.0], "seeds": [0]}
-    with pytest.warns(UserWarning, match="reads the private data"):
-        dpg.compare(graphs=["graph.txt"], out="compared", executor=AtOnce(), **settings)
-    assert shown(capsys)["releases"] == []
-
-
 def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys, refusal):
     for more, message in [
         (["--privacy.dataset=crn"], "no data set 'crn'"),
@@ -261,12 +221,8 @@ def test_what_cannot_be_booked_is_refused(place, monkeypatch, capsys, refusal):
         (["show", "crm"], "no book: give --book URL"),
         (["init", "--book", "sqlite:///book.db"], "there is a book already"),
         (["init", "--book", "book.db"], "a book is a URL of the form"),
-        (["shwo"], "unknown command 'shwo', did you mean show?"),
-        (["show", "--jsn"], "unknown option --jsn, did you mean --json?"),
         # No short forms: a registration cannot be undone.
         ([*REGISTER, "--max-degre", "3"], "unknown option --max-degre, did you mean --max-degree?"),
-        ([*REGISTER, "--max-degree", "x"], "argument --max-degree: invalid int value: 'x'"),
-        (["register", "web"], "required: --relation, --epsilon, --delta"),
         (["register", "", *REGISTER[2:], "--book", "sqlite:///book.db"], "a data set needs a name"),
     ],
 )

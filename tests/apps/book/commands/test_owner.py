@@ -93,10 +93,7 @@ def test_the_commands_of_an_owner_need_the_token(place, monkeypatch, capsys, ref
         (["grant", NAME, "--epsilon", "1"], "give --to USER"),
         (["grant", "--to", "me", "--epsilon", "1"], "the NAME of the data set"),
         (["grant", NAME, "--to", "me", "--epsilon", "-1"], "finite epsilon of 0 or more"),
-        (["grant", NAME, "--to", "me", "--epsilon", "1", "--delta", "1"], "delta in [0, 1)"),
-        (["grant", "crn", "--to", "me", "--epsilon", "1"], "no data set 'crn'"),
         (["grant", "--approve", "1"], "no grant 1"),
-        (["grant", "--role", "spender", "--to", "me"], "roles are permissions of PostgreSQL"),
         (["close", "crn"], "no data set 'crn'"),
     ],
 )
@@ -183,11 +180,7 @@ def test_numbered_nodes_raise_no_false_alarm(place, capsys):
     [
         ("asym.txt", (), "set undirected=True (--undirected) to drop"),
         ("asym.txt", (), "set kind to directed (--kind directed)"),
-        (
-            "four.csv",
-            ("--source=from", "--target=w"),
-            "(--source NAME --target NAME)",
-        ),
+        ("four.csv", ("--source=from", "--target=w"), "(--source NAME --target NAME)"),
         ("graph.txt", ("--nodes", "table.csv"), "nodes.column (--nodes"),
         (
             "graph.txt",

@@ -64,22 +64,13 @@ def test_wrong_commands_leave_no_file(place, args, message, refusal):
 
 
 def test_no_file_is_replaced_without_a_word(place, refusal):
-    for args in (
-        ["export", "--format", "json", "--out", "out"],
-        ["html", "--out", "out"],
-    ):
+    for args in (["export", "--format", "json", "--out", "out"], ["html", "--out", "out"]):
         (place / "out").write_text("mine")
         assert "the file exists; replace it with --overwrite" in refusal(budget(*args))
         assert (place / "out").read_text() == "mine"
         assert budget(*args, "--overwrite") == 0
         assert (place / "out").read_text() != "mine"
     assert not [*place.glob("*.part")]
-
-
-def test_exports_in_the_terminal_are_whole(place, capsys):
-    capsys.readouterr()
-    assert budget("export", "crm", "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out)["datasets"][0]["spent"] == 1.75
 
 
 @pytest.fixture

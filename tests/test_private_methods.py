@@ -371,10 +371,7 @@ PUBLISHED = ("dp_netgan", {"frozen_embedding": False})
 KERNEL = {"length": 3, "max_degree": 6}
 CASES = {name: (name, {}) for name in CONFIGS} | {
     "kernel, walks": ("private_kernel", KERNEL | {"features": ["nodes", "edges", "w"]}),
-    "kernel, dropping": (
-        "private_kernel",
-        KERNEL | {"features": ["edges", "gk-c4"], "truncation": "drop"},
-    ),
+    "kernel, graphlets": ("private_kernel", KERNEL | {"features": ["edges", "gk-c4"]}),
     "kernel, paper mode": (
         "private_kernel",
         KERNEL | {"features": ["edges", "w", "gk-c3"]},

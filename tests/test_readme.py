@@ -44,7 +44,6 @@ FOREIGN_CLASSES |= {"DeprecationWarning", "ProcessPoolExecutor", "TemporalData"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
 FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of torchrun
-FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
 FOREIGN_OPTIONS |= {"--folder", "--dpg-method"}  # of benchmarks, and of pytest
 # Files of the reader, in examples.
 EXAMPLES = {"my_method.yaml"}

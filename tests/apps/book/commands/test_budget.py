@@ -15,7 +15,7 @@ from lightning_dpg.datamodules import tu
 from lightning_dpg.errors import CommandError
 from lightning_dpg.main import main
 from lightning_dpg.privacy import noise
-from tests.apps.bench.test_cluster import AtOnce
+from tests.apps.bench.test_executors import AtOnce
 from tests.processes import start_command
 
 EDGES = sorted(nx.karate_club_graph().edges)

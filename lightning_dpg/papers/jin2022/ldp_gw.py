@@ -167,7 +167,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         local_epochs: Steps of a client in a round.
         learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
             0.003 for GCN.
-        proximal: Weight of the term of FedProx; 0 is FedAvg.
         max_update_norm: Clipping norm of the updates.
         weights_share: Share of epsilon for the rounds of ``weights: private``.
         train_fraction: Fraction of the graphs of each label that train the encoder.
@@ -191,7 +190,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         concentration: float = 1.0,
         local_epochs: int = 5,
         learning_rate: float | None = None,
-        proximal: float = 0.0,
         max_update_norm: float = 1.0,
         weights_share: float = 0.5,
         train_fraction: float = 0.5,

@@ -335,10 +335,7 @@ def estimates(
     draws = torch.from_numpy(np.stack([noise.integers(m, num_samples) for m in slots]))
     counts = [
         rescale(
-            sampled_graphlets(cut, graph_of, num_graphs, size, draws),
-            num_edges,
-            size,
-            num_samples,
+            sampled_graphlets(cut, graph_of, num_graphs, size, draws), num_edges, size, num_samples
         )
         for size in sizes
     ]

@@ -182,9 +182,7 @@ def client_weight(part: Tensor, parts: Sequence[Tensor]) -> float:
 
 
 def weighted_update(
-    model: NodeEncoder,
-    clients: Sequence[Client],
-    training: LocalTraining,
+    model: NodeEncoder, clients: Sequence[Client], training: LocalTraining
 ) -> Tensor:
     """Sum of the clients' updates, each times its weight (private).
 

@@ -21,10 +21,7 @@ from lightning_dpg.papers.jin2022.base import (
     scaled,
 )
 from lightning_dpg.papers.jin2022.ldp_gw import Reports
-from lightning_dpg.privacy.aggregation_perturbation import (
-    aggregation_entries,
-    noisy_aggregation,
-)
+from lightning_dpg.privacy.aggregation_perturbation import aggregation_entries, noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation

@@ -13,10 +13,7 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding, local_assumptions
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.nn.node_encoders import padded
-from lightning_dpg.papers.jin2022.base import (
-    UPDATES,
-    GromovWassersteinRelease,
-)
+from lightning_dpg.papers.jin2022.base import UPDATES, GromovWassersteinRelease
 from lightning_dpg.papers.jin2022.clients import client_weight
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -101,11 +98,7 @@ class Reports(NamedTuple):
     def estimates(self, signs: Tensor) -> Tensor:
         """Unbiased estimates of all rows from the released signs, shape ``(N, h)``."""
         return unbiased(
-            signs,
-            self.sizes,
-            epsilon=self.epsilons,
-            reports_per_row=self.per_row,
-            bounds=BOUNDS,
+            signs, self.sizes, epsilon=self.epsilons, reports_per_row=self.per_row, bounds=BOUNDS
         )
 
 

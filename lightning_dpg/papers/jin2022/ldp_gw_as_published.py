@@ -9,11 +9,7 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease
-from lightning_dpg.papers.jin2022.ldp_gw import (
-    REPORTS_KEY,
-    Reports,
-    equal_epsilons,
-)
+from lightning_dpg.papers.jin2022.ldp_gw import REPORTS_KEY, Reports, equal_epsilons
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         DPGVAEAsPublished as DPGVAEAsPublished,
     )
     from lightning_dpg.papers.yang2021.graphrnn import GraphRNN as GraphRNN
+    from lightning_dpg.papers.zhang2020.privcom import KatzPrivCom as KatzPrivCom
     from lightning_dpg.papers.zhang2020.privcom import PrivCom as PrivCom
     from lightning_dpg.papers.zhang2020.privcom import (
         RandomizedResponsePrivCom as RandomizedResponsePrivCom,

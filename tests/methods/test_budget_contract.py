@@ -22,6 +22,7 @@ BUDGETS = list(itertools.product(EPSILONS, DELTAS, STEPS))
 SETTINGS = {
     "DPNetGAN": [{}, {"count_epsilon": 0.2, "degree_share": 0.5}, {"noise_multiplier": 1.5}],
     "NodeAttributeMoments": [{"max_degree": 5}],
+    "KatzPrivCom": [{"max_degree": 5, "hops": 1}],
     "PrivateGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
     "GaussianGraphKernel": [{"features": ["edges", "w"], "max_degree": 5}],
     "PrivateGraphKernelAsPublished": [{"features": ["edges", "w"], "max_degree": 5}],

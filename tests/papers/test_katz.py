@@ -1,19 +1,17 @@
-"""Katz products and Laplacian rows equal dense linear algebra."""
+"""Katz products, inverses and Laplacian rows equal dense linear algebra."""
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.linalg import pinvh
 from scipy.sparse import csr_array
 
 from lightning_dpg.papers.zhang2020 import privcom_as_published as katz_module
-from lightning_dpg.papers.zhang2020.privcom_as_published import (
-    heaviest_pairs,
-    katz,
-    katz_product,
-    laplacian_rows,
-)
+from lightning_dpg.papers.zhang2020.katz import inverse_katz, katz, katz_product
+from lightning_dpg.papers.zhang2020.privcom_as_published import heaviest_pairs, laplacian_rows
 
 KARATE = nx.to_numpy_array(nx.karate_club_graph(), weight=None)
 
@@ -34,6 +32,25 @@ def test_many_terms_are_the_closed_form():
     closed = np.linalg.inv(np.eye(34) - decay * KARATE) - np.eye(34)
     values = np.linalg.eigvalsh(closed)
     assert np.sort(katz(np.linalg.eigvalsh(KARATE), decay, 61)) == pytest.approx(values, abs=1e-9)
+    # (I - (I + H)^-1) / beta is the adjacency matrix again.
+    back = (1 - 1 / (1 + values)) / decay
+    assert inverse_katz(values, decay, 61) == pytest.approx(back, abs=1e-6)
+
+
+@given(
+    st.lists(st.floats(-200, 200), min_size=1, max_size=5),
+    st.sampled_from([1, 3, 5]),
+    st.floats(0.001, 1.0),
+)
+def test_inverse_of_an_odd_number_of_terms(values, terms, decay):
+    values = np.array(values)
+    again = inverse_katz(katz(values, decay, terms), decay, terms)
+    assert again == pytest.approx(values, rel=1e-6, abs=1e-6)
+
+
+def test_even_numbers_of_terms_have_no_inverse():
+    with pytest.raises(ValueError, match="odd"):
+        inverse_katz(np.array([1.0]), 0.1, 2)
 
 
 @pytest.mark.parametrize("alpha", [5e-6, 0.1])

@@ -17,6 +17,7 @@ from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.graph.graph import adjacency, undirected_edges
 from lightning_dpg.methods import (
+    KatzPrivCom,
     PrivCom,
     PrivComAsPublished,
     RandomizedResponsePrivCom,
@@ -24,6 +25,7 @@ from lightning_dpg.methods import (
 from lightning_dpg.metrics.communities import normalized_mutual_information
 from lightning_dpg.papers.zhang2020.power_method import Oja, orthonormal
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.release.statement import privacy_statement
 from tests.training import quiet_trainer
 
 
@@ -195,10 +197,11 @@ class Stop(pl.Callback):
                 raise InterruptedError
 
 
+KATZ = {"make": KatzPrivCom, "max_degree": 20}
 PUBLISHED = {"make": PrivComAsPublished}
 
 
-@pytest.mark.parametrize("options", [{}, PUBLISHED])
+@pytest.mark.parametrize("options", [{}, KATZ, PUBLISHED])
 def test_a_resumed_run_goes_on_and_pays_nothing_twice(tmp_path, options):
     stopped = fit(KARATE, run=(tmp_path, None, Stop(16, False)), **options)
     assert (int(stopped.steps_made), bool(stopped.is_released)) == (16, False)
@@ -240,6 +243,40 @@ def test_a_trainer_that_ends_before_the_last_step_is_refused_before_anything_is_
     assert not method.ledger.entries
 
 
+def test_the_bound_on_degrees_is_stated_as_a_condition():
+    method = fit(KARATE, 4.0, make=KatzPrivCom, max_degree=17)
+    method._noise = NoiseSource()
+    statement = privacy_statement(method)
+    assert "restricted" in " ".join(statement["assumptions"])
+    condition = "no node has more than 17 edges, in this graph and its neighbors"
+    assert (statement["conditional"], statement["condition"]) == (True, condition)
+    assert f"-DP if {condition} (add/remove one" in statement["guarantee"]
+
+
+def test_a_node_of_more_than_max_degree_is_refused_before_anything_is_spent():
+    method = KatzPrivCom(num_nodes=34, max_degree=16)
+    data = EdgeListDataModule(KARATE)
+    trainer = quiet_trainer(PrivacyAccountant(1.0, 1e-5))
+    with pytest.raises(MisconfigurationException, match="max_degree 16") as error:
+        trainer.fit(method, data)
+    assert "17" not in str(error.value)  # its degree
+    assert not method.ledger.entries
+
+
+def test_with_hops_eigenvalues_are_those_of_the_adjacency_matrix():
+    graph = planted([40, 40], 0.6, 0.05)
+    degree = int(adjacency(graph).sum(axis=0).max())
+    settings = {"rank": 2, "hops": 2, "max_degree": degree, "clip": 10.0, "iterations": 100}
+    method = fit(graph, 1e6, 1e-5, make=KatzPrivCom, **settings)
+    assert booked(method)[3:] == [
+        ("products", "gaussian", "katz_sensitivity", 100),
+        ("eigenvalues", "gaussian", "katz_sensitivity", 1),
+    ]
+    true = eigsh(adjacency(graph), k=2, which="LA")[0][::-1]
+    assert method.rows.square().sum(dim=0).numpy() == pytest.approx(true, rel=0.05)
+    assert overlap(method, graph) > 0.95
+
+
 def test_as_published_it_is_private_and_prints_that_nothing_is_left():
     with pytest.warns(UserWarning, match="far below 1 noise alone decides"):
         method = fit(KARATE, 1.5, make=PrivComAsPublished, rank=10, hops=2, iterations=10)
@@ -261,10 +298,10 @@ def test_as_published_it_is_private_and_prints_that_nothing_is_left():
 
 def test_its_signal_to_noise_ratio_is_that_of_the_complete_graph():
     method = PrivComAsPublished(50, rank=3, hops=1)
-    complete = (1 - np.eye(50)) * method.decay
+    complete = (1 - np.eye(50)) * method.matrix.decay
     strongest = np.linalg.eigvalsh(complete + complete @ complete + complete @ complete @ complete)
     ratio = strongest.max() / (2.0 * (math.sqrt(50) + math.sqrt(3)))
-    assert method.signal_to_noise(2.0) == pytest.approx(ratio)
+    assert method.matrix.signal_to_noise(49, 50, 3, 2.0) == pytest.approx(ratio)
 
 
 @pytest.mark.parametrize(
@@ -273,6 +310,8 @@ def test_its_signal_to_noise_ratio_is_that_of_the_complete_graph():
         (PrivCom, {"rank": 0}, "rank must be"),
         (PrivCom, {"rank": 35}, "rank must be"),
         (PrivCom, {"num_nodes": None}, "num_nodes is needed"),
+        (KatzPrivCom, {"max_degree": 0}, "max_degree"),
+        (KatzPrivCom, {"max_degree": 5, "hops": 0}, "PrivCom has none"),
         (RandomizedResponsePrivCom, {"num_nodes": 100_001}, "at most 100000"),
     ],
 )

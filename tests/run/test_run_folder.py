@@ -19,6 +19,7 @@ from lightning_dpg.run.run_folder import folder_name
         (methods.BTER, "bter"),
         (methods.PrivCom, "privcom"),
         (methods.PrivComAsPublished, "privcom_as_published"),
+        (methods.KatzPrivCom, "katz_privcom"),
         (methods.RandomizedResponse, "randomized_response"),
         (methods.DPNetGANAsPublished, "dp_netgan_as_published"),
         (methods.DK2, "dk2"),

@@ -5,11 +5,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
@@ -23,11 +22,52 @@ from lightning_dpg.methods.planning import Reads, by_key
 from lightning_dpg.methods.single_graph.base import statistics_of
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.methods.synthesizer import Synthesizer
+from lightning_dpg.papers.zhang2020.katz import inverse_katz, katz, katz_product
 from lightning_dpg.papers.zhang2020.low_rank_edges import affinity_scores, low_rank_edges
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry
 from lightning_dpg.privacy.sensitivity.matrix_products import rounded_up
+
+
+class KatzMatrix(NamedTuple):
+    r"""The matrix :math:`\sum_{l \le 2h+1} \beta^l A^l` of an adjacency matrix A, by public facts.
+
+    Attributes:
+        decay: Decay :math:`\beta`.
+        hops: Hops h.
+    """
+
+    decay: float
+    hops: int
+
+    @property
+    def terms(self) -> int:
+        """Number of terms; as it is odd, eigenvalues determine those of the adjacency matrix."""
+        return 2 * self.hops + 1
+
+    def times(self, adjacency: csr_array, block: Tensor) -> Tensor:
+        """Product with a block of vectors of shape ``(N, K)`` (private)."""
+        product = katz_product(adjacency, block.cpu().numpy(), self.decay, self.terms)
+        return torch.from_numpy(product).to(block.device)
+
+    def signal_to_noise(self, max_degree: int, num_nodes: int, rank: int, std: float) -> float:
+        """Largest possible ratio over all graphs (public).
+
+        The signal is the largest eigenvalue, the noise a spectral norm.
+
+        Args:
+            max_degree: Largest degree that a node can have.
+            num_nodes: Number of nodes N.
+            rank: Number K of vectors.
+            std: Standard deviation of the noise in a product, positive.
+        """
+        signal = float(katz(np.array([float(max_degree)]), self.decay, self.terms)[0])
+        return signal / (std * (math.sqrt(num_nodes) + math.sqrt(rank)))
+
+
+ADJACENCY = KatzMatrix(decay=1.0, hops=0)
+"""The adjacency matrix itself."""
 
 
 class Oja(torch.optim.Optimizer):
@@ -123,6 +163,7 @@ class NoisyPowerMethod(Synthesizer):
     def __init__(self, num_nodes: int | None, rank: int, iterations: int) -> None:
         super().__init__()
         size = checked_num_nodes(num_nodes, rank)
+        self.matrix: KatzMatrix = ADJACENCY
         signs = torch.randn(size, rank, generator=torch.Generator().manual_seed(_START_SEED))
         self.vectors = nn.Parameter(orthonormal(torch.where(signs < 0, -1.0, 1.0).double()))
         self.rows: Tensor = nn.Buffer(torch.zeros(size, rank, dtype=torch.double))
@@ -266,12 +307,7 @@ class NoisyPowerMethod(Synthesizer):
         """Product of the matrix and a block of vectors of shape ``(N, K)`` (private)."""
         if self._adjacency is None:
             self._adjacency = adjacency(self.records.graph)
-        product = self.product(self._adjacency, block.cpu().numpy())
-        return torch.from_numpy(product).to(block.device)
-
-    def product(self, matrix: csr_array, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Product of the adjacency matrix, or a function of it, with vectors ``(N, K)`` (private)."""
-        return matrix @ block
+        return self.matrix.times(self._adjacency, block)
 
     def training_step(self, batch: GraphRecords, batch_idx: int) -> None:
         """Take one step of Oja's rule on all records; the last step releases the eigenvalues."""
@@ -306,7 +342,8 @@ class NoisyPowerMethod(Synthesizer):
         values, turn = torch.linalg.eigh((noisy + noisy.T) / 2)
         values, turn = values.flip(0), turn.flip(1)
         self.vectors.copy_(basis @ turn)
-        self.keep_estimate(values)
+        back = inverse_katz(values.cpu().numpy(), self.matrix.decay, self.matrix.terms)
+        self.keep_estimate(torch.from_numpy(back))
 
     @torch.no_grad()
     def keep_estimate(self, values: Tensor) -> None:

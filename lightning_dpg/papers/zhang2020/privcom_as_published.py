@@ -4,17 +4,14 @@ import math
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pytorch_lightning.utilities import rank_zero_warn
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
 from lightning_dpg.methods.constraints import Constraints, at_least
 from lightning_dpg.methods.planning import Reads
-from lightning_dpg.papers.zhang2020.power_method import NoisyPowerMethod, Oja
+from lightning_dpg.papers.zhang2020.power_method import KatzMatrix, NoisyPowerMethod, Oja
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 from lightning_dpg.privacy.sensitivity.matrix_products import paper_sensitivity
@@ -70,8 +67,7 @@ class PrivComAsPublished(NoisyPowerMethod):
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()
-        self.decay = printed_decay(len(self.rows), rank)
-        self.terms = 2 * hops + 1
+        self.matrix = KatzMatrix(printed_decay(len(self.rows), rank), hops)
 
     def configure_optimizers(self) -> Oja:
         """Build Oja's rule without momentum."""
@@ -90,27 +86,13 @@ class PrivComAsPublished(NoisyPowerMethod):
         std = self.product_std()
         if not std:
             return
+        size, rank = self.rows.shape
+        ratio = self.matrix.signal_to_noise(size - 1, size, rank, std)
         rank_zero_warn(
-            f"signal-to-noise ratio of a step: at most {self.signal_to_noise(std):.2g}, whatever the graph\n"
+            f"signal-to-noise ratio of a step: at most {ratio:.2g}, whatever the graph\n"
             "far below 1 noise alone decides: this graph and one without edges give the same "
             "releases, and what communities they show are those of noise"
         )
-
-    def signal_to_noise(self, std: float) -> float:
-        """Largest possible ratio over all graphs (public).
-
-        The signal is the largest eigenvalue, that of the complete graph; the noise is a spectral norm.
-
-        Args:
-            std: Standard deviation of the noise in a product, positive.
-        """
-        size, rank = self.rows.shape
-        strongest = float(katz(np.array([size - 1.0]), self.decay, self.terms)[0])
-        return strongest / (std * (math.sqrt(size) + math.sqrt(rank)))
-
-    def product(self, matrix: csr_array, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Product of the Katz matrix with vectors ``(N, K)`` (private)."""
-        return katz_product(matrix, block, self.decay, self.terms)
 
     def planned_counts(self, budget: Budget) -> list[LedgerEntry]:
         """Plan no counts: the number of edges is assumed public."""
@@ -164,37 +146,6 @@ class PrivComAsPublished(NoisyPowerMethod):
         """The Katz index of pairs of shape ``(P, 2)``."""
         first, second = pairs.to(self.rows.device).T
         return (self.rows[first] * self.rows[second]).sum(dim=1)
-
-
-def katz(values: NDArray[np.float64], decay: float, terms: int) -> NDArray[np.float64]:
-    r"""Map eigenvalues of A to those of its Katz matrix, :math:`F(x) = \sum_{l \le L} (\beta x)^l`: ``(K,)``.
-
-    * Katz, "A new status index derived from sociometric analysis", 1953.
-    """
-    total = np.zeros_like(values)
-    for _ in range(terms):
-        total = decay * values * (1 + total)
-    return total
-
-
-def katz_product(
-    matrix: csr_array, block: NDArray[np.float64], decay: float, terms: int
-) -> NDArray[np.float64]:
-    r"""Multiply the Katz matrix :math:`\sum_{l \le L} \beta^l A^l` and a block of vectors.
-
-    Args:
-        matrix: Adjacency matrix A of shape ``(N, N)``.
-        block: Vectors as columns, shape ``(N, K)``.
-        decay: Decay :math:`\beta`.
-        terms: Number L of terms, and of products with A.
-
-    Returns:
-        Array of shape ``(N, K)``.
-    """
-    total = np.zeros_like(block)
-    for _ in range(terms):
-        total = decay * (matrix @ (block + total))
-    return total
 
 
 def printed_decay(num_nodes: int, rank: int) -> float:

@@ -38,6 +38,24 @@ def edge_rayleigh_sensitivity(basis: "Tensor") -> float:
     return 2 * math.prod(_largest(basis, 2).tolist())
 
 
+def katz_sensitivity(decay: float, terms: int, max_degree: int) -> float:
+    r"""Bound on the change of HV and of :math:`V^T H V`: :math:`\sqrt 2 \sum_l l \beta^l D^{l-1}`.
+
+    H is the Katz matrix :math:`\sum_{l=1}^L \beta^l A^l`, an edge changes, and both graphs
+    have degrees of at most D, which bounds the spectral norms of A and A'. In
+    :math:`A^l - A'^l = \sum_{i<l} A^i (A - A') A'^{l-1-i}` each of the l summands has a Frobenius
+    norm of at most :math:`D^{l-1} \|A - A'\|_F`, where :math:`\|A - A'\|_F = \sqrt 2`. Factors V
+    with no singular value above 1 do not raise it.
+
+    Args:
+        decay: Decay :math:`\beta`.
+        terms: Number of terms L.
+        max_degree: Public bound D.
+    """
+    slope = sum(k * decay**k * max_degree ** (k - 1) for k in range(1, terms + 1))
+    return math.sqrt(2) * slope
+
+
 def paper_sensitivity() -> float:
     r"""Change of HV, and of :math:`|Hv|^2`, under the decay of PrivCom's Lemma 3: at most 1.
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lightning_dpg.privacy.sensitivity.matrix_products import (
     edge_product_sensitivity,
     edge_rayleigh_sensitivity,
+    katz_sensitivity,
     node_edge_count_sensitivity,
     paper_sensitivity,
     rounded_up,
@@ -81,6 +82,25 @@ def test_a_node_moves_the_number_of_edges_by_its_bound_at_most(n, random):
 def katz_matrix(matrix, decay, terms):
     powers = itertools.accumulate([decay * matrix] * terms, np.matmul)
     return sum(powers)
+
+
+@settings(max_examples=25)
+@given(st.integers(6, 8), st.sampled_from([1, 3, 5]), st.floats(0.1, 2.0), st.randoms())
+def test_katz_matrices_move_by_their_bound_at_most(n, terms, strength, random):
+    rng = np.random.default_rng(random.getrandbits(32))
+    matrix, basis = random_adjacency(rng, n), random_basis(rng, n, 2, 1.0)
+    for other in edge_flips(matrix):
+        degree = max(1, int(max(matrix.sum(0).max(), other.sum(0).max())))
+        decay = strength / degree
+        change = katz_matrix(matrix, decay, terms) - katz_matrix(other, decay, terms)
+        bound = katz_sensitivity(decay, terms, degree) * (1 + 1e-9)
+        assert np.linalg.norm(change) <= bound
+        assert np.linalg.norm(change @ basis) <= bound
+        assert np.linalg.norm(basis.T @ change @ basis) <= bound
+
+
+def test_katz_of_one_term_moves_as_the_adjacency_matrix_does():
+    assert katz_sensitivity(1.0, 1, 50) == pytest.approx(math.sqrt(2))
 
 
 @settings(max_examples=15)

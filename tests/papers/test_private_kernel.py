@@ -13,6 +13,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy import stats
 
 from lightning_dpg import methods
+from lightning_dpg.apps.audit.bounds import many_runs_lower_bound
 from lightning_dpg.apps.audit.scores.attackers import black_box_score
 from lightning_dpg.callbacks import PrivacyAccountant, ReleaseWriter
 from lightning_dpg.datamodules.graph_set import GraphSetDataModule
@@ -34,7 +35,6 @@ from lightning_dpg.papers.dubhashi2015.counts import counted
 from lightning_dpg.papers.dubhashi2015.graph_kernel import GraphKernel
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.paid_weights import load_released
-from tests.closed_forms import epsilon_of_two_worlds
 from tests.graphs import labelled
 from tests.training import quiet_trainer
 
@@ -289,7 +289,7 @@ def lower_bound(epsilon, confidence, threshold, kind=PrivateGraphKernel, **setti
         graphs = Copies(star_and_single_edges(degree), 4000)
         released = method.release_features(graphs, by_key(method.plan(budget, 1)))["features"]
         found.append(int((released[:, 0] > threshold).sum()))
-    return epsilon_of_two_worlds((found[0], 4000), (found[1], 4000), 0.0, confidence), method
+    return many_runs_lower_bound(found[0], 4000, found[1], 4000, 0.0, confidence), method
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ class AuditReport(Report):
         delta: Delta of all claims.
         confidence: Probability with which all bounds hold together.
         together: Bound by all reads together.
-        apart: Bounds by each scored release, if there are several.
+        apart: Bounds by each scored release, if there are several and one fit tests all canaries.
         scored: Names of the reads that the attacker scores; none in the view ``black_box``.
         unscored: Names of the reads that have no score.
         all_alike: Whether all canaries have the same score.

@@ -168,8 +168,10 @@ def outcome_of(
     return Outcome(type(method).__name__, budget.delta, inserted, together, apart)
 
 
-def coins_of(count: int) -> Tensor:
-    """Decide by secret fair coins which canaries are in."""
+def coins_of(count: int, world: bool | None) -> Tensor:
+    """Decide which canaries are in: by secret fair coins, or all of them or none."""
+    if world is not None:
+        return torch.full((count,), world)
     return torch.from_numpy(NoiseSource().integers(2, count) == 1)
 
 
@@ -177,6 +179,7 @@ def audited_fit(
     settings: Mapping[str, Any],
     canaries: int | None,
     view: View,
+    world: bool | None = None,
     seed: int = 0,
     read: ReadData | None = None,
 ) -> Outcome:
@@ -187,6 +190,7 @@ def audited_fit(
         canaries: Number of canaries; by default half the number of nodes, of a set one for each
             graph, and 1,000 at most. Stars take half of the nodes by default.
         view: View of the attacker, ``black_box`` or ``white_box``.
+        world: Whether the canaries are in; by default a secret fair coin decides on each.
         seed: Public seed that selects the canary pairs.
         read: Function that reads the data anew; by default they are those of the configuration.
     """
@@ -196,7 +200,7 @@ def audited_fit(
     def plant(data: pl.LightningDataModule) -> None:
         # The pairs are public; their presence as edges is secret.
         sites, pairs = _choose(settings, data, canaries, torch.Generator().manual_seed(seed))
-        inserted = coins_of(len(pairs))
+        inserted = coins_of(len(pairs), world)
         sites.insert(pairs[inserted].view(-1, 2))
         planted.append((data, sites.known_graph, pairs, inserted))
 

@@ -95,6 +95,7 @@ def audited_row_fit(
     settings: Mapping[str, Any],
     canaries: int | None,
     view: View,
+    world: bool | None = None,
     seed: int = 0,
     read: ReadData | None = None,
 ) -> Outcome:
@@ -104,6 +105,8 @@ def audited_row_fit(
         settings: Complete configuration of a fit.
         canaries: Number of canaries; by default four for each two values of a column.
         view: View of the attacker, ``white_box``.
+        world: Whether the canaries have their second row; by default a secret fair coin decides on
+            each.
         seed: Public seed of the choice of nodes.
         read: Function that reads the data anew; by default they are those of the configuration.
 
@@ -127,7 +130,7 @@ def audited_row_fit(
     def plant(data: Any) -> None:
         # Nodes and their two rows are public; which of them a node has is secret.
         found = plant_rows(data, weight, canaries, torch.Generator().manual_seed(seed))
-        inserted = coins_of(len(found.nodes))
+        inserted = coins_of(len(found.nodes), world)
         found.insert(data, inserted.numpy())
         planted.append((data, found, inserted))
 

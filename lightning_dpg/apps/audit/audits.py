@@ -1,7 +1,7 @@
 """Audits: fits with canaries, and the resulting empirical lower bounds on epsilon."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,10 +14,12 @@ from lightning_dpg.apps.audit.audit_report import AllGuesses, AuditReport, Bound
 from lightning_dpg.apps.audit.audited_fit import CanaryScores, Outcome, audited_fit, pooled
 from lightning_dpg.apps.audit.audited_rows import audited_row_fit
 from lightning_dpg.apps.audit.bounds import (
+    best_threshold,
     epsilon_lower_bound,
     guess_all,
     guess_half,
     guess_surest,
+    many_runs_lower_bound,
     share_lower_bound,
 )
 from lightning_dpg.budget_book import log_reading
@@ -61,7 +63,8 @@ def audit(
         delta: Budget; by default that of the method's configuration, 0 for a pure method.
         canaries: Number of canaries of each fit; by default half the number of nodes, of a set one
             for each graph, and 1,000 at most.
-        runs: Number of fits, by default 1.
+        runs: Number of fits, by default 1; without ``canaries``, the number of fits with one canary
+            and of fits without it.
         view: ``black_box`` for an attacker with the release, ``white_box`` for one with each noisy
             value of the run as well.
         relation: ``attributes`` for canaries that are rows of private columns: a secret coin gives a
@@ -128,9 +131,12 @@ def audit_settings(
     log_reading("audit", [name], [float(privacy["epsilon"])], contents, book or privacy.get("book"))
     fit = audited_row_fit if relation == "attributes" else audited_fit
     again = partial(fit, settings, view=view, read=read)
-    fits = runs or 1
-    outcomes = [again(canaries=canaries, seed=seed) for seed in counted(range(fits))]
-    report = bounded(pooled(outcomes), view, fits, confidence)
+    if runs is not None and canaries is None:
+        report = _audit_one_canary(again, view, runs, confidence)
+    else:
+        fits = runs or 1
+        outcomes = [again(canaries=canaries, seed=seed) for seed in counted(range(fits))]
+        report = bounded(pooled(outcomes), view, fits, confidence)
     data = settings["data"]
     arguments = data["init_args"]
     source = arguments.get("name", arguments.get("source"))
@@ -141,6 +147,31 @@ def audit_settings(
 def _contents(settings: Mapping[str, Any], read: ReadData | None) -> Iterator[Identity]:
     """Yield the contents of the audited data, by which a budget book recognizes them."""
     yield from contents_of(set_up(settings["data"]) if read is None else read())
+
+
+def _audit_one_canary(
+    fit: Callable[..., Outcome], view: View, runs: int, confidence: float
+) -> AuditReport:
+    """Fit many times with and without one canary.
+
+    Half of the fits choose a threshold, and the other half test it.
+    """
+    worlds = [True] * runs + [False] * runs
+    outcomes = [fit(canaries=1, world=world) for world in counted(worlds)]
+    fits = {True: pooled(outcomes[:runs]), False: pooled(outcomes[runs:])}
+    scores = {world: fits[world].together.scores for world in fits}
+    half, outcome = runs // 2, fits[True]
+    threshold = best_threshold(scores[True][:half], scores[False][:half], outcome.delta)
+    hits, errors = (int((scores[world][half:] >= threshold).sum()) for world in (True, False))
+    tried = runs - half
+    lowest = many_runs_lower_bound(hits, tried, errors, tried, outcome.delta, confidence)
+    correct = hits + tried - errors
+    together = Bound(None, outcome.together.claim.epsilon, lowest, 2 * tried, correct)
+    return AuditReport(
+        *(outcome.method, view, 2 * runs, 1, outcome.delta, confidence, together, []),
+        *_names(outcome),
+        all_alike=False,
+    )
 
 
 def bounded(outcome: Outcome, view: str, fits: int, confidence: float) -> AuditReport:

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from scipy.optimize import bisect
-from scipy.stats import binom
+from scipy.stats import beta, binom
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
 
 _LARGEST_EPSILON = 100.0
+_MOST_THRESHOLDS = 100
 # Largest part of the capital that a bet can lose.
 _MOST_OF_CAPITAL = 0.9
 _LEAST_SHARE = 1e-6
@@ -112,6 +113,66 @@ def epsilon_lower_bound(
     return float(bisect(excess, 0.0, _LARGEST_EPSILON, xtol=1e-9))
 
 
+def many_runs_lower_bound(
+    true_positives: int,
+    runs_in: int,
+    false_positives: int,
+    runs_out: int,
+    delta: float,
+    confidence: float = 0.95,
+) -> float:
+    r"""Bound epsilon from below by many runs with and many runs without one record.
+
+    (epsilon, delta)-DP implies :math:`TPR \le e^\epsilon FPR + \delta`, and the same inequality for
+    the true and false negative rates. Clopper-Pearson intervals hold for both rates together.
+
+    Args:
+        true_positives: Runs with the record in which it was guessed to be in.
+        runs_in: Runs with the record.
+        false_positives: Runs without the record in which it was guessed to be in.
+        runs_out: Runs without the record.
+        delta: Delta of the claim.
+        confidence: Probability that the bound holds.
+
+    Returns:
+        The largest refuted epsilon; 0 if none is.
+
+    References:
+        Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", 2020.
+    """
+    if not (0 <= true_positives <= runs_in and 0 <= false_positives <= runs_out):
+        raise Refusal(
+            f"got {true_positives} of {runs_in} and {false_positives} of {runs_out} positives"
+        )
+    _check_levels(delta, confidence)
+    error = (1 - confidence) / 2
+    low = _lowest_rate(true_positives, runs_in, error)
+    high = 1 - _lowest_rate(runs_out - false_positives, runs_out, error)
+    return max(_refuted(low, high, delta), _refuted(1 - high, 1 - low, delta))
+
+
+def best_threshold(scores_in: Tensor, scores_out: Tensor, delta: float) -> float:
+    """Choose the threshold for the guess "in" that proves most on the given runs.
+
+    Test the threshold on other runs, see :func:`many_runs_lower_bound`.
+
+    Args:
+        scores_in: Scores of runs with the record, shape ``(R,)``.
+        scores_out: Scores of runs without it, shape ``(S,)``.
+        delta: Delta of the claim.
+    """
+    candidates = sorted({*scores_in.tolist(), *scores_out.tolist()})
+
+    def proved(threshold: float) -> tuple[float, float]:
+        hits = int((scores_in >= threshold).sum())
+        errors = int((scores_out >= threshold).sum())
+        runs = len(scores_in), len(scores_out)
+        bound = many_runs_lower_bound(hits, runs[0], errors, runs[1], delta)
+        return bound, hits / runs[0] - errors / runs[1]  # few runs prove nothing anywhere
+
+    return max(candidates[:: len(candidates) // _MOST_THRESHOLDS + 1], key=proved)
+
+
 def share_lower_bound(shares: Tensor, canaries: int, confidence: float = 0.95) -> float:
     r"""Bound from below the expected share of right guesses, from the shares of independent fits.
 
@@ -180,3 +241,13 @@ def _check_levels(delta: float, confidence: float) -> None:
         raise Refusal(
             f"delta and confidence must lie between 0 and 1, got {delta} and {confidence}"
         )
+
+
+def _lowest_rate(hits: int, runs: int, error: float) -> float:
+    """Return the Clopper-Pearson lower bound of a rate, wrong with probability ``error``."""
+    return float(beta.ppf(error, hits, runs - hits + 1)) if hits else 0.0
+
+
+def _refuted(low: float, high: float, delta: float) -> float:
+    """Return the largest epsilon with ``low > e^epsilon * high + delta``."""
+    return max(math.log((low - delta) / high), 0.0) if low > delta and high > 0 else 0.0

@@ -127,12 +127,13 @@ def test_an_exact_number_of_edges_that_is_called_private_is_caught(audit, monkey
         return ledger.publish(read.key, value)
 
     monkeypatch.setattr(base, "pay", exact)
-    runs = ("--runs", "40", "--canaries", "1")
+    runs = ("--runs", "8", "--confidence", "0.8")
     code, result = audit("--config", "erdos_renyi", "--privacy.epsilon", "0.2", *runs)
     assert code == 1
-    assert (result["fits"], result["canaries"]) == (40, 40)
-    # Nine coins or more fall on each side, but in one of 5,000 cases: one guess of 20 may be wrong.
-    assert result["epsilon_lower_bound"] > 1
+    assert (result["canaries"], result["guesses"], result["correct"]) == (1, 8, 8)
+    # Four of four in both worlds: the rates are bounded by the fourth root of 0.1.
+    rate = 0.1 ** (1 / 4)
+    assert result["epsilon_lower_bound"] == pytest.approx(np.log(rate / (1 - rate)))
 
 
 def test_an_infinite_claim_cannot_be_refuted(audit, capsys):

@@ -10,9 +10,11 @@ import torch
 from torch import nn
 
 from lightning_dpg.apps.audit.bounds import (
+    best_threshold,
     epsilon_lower_bound,
     guess_half,
     inclusion_estimate,
+    many_runs_lower_bound,
     share_lower_bound,
 )
 from lightning_dpg.privacy import dpsgd
@@ -23,7 +25,6 @@ from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.pay import noise_of, pay
 from lightning_dpg.privacy.selection import choose_in_turns
 from tests import entries
-from tests.closed_forms import epsilon_of_two_worlds
 from tests.entries import entry
 
 
@@ -43,8 +44,16 @@ def test_known_answers_of_one_run(canaries, guesses, correct, delta, bound):
     assert epsilon_lower_bound(canaries, guesses, correct, delta) == pytest.approx(bound, abs=1e-3)
 
 
+@pytest.mark.parametrize(("runs", "bound"), [(250, 4.21), (1000, 5.60)])
+def test_known_answers_of_many_runs(runs, bound):
+    assert many_runs_lower_bound(runs, runs, 0, runs, 0.0) == pytest.approx(bound, abs=5e-3)
+    # The other way round it is a proof, too: of guesses that are always wrong.
+    assert many_runs_lower_bound(0, runs, runs, runs, 0.0) == 0.0
+
+
 def test_guesses_at_chance_prove_nothing_and_bounds_grow_with_what_is_right():
     assert epsilon_lower_bound(100, 50, 25, 0.0) == epsilon_lower_bound(100, 0, 0, 0.0) == 0.0
+    assert many_runs_lower_bound(50, 100, 50, 100, 0.0) == 0.0
     bounds = [epsilon_lower_bound(100, 50, correct, 1e-4) for correct in range(51)]
     assert bounds == sorted(bounds) and bounds[-1] > 2
     # All right: the smallest epsilon for which 0.95 of the runs are not all right, in closed form.
@@ -54,7 +63,9 @@ def test_guesses_at_chance_prove_nothing_and_bounds_grow_with_what_is_right():
     with pytest.raises(ValueError, match="correct <= guesses"):
         epsilon_lower_bound(10, 5, 6, 0.0)
     with pytest.raises(ValueError, match="confidence"):
-        epsilon_lower_bound(10, 5, 5, 0.0, 1.0)
+        many_runs_lower_bound(1, 1, 0, 1, 0.0, 1.0)
+    with pytest.raises(ValueError, match="3 of 1"):
+        many_runs_lower_bound(1, 1, 3, 1, 0.0)
 
 
 def test_bounds_of_randomized_response_are_rarely_above_its_epsilon():
@@ -195,14 +206,11 @@ def train(inserted, noise, *, sigma=1.0, rate=0.5, booked_rate=None, copies=1, s
 def bound(scores, inserted):
     inside, outside = scores[inserted], scores[~inserted]
     i, o = len(inside) // 2, len(outside) // 2
-
-    def proved(threshold, *parts, confidence=0.95):
-        counts = [(int((part >= threshold).sum()), len(part)) for part in parts]
-        return epsilon_of_two_worlds(*counts, DELTA, confidence)
-
-    candidates = torch.cat([inside[:i], outside[:o]]).sort().values[::50].tolist()
-    threshold = max(candidates, key=lambda each: proved(each, inside[:i], outside[:o]))
-    return proved(threshold, inside[i:], outside[o:], confidence=0.99)
+    threshold = best_threshold(inside[:i], outside[:o], DELTA)
+    hits, errors = ((part >= threshold).sum() for part in (inside[i:], outside[o:]))
+    return many_runs_lower_bound(
+        int(hits), len(inside) - i, int(errors), len(outside) - o, DELTA, 0.99
+    )
 
 
 @pytest.fixture

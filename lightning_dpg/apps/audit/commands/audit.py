@@ -40,9 +40,12 @@ def audit(
     a secret coin. It has so many neighbors of another value that this moves mixing by all of its sensitivity.
     The claim is the row epsilon.
 
-    With --runs R there are R fits, with --canaries P each, and all guesses count together. Few
+    With --runs R --canaries P there are R fits with P canaries each, and all guesses count together. Few
     canaries per fit hide each other less, and many of them prove more. The share of right guesses of all
     coins then shows whether Gaussian noise is as large as it is claimed.
+
+    With --runs R alone there is one canary and R fits with and R without it. Half of them choose a
+    threshold, which the others try.
 
     Views: black_box, where the attacker has the release; white_box, where it has every noisy value of the
     run as well, as the proofs allow. The audit prints which noisy values it scores, and names the others:

@@ -44,12 +44,7 @@ from lightning_dpg.graph.attributes import (
 from lightning_dpg.graph.graph import largest_component, renumber
 from lightning_dpg.graph.node_names import SECRET_NUMBERS
 from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
-from lightning_dpg.interfaces import (
-    Identity,
-    PrivateColumns,
-    PrivateLabels,
-    Transfers,
-)
+from lightning_dpg.interfaces import Identity, PrivateColumns, PrivateLabels, Transfers
 
 _NODE_SETS = {
     NodeSet.BUILT_IN: "built-in graph",

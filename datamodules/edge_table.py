@@ -165,11 +165,7 @@ class EdgeTableDataModule(EdgeListDataModule):
             return read_on_nodes(read(path, self.columns), ids, names)
         chosen = self._chosen
         reading = edges_of_table(
-            self._engine.read(chosen),
-            chosen.columns,
-            self.columns,
-            chosen.place,
-            "table",
+            self._engine.read(chosen), chosen.columns, self.columns, chosen.place, "table"
         )
         reading = read_on_nodes(reading, ids, names)
         is_list = reading.node_set is NodeSet.LIST and not self._are_of_edges

@@ -52,7 +52,7 @@ from flwr.server.strategy import FedAvg
 
 SIZES = (67, 67, 66)
 """Number of graphs of each client (public)."""
-TRAINING = LocalTraining(epochs=5, learning_rate=0.003, proximal=0.0, max_norm=1.0)
+TRAINING = LocalTraining(epochs=5, learning_rate=0.003, max_norm=1.0)
 
 
 def encoder() -> GCN:

@@ -98,8 +98,6 @@ def test_a_run_that_cannot_be_is_refused_before_it_has_a_folder(fails, args, sai
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("hrg_gaussian", ["--privacy.delta", "0"], "suits methods of pure epsilon only"),
-        ("dk2_uniform", ["--privacy.delta", "0"], "suits methods of pure epsilon only"),
         ("ldp_gw_curated", ["--privacy.delta", "0"], "suits methods of pure epsilon only"),
         ("ldp_gw", ["--model.init_args.weights", "private"], "suits methods of pure epsilon only"),
         ("ldp_gw_exact", ["--privacy.epsilon", "8"], "GromovWassersteinFeatures protects nothing"),

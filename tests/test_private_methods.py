@@ -70,7 +70,6 @@ SMALL = {
     "DPGVAE": SMALL_VAE,
     "DPGGAN": SMALL_VAE,
     "HRG": {"steps_per_node": 100},
-    "GaussianHRG": {"steps_per_node": 100},
     "CentralGromovWasserstein": SMALL_GW,
     "LDPGromovWasserstein": SMALL_GW,
     "AttributeEncoder": {"iterations": 4, "rank": 4, "public_pairs": 64},
@@ -114,23 +113,10 @@ LEDGERS = {
         ("degree of each node", "pure", 2, 0.1375, 1),
         ("joint degrees", "pure", 4, 0.75, 1),
     ],
-    "dk2_uniform": [
-        ("number of edges", "pure", 1, 0.5, 1),
-        ("ordered degrees", "pure", 2, 0.625, 1),
-        ("degree of each node", "pure", 2, 1.375, 1),
-        ("sum of the two largest degrees", "approximate", 2, 0.5, 1),
-        # Two of 14 nodes cannot have more than 26 neighbors, and what keeps delta is more than that.
-        ("joint degrees", "pure", 2 * 26 + 1, 7.0, 1),
-    ],
     "hrg": [
         ("number of edges", "pure", 1, 0.05, 1),
         ("dendrogram", "pure", 49 * math.log(49) - 48 * math.log(48), 0.5, 1),
         ("edges divided by each branch", "pure", 1, 0.45, 1),
-    ],
-    "hrg_gaussian": [
-        ("number of edges", "pure", 1, 0.05, 1),
-        ("dendrogram", "pure", 49 * math.log(49) - 48 * math.log(48), 0.5, 1),
-        ("edges divided by each branch", "gaussian", 1, "sigma at 0.45", 1),
     ],
     "privcom": [
         ("number of edges", "pure", 1, 0.16, 1),
@@ -368,10 +354,7 @@ PUBLISHED = ("dp_netgan", {"frozen_embedding": False})
 KERNEL = {"length": 3, "max_degree": 6}
 CASES = {name: (name, {}) for name in CONFIGS} | {
     "kernel, walks": ("private_kernel", KERNEL | {"features": ["nodes", "edges", "w"]}),
-    "kernel, dropping": (
-        "private_kernel",
-        KERNEL | {"features": ["edges", "gk-c4"], "truncation": "drop"},
-    ),
+    "kernel, graphlets": ("private_kernel", KERNEL | {"features": ["edges", "gk-c4"]}),
     "kernel, paper mode": ("private_kernel", KERNEL | {"features": ["edges", "w", "gk-c3"]}),
     "ldp_gw, padded": ("ldp_gw", {"max_nodes": 12}),
     # The largest graph teaches there, and noise does not drown the rows.
@@ -1295,7 +1278,6 @@ def test_votes_of_beliefs_that_were_not_released_are_found(monkeypatch, tmp_path
         ("chung_lu", "methods.single_graph.degree_release.degree_l1_sensitivity"),
         ("neighbor_votes", "methods.neighbor_votes.vote_moment_sensitivity"),
         ("dk2", "papers.wang2013.dk2.weighted_joint_degree_sensitivity"),
-        ("dk2_uniform", "papers.wang2013.dk2.joint_degree_sensitivity"),
         ("hrg", "papers.xiao2014.hrg.log_likelihood_sensitivity"),
         ("dpgvae", "privacy.aggregation_perturbation.aggregation_sensitivity"),
         ("kernel, walks", "papers.dubhashi2015.counts.walk_sensitivity"),

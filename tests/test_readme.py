@@ -22,8 +22,8 @@ from lightning_dpg.classes import find_class
 from lightning_dpg.graph import edge_sampling
 from lightning_dpg.main import LIGHTNING_COMMANDS, command_names, main
 from lightning_dpg.methods import private_training
-from lightning_dpg.methods.single_graph import degree_mixing
 from lightning_dpg.metrics import kernel_svm, motifs, paths, set_queries
+from lightning_dpg.papers.wang2013 import dk2
 from lightning_dpg.papers.xiao2014 import dendrogram
 from lightning_dpg.papers.yang2021 import networks
 from lightning_dpg.privacy import budget, dpsgd
@@ -44,7 +44,6 @@ FOREIGN_CLASSES |= {"DeprecationWarning", "ProcessPoolExecutor", "TemporalData"}
 FOREIGN_OPTIONS = {"--ckpt_path", "--config", "--extra-index-url", "--help", "--print_config"}
 FOREIGN_OPTIONS |= {"--rows", "--splits", "--model", "--data", "--check", "--strict"}
 FOREIGN_OPTIONS |= {"--master-addr", "--node-rank", "--nproc-per-node"}  # of torchrun
-FOREIGN_OPTIONS |= {"--nthreads", "--nworkers"}  # of Dask
 FOREIGN_OPTIONS |= {"--folder", "--dpg-method"}  # of benchmarks, and of pytest
 # Files of the reader, in examples.
 EXAMPLES = {"my_method.yaml"}
@@ -283,7 +282,7 @@ def rounded_up(value, digits):
         ("20,000 nodes", paths.EXACT_UP_TO),
         ("10,000 graphs", kernel_svm.MAX_GRAPHS),
         ("5,000 nodes", set_queries.MAX_SPECTRUM_NODES),
-        ("67 million pairs of degrees", degree_mixing._MOST_CELLS),
+        ("67 million pairs of degrees", dk2._MOST_CELLS),
         ("67 million entries", networks.MAX_ENTRIES),
         ("a million", motifs.EXACT_UP_TO),
     ],

@@ -12,12 +12,7 @@ from lightning_dpg.formats.edge_tables import Table, column_cells, of_arrow
 from lightning_dpg.formats.node_lists import parquet_table, place_of_ids, shown_columns
 from lightning_dpg.formats.text_rows import table_rows
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.node_names import (
-    GraphFormatError,
-    is_missing,
-    name_of,
-    user_path,
-)
+from lightning_dpg.graph.node_names import GraphFormatError, is_missing, name_of, user_path
 
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _ORIGIN = "nodes.attributes"

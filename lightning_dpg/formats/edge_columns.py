@@ -30,88 +30,19 @@ HEADERS = [
     ("start", "end"),
 ]
 """Words of a header for the two ends of an edge."""
-_OF_IDS = frozenset(
-    [
-        "id",
-        "ids",
-        "node",
-        "nodes",
-        "nodeid",
-        "account",
-        "acct",
-        "accountid",
-        "name",
-        "user",
-        "username",
-        "userid",
-        "customer",
-        "client",
-        "person",
-        "number",
-        "nr",
-        "no",
-        "key",
-        "address",
-        "addr",
-        "iban",
-        "email",
-        "mail",
-        "phone",
-        "member",
-        "employee",
-        "wallet",
-        "ip",
-        "code",
-        "vertex",
-        "entity",
-        "actor",
-        "uid",
-        "uuid",
-        "guid",
-        "company",
-        "agent",
-        "author",
-        "paper",
-        "page",
-        "host",
-        "index",
-        "idx",
-        "label",
-        "hash",
-        "party",
-        "station",
-        "airport",
-    ]
-)
+_ID_WORDS = """
+id ids node nodes nodeid account acct accountid name user username userid customer client
+person number nr no key address addr iban email mail phone member employee wallet ip code
+vertex entity actor uid uuid guid company agent author paper page host index idx label hash
+party station airport
+"""
+_OF_IDS = frozenset(_ID_WORDS.split())
 """Words beside them in the names of columns of ids."""
-_OF_OTHERS = frozenset(
-    [
-        "date",
-        "time",
-        "day",
-        "month",
-        "year",
-        "hour",
-        "timestamp",
-        "currency",
-        "country",
-        "city",
-        "place",
-        "location",
-        "bank",
-        "port",
-        "lat",
-        "lon",
-        "zone",
-        "status",
-        "type",
-        "version",
-        "balance",
-        "amount",
-        "price",
-        "age",
-    ]
-)
+_OTHER_WORDS = """
+date time day month year hour timestamp currency country city place location bank port lat
+lon zone status type version balance amount price age
+"""
+_OF_OTHERS = frozenset(_OTHER_WORDS.split())
 """Words in the names of columns of other facts: ``from_date`` and ``to_date`` are no persons."""
 NAME_COLUMNS = (
     "name the columns, or give their numbers: columns.source and columns.target\n"

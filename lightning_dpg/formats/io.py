@@ -26,11 +26,7 @@ from lightning_dpg.formats.conversion import (
     with_edges,
     with_sides,
 )
-from lightning_dpg.formats.edge_lists import (
-    check_edge_list_names,
-    read_edge_list,
-    write_edges,
-)
+from lightning_dpg.formats.edge_lists import check_edge_list_names, read_edge_list, write_edges
 from lightning_dpg.formats.graph_places import check_file
 from lightning_dpg.formats.markup import MARKUP, read_markup, write_graphml
 from lightning_dpg.formats.parquet import read_parquet, write_edge_table, write_parquet

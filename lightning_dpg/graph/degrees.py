@@ -68,30 +68,6 @@ def truncate(edges: Tensor, num_nodes: int, max_degree: int, order: int = 0) -> 
     return edges[torch.from_numpy(is_kept).to(edges.device)]
 
 
-def drop_high_degree(edges: Tensor, num_nodes: int, max_degree: int) -> Tensor:
-    """Drop the edges of all nodes with more than D of them.
-
-    The stretch is max(1, 2D). Let {u, v} become an edge; when it ceases to be one, the same holds
-    backwards. Other nodes keep their degrees. If neither u nor v passes D, nothing but {u, v} may
-    change. A node that passes D had D edges and loses them all, and {u, v} is not kept then: these
-    are 2D at most.
-
-    Args:
-        edges: Rows ``i < j`` of shape ``(M, 2)``.
-        num_nodes: Number of nodes N.
-        max_degree: D, 1 or more (public).
-
-    Returns:
-        The kept edges in the order in which they came, shape ``(M', 2)``.
-
-    Raises:
-        Refusal: If ``max_degree`` is below 1.
-    """
-    _check_degree(max_degree)
-    low = torch.bincount(edges.flatten(), minlength=num_nodes) <= max_degree
-    return edges[low[edges].all(dim=1)]
-
-
 def scatter_pairs(pairs: NDArray[np.int64], order: int) -> NDArray[np.uint64]:
     """Map each pair to a different 64-bit number, shape ``(M,)``.
 

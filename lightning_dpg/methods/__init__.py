@@ -64,9 +64,7 @@ if TYPE_CHECKING:
         AggregationPerturbation as AggregationPerturbation,
     )
     from lightning_dpg.papers.wang2013.dk2 import DK2 as DK2
-    from lightning_dpg.papers.wang2013.dk2 import UniformDK2 as UniformDK2
     from lightning_dpg.papers.xiao2014.hrg import HRG as HRG
-    from lightning_dpg.papers.xiao2014.hrg import GaussianHRG as GaussianHRG
     from lightning_dpg.papers.yang2021.dp_graph_vae import DPGGAN as DPGGAN
     from lightning_dpg.papers.yang2021.dp_graph_vae import DPGVAE as DPGVAE
     from lightning_dpg.papers.yang2021.graph_vae import GGAN as GGAN

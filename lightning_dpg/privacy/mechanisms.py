@@ -105,24 +105,6 @@ def integer_rate(epsilon: float, sensitivity: int) -> int:
     return min(int(min(epsilon, _MOST_EPSILON) * RATE_DENOMINATOR) // sensitivity, 2**62)
 
 
-def laplace_tail_bound(epsilon: float, sensitivity: int, delta: float) -> int:
-    r"""Number t that discrete Laplace noise falls below -t with probability ``delta`` at most.
-
-    Noise of at most -t - 1 has the probability :math:`q^{t+1} / (1 + q)` with :math:`q = e^{-\epsilon
-    / \Delta}`, whose rate is rounded down. It is less than ``delta`` for the t at which :math:`q^t` is
-    ``delta``.
-
-    Args:
-        epsilon: Cost of the noise; an infinite one falls short of nothing.
-        sensitivity: Sensitivity of what is noised.
-        delta: Probability, positive.
-    """
-    if math.isinf(epsilon):
-        return 0
-    rate = max(1, integer_rate(epsilon, sensitivity))  # noise of rate 0 is refused
-    return math.ceil(-math.log(delta) * RATE_DENOMINATOR / rate)
-
-
 def randomized_response(
     read: LedgerEntry, num_bits: int, thinning: float = 1.0
 ) -> Callable[[Tensor, NoiseSource], Tensor]:

@@ -30,13 +30,7 @@ from lightning_dpg.release.card.topics import (
 from lightning_dpg.release.checksums import digest, files_of, read_sums
 from lightning_dpg.release.recipe import check_schema_version, is_shipped, read_recipe
 from lightning_dpg.release.signature import signatures
-from lightning_dpg.release.statement import (
-    NO_GUARANTEE,
-    Proved,
-    claims_of,
-    entries_of,
-    proved_by,
-)
+from lightning_dpg.release.statement import NO_GUARANTEE, Proved, claims_of, entries_of, proved_by
 from lightning_dpg.release.writer import ATTRIBUTE_TABLE, ATTRIBUTES, FEATURES
 from lightning_dpg.run_folder import (
     GENERATOR,

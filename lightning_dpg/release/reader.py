@@ -31,8 +31,8 @@ from lightning_dpg.release.statement import NO_GUARANTEE
 from lightning_dpg.release.writer import ATTRIBUTES
 from lightning_dpg.run_folder import GENERATOR, LEARNER, STATEMENT, SUMS, released_tensors
 
-_GONE_SETTINGS = ("flower_processes", "steps", "learning_rate")
-"""Settings that releases of 0.2 name: processes, and ``denoise: cell`` of ``RandomizedResponse``."""
+_GONE_SETTINGS = ("flower_processes", "proximal", "steps", "learning_rate", "sampling")
+"""Settings that earlier releases name: of clients, of ``denoise: cell``, and a way to sample edges."""
 _ADDED_SETTINGS = {"public_features": False}
 """Settings that releases of earlier versions lack, and what these versions did."""
 _ADDED_TENSORS = frozenset({"spread", "kept", "right_share", "node_labels", "class_ratios"})

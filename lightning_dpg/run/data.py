@@ -13,11 +13,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg import datamodules
 from lightning_dpg.classes import find_class
-from lightning_dpg.datamodules import (
-    EdgeListDataModule,
-    GraphSetDataModule,
-    TUGraphDataModule,
-)
+from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import BUILT_IN, GraphSource, load_reading

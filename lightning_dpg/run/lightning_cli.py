@@ -216,10 +216,7 @@ class PrivateCLI(LightningCLI):
         settings, data = self._get(self.config_init, "trainer"), self._settings.data
         source = data.get("init_args", {}).get("name", data.class_path.rpartition(".")[2])
         facts = run_facts(self.model, source, self._accountant.budget, self._accountant.row_budget)
-        settings.logger = [
-            self._folder.logger,
-            *trackers(settings.logger, self._trackers, facts),
-        ]
+        settings.logger = [self._folder.logger, *trackers(settings.logger, self._trackers, facts)]
         own = settings.callbacks or []
         callbacks = list(own) if isinstance(own, list) else [own]
         callbacks = with_release_writer(callbacks, self._settings.card.as_dict())

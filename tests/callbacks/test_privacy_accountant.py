@@ -366,7 +366,7 @@ def test_lost_steps_are_those_of_a_resumed_run():
 
 
 ONE_SHOT = [ChungLu(34), DPNetGAN(34, noise_multiplier=1.0, num_edges=78), ErdosRenyiSet()]
-ONE_SHOT += [PrivateGraphKernel(truncation="drop", max_degree=3), LDPGromovWasserstein()]
+ONE_SHOT += [PrivateGraphKernel(max_degree=3), LDPGromovWasserstein()]
 
 
 @pytest.mark.parametrize("module", ONE_SHOT, ids=lambda module: type(module).__name__)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from lightning_dpg.graph.degrees import drop_high_degree, truncate
-from lightning_dpg.privacy.sensitivity.subgraph_counts import dropping_stretch, truncation_stretch
+from lightning_dpg.graph.degrees import truncate
+from lightning_dpg.privacy.sensitivity.subgraph_counts import truncation_stretch
 
 NODES = 6
 PAIRS = list(itertools.combinations(range(NODES), 2))
@@ -65,29 +65,12 @@ def test_stretch_of_the_canonical_list_over_all_graphs_of_six_nodes(max_degree, 
     assert largest_stretch(kept) == truncation_stretch()
 
 
-@pytest.mark.parametrize("max_degree", [1, 2, 3])
-def test_stretch_of_dropping_over_all_graphs_of_six_nodes(max_degree):
-    graphs = np.arange(2 ** len(PAIRS))
-    has = [(graphs >> bit) & 1 for bit in range(len(PAIRS))]
-    low = [
-        sum(has[i] for i, pair in enumerate(PAIRS) if node in pair) <= max_degree
-        for node in range(NODES)
-    ]
-    kept = sum((has[i] * low[u] * low[v]) << i for i, (u, v) in enumerate(PAIRS))
-    for code in np.random.default_rng(0).integers(0, len(kept), 200).tolist():
-        assert code_of(drop_high_degree(edges_of(code), NODES, max_degree)) == kept[code]
-    # Two nodes that lose D edges each need 2 + 2D nodes, or common neighbors.
-    assert largest_stretch(kept) == dropping_stretch(max_degree)
-
-
 def test_degrees_are_bounded_and_small_ones_are_left_alone():
     graph = nx.barabasi_albert_graph(500, 4, seed=0)
     edges = torch.tensor(sorted(tuple(sorted(edge)) for edge in graph.edges))
-    for truncated in (truncate(edges, 500, 6), drop_high_degree(edges, 500, 6)):
-        assert torch.bincount(truncated.flatten()).max() <= 6
+    assert torch.bincount(truncate(edges, 500, 6).flatten()).max() <= 6
     assert torch.equal(truncate(edges, 500, 499), edges)
-    assert torch.equal(drop_high_degree(edges, 500, 499), edges)
-    assert truncate(edges[:0], 500, 2).shape == drop_high_degree(edges[:0], 9, 2).shape == (0, 2)
+    assert truncate(edges[:0], 500, 2).shape == (0, 2)
 
 
 def test_the_order_favors_no_nodes():
@@ -101,7 +84,6 @@ def test_the_order_favors_no_nodes():
     assert ((degrees - mean).abs() < 4.5 * spread).all()
 
 
-@pytest.mark.parametrize("truncation", [truncate, drop_high_degree])
-def test_no_degree_below_one(truncation):
+def test_no_degree_below_one():
     with pytest.raises(ValueError, match="max_degree must be 1 or more, got 0"):
-        truncation(torch.tensor([[0, 1]]), 2, 0)
+        truncate(torch.tensor([[0, 1]]), 2, 0)

@@ -92,7 +92,6 @@ def test_all_names_in_backticks_exist():
         ("RandomizedResponsePrivCom", advice.MAX_REPORT_NODES),
         ("RandomizedResponsePrivCom", advice.MAX_REPORTS),
         ("HRG", dendrogram.MAX_NODES),
-        ("GaussianHRG", dendrogram.MAX_NODES),
         ("GraphKernel", kernel_svm.MAX_GRAPHS),
     ],
 )

@@ -18,9 +18,7 @@ from lightning_dpg.methods import (
     HRG,
     ChungLu,
     ErdosRenyi,
-    GaussianHRG,
     PrivGraph,
-    UniformDK2,
 )
 from lightning_dpg.methods.single_graph.degree_release import descending_degrees
 from lightning_dpg.methods.single_graph.randomized_response import RandomizedResponse
@@ -48,9 +46,7 @@ METHODS = {
     "PrivGraph": PrivGraph,
     "PrivGraph, 2 communities": lambda n: PrivGraph(n, num_communities=2),
     "DK2": DK2,
-    "DK2, uniform": UniformDK2,
     "HRG": lambda n: HRG(n, steps_per_node=100),
-    "HRG, gaussian": lambda n: GaussianHRG(n, steps_per_node=100),
     "RandomizedResponse": RandomizedResponse,
     "RandomizedResponse, spectral": lambda n: RandomizedResponse(n, denoise="spectral"),
     "RandomizedResponse, degrees": lambda n: RandomizedResponse(

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from scipy.spatial.distance import cdist
-from torch import nn
 from torch.nn.utils import parameters_to_vector
 
 from lightning_dpg.apps.audit.scores.attackers import black_box_score
@@ -34,7 +33,6 @@ from lightning_dpg.papers.jin2022.base import node_inputs, scaled
 from lightning_dpg.papers.jin2022.clients import (
     LocalTraining,
     build_clients,
-    client_update,
     clipped,
     dirichlet_clients,
     draw_train_mask,
@@ -120,21 +118,6 @@ def test_concentration_decides_how_alike_clients_are():
 def test_bad_clients():
     with pytest.raises(ValueError, match="must be positive: 0"):
         dirichlet_clients(torch.tensor([0]), 0, 1.0, 0)
-
-
-def regression(seed=0):
-    torch.manual_seed(seed)
-    x, y = torch.randn(20, 3), torch.randn(20, 1)
-    return nn.Linear(3, 1), lambda net: (net(x) - y).square().mean()
-
-
-def test_the_proximal_term_holds_a_client_back():
-    model, loss_fn = regression()
-    norms = [
-        float(client_update(model, loss_fn, epochs=300, learning_rate=0.01, proximal=mu).norm())
-        for mu in (0.0, 1.0, 10.0)
-    ]
-    assert norms[0] > norms[1] > norms[2] > 0
 
 
 @settings(max_examples=50)
@@ -359,7 +342,7 @@ def test_one_graph_moves_the_sum_of_updates_by_its_sensitivity(number, seed, max
             LABELS,
             torch.device("cpu"),
         )
-        sums.append(weighted_update(network, clients, LocalTraining(2, 0.5, 0.0, max_norm)))
+        sums.append(weighted_update(network, clients, LocalTraining(2, 0.5, max_norm)))
     largest = max(len(part) for part in parts) / 20
     distance = float((sums[0] - sums[1]).norm())
     assert distance <= client_update_sensitivity(max_norm, largest) * (1 + 1e-5)

@@ -135,20 +135,17 @@ def test_the_published_noise_has_the_epsilon_of_the_paper_beside(tmp_path):
     assert scales == pytest.approx([2 * 2 / printed, 2 * 16 / printed])
 
 
-@pytest.mark.parametrize("sampling", ["poisson", "edges"])
-def test_samples_spend_the_budget(tmp_path, sampling):
-    settings = {"features": ["gk-a3", "gk-a4"], "max_degree": 4, "sampling": sampling}
-    method = fitted(tmp_path, 2.0, sample_rate=0.3, num_samples=5, **settings)
+def test_samples_spend_the_budget(tmp_path):
+    method = fitted(tmp_path, 2.0, features=["gk-a3", "gk-a4"], max_degree=4, sample_rate=0.3)
     booked = [entry.event.epsilon for entry in method.ledger.entries]
     assert math.fsum(booked) == pytest.approx(2.0)
     # 3 edges move, and with them all sets that contain one: (2 / k) C(3 k, k - 2) in trees.
     moved = [6, 33]
-    declared = [3 * z for z in moved] if sampling == "poisson" else [2 * z for z in moved]
+    declared = [3 * z for z in moved]
     assert [entry.sensitivity for entry in method.ledger.entries] == declared
-    if sampling == "poisson":
-        inner = [math.log(1 + (math.exp(e) - 1) / 0.3) for e in booked]
-        first, last = (d / e for d, e in zip(declared, inner, strict=True))
-        assert method.noise_scales.tolist() == pytest.approx([first] * 2 + [last] * 6)
+    inner = [math.log(1 + (math.exp(e) - 1) / 0.3) for e in booked]
+    first, last = (d / e for d, e in zip(declared, inner, strict=True))
+    assert method.noise_scales.tolist() == pytest.approx([first] * 2 + [last] * 6)
     assert method.features.shape == (40, 8)
 
 
@@ -281,15 +278,15 @@ def star_and_single_edges(degree):
     return graph
 
 
-def lower_bound(epsilon, confidence, kind=PrivateGraphKernel, **settings):
-    """Epsilon that is refuted by how often an estimated number of paths is beyond 400."""
+def lower_bound(epsilon, confidence, threshold, kind=PrivateGraphKernel, **settings):
+    """Epsilon that is refuted by how often an estimated number of paths is beyond a threshold."""
     found = []
     for degree in (3, 2):
-        method = kind(["gk-a3"], max_degree=3, num_samples=1, **settings)
+        method = kind(["gk-a3"], max_degree=3, **settings)
         method.ledger.budget = budget = Budget(epsilon, 0.0)
         graphs = Copies(star_and_single_edges(degree), 4000)
         released = method.release_features(graphs, by_key(method.plan(budget, 1)))["features"]
-        found.append(int((released[:, 0] > 400).sum()))
+        found.append(int((released[:, 0] > threshold).sum()))
     return many_runs_lower_bound(found[0], 4000, found[1], 4000, 0.0, confidence), method
 
 
@@ -297,14 +294,13 @@ def lower_bound(epsilon, confidence, kind=PrivateGraphKernel, **settings):
 def test_the_papers_sampling_is_caught_and_ours_is_not():
     # A draw of the star counts 2 paths 500 / 2 times, or 1 path; the noise has the scale 2 * 27.
     for _ in range(3):  # the bound is a matter of about 23 and 2 of 4,000 runs
-        bound, method = lower_bound(
-            math.inf, 0.95, PrivateGraphKernelAsPublished, paper_epsilon=1.0
-        )
+        settings = {"num_samples": 1, "paper_epsilon": 1.0}
+        bound, method = lower_bound(math.inf, 0.95, 400, PrivateGraphKernelAsPublished, **settings)
         if bound > 3 * method.claimed_epsilon(0.0):
             break
     assert method.claimed_epsilon(0.0) < 0.05
     assert bound > 3 * method.claimed_epsilon(0.0)
-    bound, method = lower_bound(0.05, 0.9999, sampling="edges")
+    bound, method = lower_bound(0.05, 0.9999, 2, sample_rate=0.1)
     assert method.ledger.epsilon(0.0) == pytest.approx(0.05)
     assert bound <= 0.05
 
@@ -385,7 +381,6 @@ KERNELS = [
     (GaussianGraphKernel, {"features": ["w"]}),
     (PrivateGraphKernelAsPublished, {"features": ["w"]}),
     (PrivateGraphKernel, {"features": ["gk-a3"]}),
-    (PrivateGraphKernel, {"features": ["gk-a3"], "sampling": "edges"}),
 ]
 PREDICTING = [(kind, {"max_degree": 4, **settings}) for kind, settings in KERNELS]
 PREDICTING.append((LocalScalars, {}))
@@ -427,8 +422,7 @@ def test_no_other_shipped_method_reads_graphs_in_predict():
         ({"features": ["w"], "max_degree": 3, "shares": [0.5, 0.6], "length": 2}, "add up to 1"),
         ({"features": ["w"], "max_degree": 10, "length": 18}, "more than 2\\^62 walks"),
         ({"features": ["gk-c3"], "max_degree": 1}, "max_degree 1 leaves none"),
-        ({"features": ["gk-a4"], "max_degree": 1, "sampling": "edges"}, "leaves none"),
-        ({"features": ["w", "gk-c4"], "max_degree": 1, "truncation": "drop"}, "leaves none"),
+        ({"features": ["gk-a4"], "max_degree": 1}, "leaves none"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused_before_anything_is_spent(settings, said):

@@ -22,7 +22,7 @@ from lightning_dpg.run.run_folder import folder_name
         (methods.KatzPrivCom, "katz_privcom"),
         (methods.RandomizedResponse, "randomized_response"),
         (methods.DPNetGANAsPublished, "dp_netgan_as_published"),
-        (methods.UniformDK2, "uniform_dk2"),
+        (methods.DK2, "dk2"),
         (methods.DPGVAE, "dpgvae"),
     ],
 )

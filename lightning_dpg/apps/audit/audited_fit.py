@@ -228,10 +228,7 @@ def audited_fit(
 
 
 def _choose(
-    settings: Mapping[str, Any],
-    data: Any,
-    canaries: int | None,
-    generator: torch.Generator,
+    settings: Mapping[str, Any], data: Any, canaries: int | None, generator: torch.Generator
 ) -> tuple[CanarySites, Tensor]:
     """Choose the canaries that a method hides, each with the public data that show it best."""
     section, privacy = settings["model"], settings["privacy"]

@@ -11,12 +11,7 @@ from scipy.stats import norm
 
 from lightning_dpg.apps.audit.audit_arguments import Design, RelationOfAudit, View, check_design
 from lightning_dpg.apps.audit.audit_report import AllGuesses, AuditReport, Bound
-from lightning_dpg.apps.audit.audited_fit import (
-    CanaryScores,
-    Outcome,
-    audited_fit,
-    pooled,
-)
+from lightning_dpg.apps.audit.audited_fit import CanaryScores, Outcome, audited_fit, pooled
 from lightning_dpg.apps.audit.audited_rows import audited_row_fit
 from lightning_dpg.apps.audit.bounds import (
     best_threshold,

@@ -21,11 +21,7 @@ import torch
 from torch_geometric.data import Data
 
 from lightning_dpg import __version__
-from lightning_dpg.apps.bench.result_folder import (
-    DRAWN,
-    keep_only,
-    record_of,
-)
+from lightning_dpg.apps.bench.result_folder import DRAWN, keep_only, record_of
 from lightning_dpg.apps.bench.tasks import Task, task_of
 from lightning_dpg.apps.bench.workers import ProcessDiedError, SeparateProcesses, run_logged
 from lightning_dpg.errors import MAX_LINES, CommandError, explain

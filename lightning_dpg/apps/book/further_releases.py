@@ -282,9 +282,4 @@ def _method(name: str, dataset: DataSet) -> _Planned:
     def plan(budget: Budget) -> list[LedgerEntry]:
         return [each for each in method.plan(budget, steps) if each.relation is dataset.relation]
 
-    return _Planned(
-        row.name,
-        plan,
-        row.guarantee == "approximate",
-        steps if steps > 1 else None,
-    )
+    return _Planned(row.name, plan, row.guarantee == "approximate", steps if steps > 1 else None)

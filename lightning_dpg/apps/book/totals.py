@@ -12,10 +12,11 @@ probability delta fails on one of the D steps of a path between both graphs
 (:func:`lightning_dpg.privacy.meaning.group_budget`). Releases that are sampled count by the last of
 these, at the epsilon and delta of all of them together.
 
-**A release may rest on an earlier one.** The joint degrees of ``UniformDK2`` are
-:math:`\epsilon_2`-DP where the released T reaches a bound of both neighbors
-(:func:`lightning_dpg.privacy.sensitivity.degrees.joint_degree_sensitivity`). T is booked as :math:`(\epsilon_1,
-\delta)`, the joint degrees as :math:`\epsilon_2`. For a path :math:`G_0, \dots, G_D` of graphs, let
+**A release may rest on an earlier one.** Earlier versions counted edges by the degrees of their ends,
+with noise at 2T + 1, for a released T (``UniformDK2``). An edge moves no more counts than that if T reaches
+the sum of the two largest degrees of the neighbor with fewer edges: each of the other edges of its ends
+leaves one count and enters another. The counts are then :math:`\epsilon_2`-DP. T is booked as
+:math:`(\epsilon_1, \delta)`, the counts, which are called joint degrees, as :math:`\epsilon_2`. For a path :math:`G_0, \dots, G_D` of graphs, let
 :math:`m_i` be the bound for the step from :math:`G_{i-1}` to :math:`G_i`: the smaller one of both
 graphs' sums of the two largest degrees. Let :math:`m_j` be the largest of them, and B the event
 :math:`T < m_j`.

@@ -7,11 +7,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
-from scipy.optimize import brentq
 from torch import Tensor
 
 from lightning_dpg.errors import Refusal
-from lightning_dpg.graph.degrees import drop_high_degree, truncate
+from lightning_dpg.graph.degrees import truncate
 from lightning_dpg.papers.dubhashi2015.graphlet_samples import rescale, sampled_graphlets
 from lightning_dpg.papers.dubhashi2015.graphlets import GRAPHLETS, graphlet_counts, walk_counts
 from lightning_dpg.privacy.events import Event, LedgerEntry, Relation
@@ -19,8 +18,6 @@ from lightning_dpg.privacy.mechanisms import integer_noise
 from lightning_dpg.privacy.noise import NoiseSource
 from lightning_dpg.privacy.sensitivity.degrees import edges_per_graph_sensitivity
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
-    drawn_epsilon,
-    dropping_stretch,
     graphlet_sensitivity,
     printed_amplification,
     printed_graphlet_sensitivity,
@@ -49,7 +46,7 @@ class Counting(NamedTuple):
     features: Sequence[str]
     length: int
     max_degree: int | None
-    truncation: Literal["canonical", "drop", "none"]
+    truncation: Literal["canonical", "none"]
 
     @property
     def is_sampled(self) -> bool:
@@ -61,9 +58,7 @@ class Counting(NamedTuple):
         """Largest number of truncated edges that one edge changes; 0 without truncation."""
         if self.truncation == "none" or self.max_degree is None:
             return 0
-        if self.truncation == "canonical":
-            return truncation_stretch()
-        return dropping_stretch(self.max_degree)
+        return truncation_stretch()
 
 
 class Counted(NamedTuple):
@@ -206,8 +201,7 @@ def truncated(counting: Counting, edges: Tensor, num_nodes: int) -> Tensor:
     """Edges of a set after truncation, shape ``(M', 2)`` (private)."""
     if counting.truncation == "none" or counting.max_degree is None:  # edge counts need no bound
         return edges
-    cut = truncate if counting.truncation == "canonical" else drop_high_degree
-    return cut(edges, num_nodes, counting.max_degree)
+    return truncate(edges, num_nodes, counting.max_degree)
 
 
 def counted(
@@ -251,23 +245,6 @@ def shares(plan: Sequence[Counted], setting: Sequence[float] | None) -> list[flo
     return list(setting)
 
 
-# The noise of each graph is a multiple of the smallest noise over this number, rounded up.
-_RESOLUTION = 1024
-
-
-class SampleLaw(NamedTuple):
-    """Law of noisy counts of graphlets in a secret sample of the edges.
-
-    Attributes:
-        draw: From the edges of all graphs, shape ``(M, 2)`` (private), and a source of sample and
-            noise to integers of shape ``(G, F)``.
-        scale: Scale of the noise; if it differs between graphs, that of a graph of median size.
-    """
-
-    draw: Callable[[Tensor, NoiseSource], Tensor]
-    scale: float
-
-
 class Estimates(NamedTuple):
     """Unbiased estimates of the numbers of graphlets (private).
 
@@ -280,6 +257,20 @@ class Estimates(NamedTuple):
     num_edges: Tensor
 
 
+def epsilon_in_sample(read: LedgerEntry, sample_rate: float, group_size: int) -> float:
+    """Epsilon of the noise in a Poisson sample, by which all of it costs what a read says.
+
+    The proof is that of ``amplified_epsilon``. If several edges of the set are one private edge,
+    their pure epsilons add up.
+
+    Args:
+        read: The read, with its cost.
+        sample_rate: Probability q that an edge is in the sample.
+        group_size: Largest number of edges of the set that are one private edge.
+    """
+    return math.log1p(math.expm1(read.event.pure_epsilon / group_size) / sample_rate)
+
+
 def poisson_law(
     read: LedgerEntry,
     counting: Counting,
@@ -288,74 +279,31 @@ def poisson_law(
     *,
     size: int,
     sample_rate: float,
-    group_size: int,
-) -> SampleLaw:
-    """Law that keeps each edge with probability q, truncates, counts and adds noise.
-
-    The proof is that of ``amplified_epsilon``. If several edges of the set are one private edge,
-    their pure epsilons add up.
+    epsilon: float,
+) -> Callable[[Tensor, NoiseSource], Tensor]:
+    """Law of graphlets in a secret sample: keep each edge with probability q, truncate, add noise.
 
     Args:
-        read: The read: its cost, and its sensitivity in the sample.
+        read: The read, with its sensitivity in the sample.
         counting: Truncation of the graphs.
         graph_of: Number of the graph of each node, shape ``(N,)``.
         num_graphs: Number of graphs G.
         size: Number of nodes of the graphlets.
         sample_rate: q.
-        group_size: Largest number of edges of the set that are one private edge.
+        epsilon: Epsilon of the noise, see :func:`epsilon_in_sample`.
+
+    Returns:
+        Function of the edges of all graphs, shape ``(M, 2)`` (private), and a source of sample and
+        noise, with integers of shape ``(G, F)``.
     """
-    inner = math.log1p(math.expm1(read.event.pure_epsilon / group_size) / sample_rate)
-    add_noise = integer_noise(read, epsilon=inner)
+    add_noise = integer_noise(read, epsilon=epsilon)
 
     def draw(edges: Tensor, noise: NoiseSource) -> Tensor:
         sample = edges[noise.bernoulli(len(edges), sample_rate)]
         sample = truncated(counting, sample, len(graph_of))
         return add_noise(graphlet_counts(sample, graph_of, num_graphs, size), noise)
 
-    return SampleLaw(draw, read.sensitivity / inner)
-
-
-def drawn_law(
-    read: LedgerEntry,
-    counting: Counting,
-    graph_of: Tensor,
-    sizes: Tensor,
-    *,
-    size: int,
-    num_samples: int,
-    group_size: int,
-) -> SampleLaw:
-    """Law that adds up the graphlets at s drawn edges of each truncated graph, with noise.
-
-    The proof is that of ``drawn_epsilon``. A graph of n nodes has n D / 2 slots for edges, which is
-    public. With fewer slots, a given edge is drawn more often, and the noise is larger.
-
-    Args:
-        read: The read: its cost, and its sensitivity in the sample.
-        counting: Truncation of the graphs, with ``max_degree``.
-        graph_of: Number of the graph of each node, shape ``(N,)``.
-        sizes: Number of nodes of each graph (public), shape ``(G,)``.
-        size: Number of nodes of the graphlets.
-        num_samples: Number of draws s.
-        group_size: Largest number of edges of the set that are one private edge.
-    """
-    degree, epsilon = counting.max_degree or 1, read.event.pure_epsilon / group_size
-    slots = (sizes * degree // 2).clamp(min=1)
-    inner = np.array(
-        [_draw_epsilon(counting, size, num_samples, slot, epsilon) for slot in slots.tolist()]
-    )
-    multiples = torch.from_numpy(np.ceil(_RESOLUTION * inner.max() / inner).astype(np.int64))
-    add_noise = integer_noise(
-        read,
-        scales=multiples[:, None].expand(-1, len(GRAPHLETS[size])),
-        epsilon=float(inner.max()) * _RESOLUTION,
-    )
-
-    def draw(edges: Tensor, noise: NoiseSource) -> Tensor:
-        cut, draws = truncated(counting, edges, len(graph_of)), _draws(slots, num_samples, noise)
-        return add_noise(sampled_graphlets(cut, graph_of, len(slots), size, draws), noise)
-
-    return SampleLaw(draw, read.sensitivity / float(np.median(inner)))
+    return draw
 
 
 def estimates(
@@ -383,13 +331,11 @@ def estimates(
     """
     cut = truncated(counting, edges, len(graph_of))
     num_edges = torch.bincount(graph_of[cut[:, 0]], minlength=num_graphs)
-    draws = _draws(num_edges.clamp(min=1), num_samples, noise)
+    slots = num_edges.clamp(min=1).tolist()
+    draws = torch.from_numpy(np.stack([noise.integers(m, num_samples) for m in slots]))
     counts = [
         rescale(
-            sampled_graphlets(cut, graph_of, num_graphs, size, draws),
-            num_edges,
-            size,
-            num_samples,
+            sampled_graphlets(cut, graph_of, num_graphs, size, draws), num_edges, size, num_samples
         )
         for size in sizes
     ]
@@ -414,24 +360,3 @@ def printed_epsilon(
         for size in sizes
         for m in numbers
     )
-
-
-def _draws(slots: Tensor, count: int, noise: NoiseSource) -> Tensor:
-    """Draw slots secretly with replacement, shape ``(G, s)``."""
-    return torch.from_numpy(np.stack([noise.integers(s, count) for s in slots.tolist()]))
-
-
-def _draw_epsilon(
-    counting: Counting, size: int, num_samples: int, num_slots: int, epsilon: float
-) -> float:
-    """Largest draw_epsilon at which all draws together cost at most ``epsilon``."""
-    degree, stretch = counting.max_degree or 1, counting.stretch
-
-    def cost(draw_epsilon: float) -> float:
-        return drawn_epsilon(draw_epsilon, num_samples, num_slots, size, degree, stretch)
-
-    high = 1.0
-    while cost(high) < epsilon:
-        high *= 2
-    root = brentq(lambda value: cost(value) - epsilon, 0.0, high, xtol=1e-12)
-    return float(root) * (1 - 1e-9)

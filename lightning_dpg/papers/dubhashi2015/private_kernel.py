@@ -14,19 +14,14 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.papers.dubhashi2015.base import COUNTS, GraphCounts
 from lightning_dpg.papers.dubhashi2015.counts import (
     Counting,
-    SampleLaw,
-    drawn_law,
+    epsilon_in_sample,
     poisson_law,
     shares,
 )
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import Gaussian, LedgerEntry, Pure
-from lightning_dpg.privacy.sensitivity.subgraph_counts import (
-    amplified_epsilon,
-    draw_sensitivity,
-    drawn_epsilon,
-)
+from lightning_dpg.privacy.sensitivity.subgraph_counts import amplified_epsilon
 
 
 class GaussianGraphKernel(GraphCounts):
@@ -59,7 +54,7 @@ class GaussianGraphKernel(GraphCounts):
         features: Counted features, see ``PrivateGraphKernel``; sampled ones are refused.
         length: Longest walks.
         max_degree: Bound on the degrees, known independently of the graphs.
-        truncation: Method that cuts a graph down to the bound, see ``PrivateGraphKernel``.
+        truncation: ``canonical``, or ``none`` for runs without privacy.
         public_features: Whether the kernels also read public features, see ``PrivateGraphKernel``.
     """
 
@@ -71,7 +66,7 @@ class GaussianGraphKernel(GraphCounts):
         *,
         length: int = 4,
         max_degree: int | None = None,
-        truncation: Literal["canonical", "drop", "none"] = "canonical",
+        truncation: Literal["canonical", "none"] = "canonical",
         public_features: bool = True,
     ) -> None:
         features = list(features)
@@ -168,20 +163,15 @@ class PrivateGraphKernel(GraphCounts):
         length: Longest walks.
         max_degree: Degree bound D, known independently of the graphs.
         truncation: ``canonical`` keeps an edge if it is among the first D of both ends in a public
-            order; ``drop`` removes nodes with more edges, which costs 2D times the restricted
-            sensitivity; ``none`` is for runs without privacy.
+            order; ``none`` is for runs without privacy.
         public_features: Whether the kernels also read the numbers of nodes and the labels of nodes,
             columns of the nodes' features that hold zeros and ones; false for the counts alone, as
             in the paper. The release is of the same counts, with the same noise.
         shares: Shares of the budget, one per release (of walks, one per length), which add up to 1;
             by default in proportion to the sensitivities to the power of 2/3.
-        sampling: Sampling of ``gk-a*`` within a budget: ``poisson`` keeps each edge with
-            probability ``sample_rate`` and counts in the sample; ``edges`` adds up the graphlets at
-            ``num_samples`` edges drawn with replacement. Sampling saves time; at equal epsilon it
-            costs accuracy.
-        sample_rate: Probability that ``sampling: poisson`` keeps an edge.
-        num_samples: Number of edges that ``sampling: edges`` draws. Without a budget ``gk-a*`` are
-            the paper's estimates from as many edges.
+        sample_rate: Probability that the sample of ``gk-a*`` within a budget keeps an edge; the
+            counts are of the sample. Sampling saves time; at equal epsilon it costs accuracy.
+        num_samples: Number of edges that are drawn without a budget, for the estimates of the paper.
     """
 
     capabilities = replace(GraphCounts.capabilities, is_pure=True)
@@ -192,10 +182,9 @@ class PrivateGraphKernel(GraphCounts):
         *,
         length: int = 4,
         max_degree: int | None = None,
-        truncation: Literal["canonical", "drop", "none"] = "canonical",
+        truncation: Literal["canonical", "none"] = "canonical",
         public_features: bool = True,
         shares: Sequence[float] | None = None,
-        sampling: Literal["poisson", "edges"] = "poisson",
         sample_rate: float = 0.5,
         num_samples: int = 100,
     ) -> None:
@@ -209,54 +198,26 @@ class PrivateGraphKernel(GraphCounts):
         epsilons = [budget.epsilon * part for part in shares(self.counts, self.hparams["shares"])]
         if not self.counting.is_sampled:
             return self.laplace_plan(epsilons)
-        pairs = zip(self.counts, epsilons, strict=True)
-        if self.hparams["sampling"] == "poisson":
-            amplified = amplified_epsilon.__name__
-            return [
-                one.read(Pure(cost), one.sensitivity, f"{amplified}, {one.proof}")
-                for one, cost in pairs
-            ]
-        degree = self.counting.max_degree or 1
-        proof = f"{drawn_epsilon.__name__}, {draw_sensitivity.__name__}"
-        moved = [draw_sensitivity(size, degree) for size in self.graphlet_sizes]
         return [
-            one.read(Pure(cost), sensitivity, proof)
-            for (one, cost), sensitivity in zip(pairs, moved, strict=True)
+            one.read(Pure(cost), one.sensitivity, f"{amplified_epsilon.__name__}, {one.proof}")
+            for one, cost in zip(self.counts, epsilons, strict=True)
         ]
 
     def protected_counts(self, records: GraphSetRecords, plan: Sequence[LedgerEntry]) -> Tensor:
         """Release counts with discrete Laplace noise, shape ``(G, F)``."""
         if not self.counting.is_sampled:
             return self.laplace_counts(records, plan)
-        laws = [
-            self._sampled(records, read, size)
-            for read, size in zip(plan, self.graphlet_sizes, strict=True)
-        ]
-        self._keep_scales([law.scale for law in laws])
-        noisy = [
-            self.pay(read, records.edges, law.draw) for read, law in zip(plan, laws, strict=True)
-        ]
-        return torch.cat(noisy, dim=1).double()
-
-    def _sampled(self, records: GraphSetRecords, read: LedgerEntry, size: int) -> SampleLaw:
-        """Law of noisy counts of one size of graphlets in a secret sample of the edges."""
-        h = self.hparams
-        if h["sampling"] == "poisson":
-            return poisson_law(
-                read,
-                self.counting,
-                records.graph_of,
-                len(records.sizes),
+        graph_of, num_graphs = records.graph_of, len(records.sizes)
+        rate, group_size = self.hparams["sample_rate"], self.max_occurrences
+        inner = [epsilon_in_sample(read, rate, group_size) for read in plan]
+        self._keep_scales([r.sensitivity / e for r, e in zip(plan, inner, strict=True)])
+        noisy = []
+        for read, epsilon, size in zip(plan, inner, self.graphlet_sizes, strict=True):
+            law = poisson_law(
+                *(read, self.counting, graph_of, num_graphs),
                 size=size,
-                sample_rate=h["sample_rate"],
-                group_size=self.max_occurrences,
+                sample_rate=rate,
+                epsilon=epsilon,
             )
-        return drawn_law(
-            read,
-            self.counting,
-            records.graph_of,
-            records.sizes,
-            size=size,
-            num_samples=h["num_samples"],
-            group_size=self.max_occurrences,
-        )
+            noisy.append(self.pay(read, records.edges, law))
+        return torch.cat(noisy, dim=1).double()

@@ -138,7 +138,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     Processes share the clients.
 
     A subclass has the settings ``weights, rounds, num_clients, concentration, local_epochs,
-    learning_rate, proximal, train_fraction, seed, width`` and ``distance``.
+    learning_rate, train_fraction, seed, width`` and ``distance``.
 
     Attributes:
         network: The encoder; None before ``fit`` or the loading of a release.
@@ -349,9 +349,7 @@ class GromovWassersteinRelease(GraphFeatureRelease):
     def local_training(self) -> LocalTraining:
         """Settings of the training of each client in a round."""
         h = self.hparams
-        return LocalTraining(
-            h["local_epochs"], h["learning_rate"], h["proximal"], self.update_bound
-        )
+        return LocalTraining(h["local_epochs"], h["learning_rate"], self.update_bound)
 
     def client_parts(self) -> list[Tensor]:
         """Numbers of the graphs of each client (public)."""

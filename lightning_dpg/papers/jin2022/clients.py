@@ -1,7 +1,7 @@
 """A round of federated averaging: training graphs, their division among clients, updates.
 
 McMahan et al., "Communication-efficient learning of deep networks from decentralized data"
-(FedAvg), 2017; Li et al., "Federated optimization in heterogeneous networks" (FedProx), 2020.
+(FedAvg), 2017.
 """
 
 import copy
@@ -53,24 +53,17 @@ def dirichlet_clients(
 
 
 def client_update(
-    model: Network,
-    loss_fn: Callable[[Network], Tensor],
-    *,
-    epochs: int,
-    learning_rate: float,
-    proximal: float = 0.0,
+    model: Network, loss_fn: Callable[[Network], Tensor], *, epochs: int, learning_rate: float
 ) -> Tensor:
-    r"""Train a copy of the model on a client's data and return the change of its weights.
+    """Train a copy of the model on a client's data and return the change of its weights.
 
-    Each epoch is one step of Adam on all data of the client; Adam starts anew in each call. With
-    :math:`\mu > 0` the loss has the term :math:`\mu / 2 \|w - w_0\|^2` of FedProx.
+    Each epoch is one step of Adam on all data of the client; Adam starts anew in each call.
 
     Args:
-        model: Network with the weights :math:`w_0` of the server.
+        model: Network with the weights of the server.
         loss_fn: Loss of a network on the client's data (private).
         epochs: Number of local steps.
         learning_rate: Learning rate of Adam.
-        proximal: Weight :math:`\mu` of the proximal term.
 
     Returns:
         Change of all parameters, in one vector (private).
@@ -81,11 +74,7 @@ def client_update(
     optimizer = torch.optim.Adam(parameters, learning_rate)
     for _ in range(epochs):
         optimizer.zero_grad()
-        loss = loss_fn(local)
-        if proximal:
-            moved = parameters_to_vector(parameters) - start
-            loss = loss + proximal / 2 * moved.square().sum()
-        torch.autograd.backward(loss)
+        torch.autograd.backward(loss_fn(local))
         optimizer.step()
     return parameters_to_vector(parameters).detach() - start
 
@@ -105,8 +94,6 @@ class LocalTraining(NamedTuple):
     """Local steps."""
     learning_rate: float
     """Learning rate of these."""
-    proximal: float
-    """Weight of the term of FedProx, see ``client_update``."""
     max_norm: float | None
     """Norm that updates are clipped to; None leaves them as they are."""
 
@@ -195,9 +182,7 @@ def client_weight(part: Tensor, parts: Sequence[Tensor]) -> float:
 
 
 def weighted_update(
-    model: NodeEncoder,
-    clients: Sequence[Client],
-    training: LocalTraining,
+    model: NodeEncoder, clients: Sequence[Client], training: LocalTraining
 ) -> Tensor:
     """Sum of the clients' updates, each times its weight (private).
 
@@ -218,7 +203,6 @@ def weighted_update(
             partial(_loss, client),
             epochs=training.epochs,
             learning_rate=training.learning_rate,
-            proximal=training.proximal,
         )
         update = update.double().cpu()
         if training.max_norm is not None:

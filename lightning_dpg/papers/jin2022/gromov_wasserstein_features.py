@@ -21,10 +21,7 @@ from lightning_dpg.papers.jin2022.base import (
     scaled,
 )
 from lightning_dpg.papers.jin2022.ldp_gw import Reports
-from lightning_dpg.privacy.aggregation_perturbation import (
-    aggregation_entries,
-    noisy_aggregation,
-)
+from lightning_dpg.privacy.aggregation_perturbation import aggregation_entries, noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
 from lightning_dpg.privacy.events import LedgerEntry, NonPrivate, Relation
@@ -67,7 +64,6 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         concentration: Concentration of the Dirichlet distribution of each label over the clients.
         local_epochs: Steps of a client in a round.
         learning_rate: Learning rate of the local steps; None is 0.003.
-        proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
         seed: Public seed of the training graphs and of their division among clients.
     """
@@ -86,7 +82,6 @@ class CentralGromovWasserstein(GromovWassersteinRelease):
         concentration: float = 1.0,
         local_epochs: int = 5,
         learning_rate: float | None = None,
-        proximal: float = 0.0,
         train_fraction: float = 0.5,
         seed: int = 0,
     ) -> None:
@@ -178,7 +173,6 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         local_epochs: Steps of a client in a round.
         learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
             0.003 for GCN.
-        proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
         seed: Public seed of the training graphs and of their division among clients.
     """
@@ -200,7 +194,6 @@ class GromovWassersteinFeatures(GromovWassersteinRelease):
         concentration: float = 1.0,
         local_epochs: int = 5,
         learning_rate: float | None = None,
-        proximal: float = 0.0,
         train_fraction: float = 0.5,
         seed: int = 0,
     ) -> None:

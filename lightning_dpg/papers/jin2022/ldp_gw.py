@@ -13,10 +13,7 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding, local_assumptions
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.nn.node_encoders import padded
-from lightning_dpg.papers.jin2022.base import (
-    UPDATES,
-    GromovWassersteinRelease,
-)
+from lightning_dpg.papers.jin2022.base import UPDATES, GromovWassersteinRelease
 from lightning_dpg.papers.jin2022.clients import client_weight
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_noise_multiplier
@@ -101,11 +98,7 @@ class Reports(NamedTuple):
     def estimates(self, signs: Tensor) -> Tensor:
         """Unbiased estimates of all rows from the released signs, shape ``(N, h)``."""
         return unbiased(
-            signs,
-            self.sizes,
-            epsilon=self.epsilons,
-            reports_per_row=self.per_row,
-            bounds=BOUNDS,
+            signs, self.sizes, epsilon=self.epsilons, reports_per_row=self.per_row, bounds=BOUNDS
         )
 
 
@@ -167,7 +160,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         local_epochs: Steps of a client in a round.
         learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
             0.003 for GCN.
-        proximal: Weight of the term of FedProx; 0 is FedAvg.
         max_update_norm: Clipping norm of the updates.
         weights_share: Share of epsilon for the rounds of ``weights: private``.
         train_fraction: Fraction of the graphs of each label that train the encoder.
@@ -191,7 +183,6 @@ class LDPGromovWasserstein(GromovWassersteinRelease):
         concentration: float = 1.0,
         local_epochs: int = 5,
         learning_rate: float | None = None,
-        proximal: float = 0.0,
         max_update_norm: float = 1.0,
         weights_share: float = 0.5,
         train_fraction: float = 0.5,

@@ -9,11 +9,7 @@ from lightning_dpg.interfaces import GraphSetRecords
 from lightning_dpg.methods.graph_features import Embedding
 from lightning_dpg.methods.planning import Reads
 from lightning_dpg.papers.jin2022.base import GromovWassersteinRelease
-from lightning_dpg.papers.jin2022.ldp_gw import (
-    REPORTS_KEY,
-    Reports,
-    equal_epsilons,
-)
+from lightning_dpg.papers.jin2022.ldp_gw import REPORTS_KEY, Reports, equal_epsilons
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import LedgerEntry, Relation
 
@@ -57,7 +53,6 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         local_epochs: Steps of a client in a round.
         learning_rate: Learning rate of the local steps; None is 0.001 for GIN, which is deep, and
             0.003 for GCN.
-        proximal: Weight of the term of FedProx; 0 is FedAvg.
         train_fraction: Fraction of the graphs of each label that train the encoder.
         seed: Public seed of the training graphs and of their division among clients.
     """
@@ -79,7 +74,6 @@ class LDPGromovWassersteinAsPublished(GromovWassersteinRelease):
         concentration: float = 1.0,
         local_epochs: int = 5,
         learning_rate: float | None = None,
-        proximal: float = 0.0,
         train_fraction: float = 0.5,
         seed: int = 0,
     ) -> None:

@@ -1,148 +1,53 @@
 """dK-2: private joint degrees, and graphs with these joint degrees."""
 
-import math
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
 
-from lightning_dpg.graph.edge_statistics import GraphStatisticsSource
-from lightning_dpg.methods.constraints import SHARE, Constraints
-from lightning_dpg.methods.planning import Reads, check_shares
-from lightning_dpg.methods.single_graph.degree_mixing import (
-    FEWER_CELLS,
-    TOO_MANY_CELLS,
-    JointDegreeSynthesizer,
-    has_too_many_cells,
+from lightning_dpg.graph.edge_statistics import (
+    GraphStatisticsSource,
+    degree_cells,
+    fitted_links,
+    num_degree_cells,
 )
+from lightning_dpg.graph.stubs import draw_links, stub_mixing
+from lightning_dpg.methods.constraints import SHARE, Constraints
+from lightning_dpg.methods.planning import Reads
+from lightning_dpg.methods.single_graph.base import OneShotSynthesizer
 from lightning_dpg.methods.single_graph.degree_release import degree_entries, release_degrees
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import Approximate, LedgerEntry, Pure
-from lightning_dpg.privacy.mechanisms import laplace_tail_bound
-from lightning_dpg.privacy.sensitivity.degrees import (
-    joint_degree_sensitivity,
-    largest_degrees_sensitivity,
-    weighted_joint_degree_sensitivity,
-)
+from lightning_dpg.privacy.events import LedgerEntry
+from lightning_dpg.privacy.mechanisms import integer_noise
+from lightning_dpg.privacy.sensitivity.degrees import weighted_joint_degree_sensitivity
+
+_MOST_CELLS = 2**26
 
 
-def _delta(budget: Budget) -> float:
-    """Probability at most with which T is too small; 0 without noise."""
-    return budget.delta if math.isfinite(budget.epsilon) else 0.0
-
-
-def _least_bound(epsilon: float, delta: float) -> int:
-    """Addend of the noisy sum, with which T is too small with a probability of delta at most."""
-    sensitivity = largest_degrees_sensitivity()
-    return laplace_tail_bound(epsilon, sensitivity, delta) if delta else 0
-
-
-class UniformDK2(JointDegreeSynthesizer):
-    """Graphs with private counts of edges by degrees of both ends (dK-2), one noise for all counts.
-
-    It draws graphs as :class:`DK2` does. One edge moves all edges of its two ends to other cells.
-    T, the sum of the two largest degrees, is released first, plus the amount by which the noise
-    falls short with a probability of delta; then :math:`2T + 1` bounds the change by an edge, see
-    :func:`joint_degree_sensitivity`, for any number of cells. T also fixes the cells that can hold
-    edges, which must not depend on the graph itself.
-
-    When to use:
-        To compare with the paper. Otherwise take :class:`DK2`, which needs no delta and has about
-        this noise in the cells of the largest degrees and less in all others.
-
-    Privacy:
-        (epsilon, delta)-DP at the level of edges: one undirected edge is added or removed. The
-        guarantee has no condition. The set of nodes is public. Delta is spent with T, which decides
-        whether the noise of the joint degrees is enough.
-
-    Cost:
-        As :class:`DK2`: time and memory grow with N + M, up to logarithms, and with the square of
-        T. More than 2^26 cells are refused: before anything is read if T is likely to have them in
-        any graph, and otherwise after T was paid for.
-
-    Differences from the paper:
-        Wang and Wu calibrate the noise to a smooth bound of the local sensitivity, which has to be
-        smoother with more cells. Here a bound on the local sensitivity is released, which holds for
-        any number of cells.
-
-    * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation",
-      2013.
+def cells_up_to(largest_two: int, num_nodes: int) -> NDArray[np.int64]:
+    """Pairs of degrees whose sum is at most T (public), shape ``(C, 2)``.
 
     Args:
-        num_nodes: Number of nodes N (public); the command line reads it from the data.
-        degree_share: Share of the budget for the number of edges and the degrees.
-        bound_share: Share of the budget for T; the joint degrees get the rest.
+        largest_two: T.
+        num_nodes: Number of nodes N.
+
+    Raises:
+        MisconfigurationException: If there are too many. T was paid for, and is not named: the run
+            releases nothing.
     """
-
-    capabilities = replace(JointDegreeSynthesizer.capabilities, is_pure=False)
-
-    def __init__(
-        self, num_nodes: int | None = None, degree_share: float = 0.25, bound_share: float = 0.05
-    ) -> None:
-        super().__init__()
-        self.save_hyperparameters()
-        check_shares(degree_share=degree_share, bound_share=bound_share)
-
-    def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
-        """Plan degrees, T and joint degrees; the number of steps has no effect.
-
-        The planned sensitivity of the joint degrees is that of graphs of two edges: it grows with
-        the released T, and the noise with it.
-        """
-        parts, delta = self._parts(budget), _delta(budget)
-        epsilon = parts["bound"].epsilon
-        bound = LedgerEntry.proved(
-            "largest_degrees",
-            "sum of the two largest degrees",
-            Approximate(epsilon, delta) if delta else Pure(epsilon),
-            largest_degrees_sensitivity,
+    if num_degree_cells(largest_two, num_nodes - 1) > _MOST_CELLS:
+        raise MisconfigurationException(
+            f"the noisy degrees have more than {_MOST_CELLS:,} pairs of degrees, which are not counted; "
+            "what was read so far is spent\nraise privacy.epsilon, or take BTER, which counts classes "
+            "of degrees"
         )
-        joint = self.read(
-            "joint_degrees", "joint degrees", parts["joint"], joint_degree_sensitivity, 2
-        )
-        return [
-            *degree_entries(parts["degrees"]),
-            replace(bound, proof=f"{bound.proof}, {joint.proof}"),
-            joint,
-        ]
-
-    def _check_budget(self, budget: Budget) -> None:
-        """Refuse a budget whose T most likely has too many cells in any graph of N nodes."""
-        super()._check_budget(budget)
-        num_nodes = self.hparams["num_nodes"]
-        least = _least_bound(self._parts(budget)["bound"].epsilon, _delta(budget))
-        if num_nodes is not None and has_too_many_cells(self._possible(least), num_nodes):
-            raise MisconfigurationException(
-                f"at epsilon {budget.epsilon:g} and delta {budget.delta:g}, the noise alone asks for "
-                f"{TOO_MANY_CELLS}\nraise privacy.epsilon, or take {FEWER_CELLS}"
-            )
-
-    def _parts(self, budget: Budget) -> dict[str, Budget]:
-        degrees, bound = self.hparams["degree_share"], self.hparams["bound_share"]
-        rest = 1 - math.fsum((degrees, bound))
-        return budget.split(degrees=degrees, bound=bound, joint=rest)
-
-    def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
-        """Release degrees, T and joint degrees."""
-        self.num_edges, self.degrees = release_degrees(self, source, reads)
-        read, degrees = reads["largest_degrees"], source.degrees()
-        noisy = self.pay(read, degrees.topk(min(2, len(degrees))).values.sum())
-        # T is below the true sum with the probability delta at most.
-        bound = int(noisy) + _least_bound(read.event.pure_epsilon, read.event.total_delta)
-        self.release_links(source, reads["joint_degrees"], self._possible(bound))
-
-    def _possible(self, bound: int) -> int:
-        """The nearest sum of two degrees of a graph with edges."""
-        return min(max(bound, 2), 2 * max(self.hparams["num_nodes"] - 1, 1))
-
-    def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-        """Sensitivity of the joint degrees, and the scale of the noise of each cell."""
-        return joint_degree_sensitivity(self.largest_two), np.ones_like(cells[:, 1])
+    return degree_cells(largest_two, num_nodes - 1)
 
 
-class DK2(JointDegreeSynthesizer):
+class DK2(OneShotSynthesizer):
     """Graphs with private counts of edges by degrees of both ends (dK-2), noise by degree.
 
     1. Releases the number of edges and the degree of each node, see :func:`release_degrees`.
@@ -173,9 +78,8 @@ class DK2(JointDegreeSynthesizer):
 
     Differences from the paper:
         Wang and Wu calibrate one noise for all cells to a smooth bound of the local sensitivity,
-        which needs a delta. Here the noise of a cell grows with its degrees. The
-        sensitivity is then the same for every graph. :class:`UniformDK2` has the same noise in all
-        cells.
+        which needs a delta. Here the noise of a cell grows with its degrees. The sensitivity is then
+        the same for every graph.
 
     * Wang, Wu, "Preserving differential privacy in degree-correlation based graph generation",
       2013.
@@ -193,6 +97,9 @@ class DK2(JointDegreeSynthesizer):
     def __init__(self, num_nodes: int | None = None, degree_share: float = 0.25) -> None:
         super().__init__()
         self.save_hyperparameters()
+        self.degrees: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
+        self.links: Tensor = nn.Buffer(torch.empty(0, 0, dtype=torch.double))
+        self.largest_two = 0
 
     def plan(self, budget: Budget, steps: int) -> list[LedgerEntry]:
         """Plan degrees and joint degrees; the number of steps has no effect."""
@@ -204,11 +111,36 @@ class DK2(JointDegreeSynthesizer):
         return [*degree_entries(parts["degrees"]), joint]
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
-        """Release degrees, then joint degrees."""
+        """Release degrees, then the joint degrees of all pairs of degrees whose sum is at most T."""
         self.num_edges, self.degrees = release_degrees(self, source, reads)
-        largest_two = self.degrees.topk(min(2, len(self.degrees))).values.sum()
-        self.release_links(source, reads["joint_degrees"], max(int(largest_two), 2))
+        self.largest_two = max(int(self.degrees.topk(min(2, len(self.degrees))).values.sum()), 2)
+        cells, read = cells_up_to(self.largest_two, len(self.degrees)), reads["joint_degrees"]
+        law = integer_noise(read, scales=torch.from_numpy(cells[:, 1]))
+        noisy = self.pay(read, torch.from_numpy(source.joint_degrees(self.largest_two)), law)
+        noise_scales = cells[:, 1] * int(read.sensitivity) / read.event.pure_epsilon
+        links = fitted_links(noisy.numpy(), cells, noise_scales, self.degrees.numpy())
+        self.links = torch.from_numpy(links)
 
-    def calibration(self, cells: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-        """Sensitivity of the joint degrees, and the scale of the noise of each cell."""
-        return weighted_joint_degree_sensitivity(), cells[:, 1]
+    def sample_edges(self, generator: torch.Generator) -> Tensor:
+        """Link half-edges of the released degrees at random, by the joint degrees."""
+        rng = np.random.default_rng(int(torch.randint(2**62, (1,), generator=generator)))
+        classes, totals = _classes(self.degrees)
+        mixing = stub_mixing(self.links.cpu().numpy(), totals)
+        return torch.from_numpy(draw_links(self.degrees.cpu().numpy(), [(classes, mixing)], rng))
+
+    def score(self, pairs: Tensor) -> Tensor:
+        """Expected number of edges of pairs ``(P, 2)``, repeated edges allowed: ``(P,)``."""
+        classes, totals = _classes(self.degrees)
+        mixing = stub_mixing(self.links.cpu().numpy(), totals)
+        share = self.degrees.cpu().numpy() / np.maximum(totals[classes], 1)
+        first, second = pairs.cpu().numpy().T
+        both = mixing[classes[first], classes[second]]
+        return torch.from_numpy(both * share[first] * share[second])
+
+
+def _classes(degrees: Tensor) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Class of each node, and sum of the degrees of each class."""
+    values, classes, sizes = np.unique(
+        degrees.cpu().numpy(), return_inverse=True, return_counts=True
+    )
+    return classes, values * sizes

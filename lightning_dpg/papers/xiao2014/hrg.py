@@ -1,8 +1,6 @@
 """HRG: a private dendrogram, and private numbers of edges of its branches."""
 
 import math
-from abc import abstractmethod
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,8 +31,7 @@ from lightning_dpg.papers.xiao2014.dendrogram import (
     memory_of_start,
 )
 from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.calibration import calibrate_gaussian
-from lightning_dpg.privacy.events import Event, Gaussian, LedgerEntry, Pure
+from lightning_dpg.privacy.events import LedgerEntry, Pure
 from lightning_dpg.privacy.selection import choose_by_chain
 from lightning_dpg.privacy.sensitivity.degrees import branch_sensitivity
 from lightning_dpg.privacy.sensitivity.fitting import log_likelihood_sensitivity
@@ -59,14 +56,56 @@ def least_steps_per_node(num_nodes: int) -> int:
     return max(100, math.ceil(num_nodes * math.log(max(num_nodes, 1)) / 8))
 
 
-class DendrogramSynthesizer(OneShotSynthesizer):
-    """Graphs from a private dendrogram and private numbers of edges of its branches.
+class HRG(OneShotSynthesizer):
+    r"""Graphs from a privately selected binary tree of the nodes: hierarchical random graph (HRG).
 
-    A Markov chain chooses the dendrogram by the exponential mechanism. A subclass chooses the noise
-    of the numbers of edges.
+    1. Releases the number of edges.
+    2. Selects a dendrogram by the exponential mechanism, with the log-likelihood as utility and a
+       Markov chain (:func:`choose_by_chain`). ``fit`` reports the chain's memory of its start on
+       the graph without edges (:func:`memory_of_start`), which reads nothing private. The
+       log-likelihood of the chain is private and is logged as ``nonprivate/log_likelihood``: if it
+       still rises, the chain needs more steps.
+    3. Releases the number of edges that each branch divides, with discrete Laplace noise, and
+       rounds these to the nearest possible counts of the released sum.
+    4. Places these edges at random between the two sides of their branches.
 
-    Attributes:
-        trace: Log-likelihoods of the chain (private), with their steps.
+    The exponent of the selection is :math:`\epsilon / 2 \Delta` with
+    :math:`\Delta \approx 1 + 2 \ln (N / 2)`, see :func:`log_likelihood_sensitivity`: for a thousand
+    nodes and an epsilon of 1, the selection uses about the 50th root of the likelihood, which finds
+    little structure.
+
+    When to use:
+        To compare with published results of this method. For communities take :class:`PrivGraph`,
+        and for the shape of a graph :class:`BTER`: their guarantees have no condition, and they
+        need no chain.
+
+    Privacy:
+        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), **if** the
+        Markov chain has come to its stationary distribution, which is not checked; the privacy
+        statement says so. The number of steps is public, and too few are refused
+        (:func:`least_steps_per_node`). The set of nodes is public.
+
+    Cost:
+        The chain takes the larger of 1,000 and N ln(N) / 8 steps for each node by default. Memory
+        grows with the square of N, and more than 20,000 nodes are refused.
+
+    Differences from the paper:
+        The number of steps is a public setting, because the likelihood, by which one would see that
+        the chain is stationary, is private. The condition of the guarantee is named. The number of
+        edges is released first, and the counts of branches are rounded to possible counts of that
+        sum.
+
+    * Xiao, Chen, Tan, "Differentially private network data release via structural inference", 2014.
+    * Clauset, Moore, Newman, "Hierarchical structure and the prediction of missing links in
+      networks", 2008.
+
+    Args:
+        num_nodes: Number of nodes N (public); the command line reads it from the data.
+        steps_per_node: Steps of the chain per node (public); a second takes about 200,000 steps. By
+            default 1,000, or :func:`least_steps_per_node` if that is more.
+        count_share: Share of the budget for the number of edges.
+        dendrogram_share: Share of the budget for the dendrogram; the numbers of edges of branches
+            get the rest.
     """
 
     constraints: ClassVar[Constraints] = {"steps_per_node": either(None, at_least(1))}
@@ -82,17 +121,9 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         self.save_hyperparameters()
         check_shares(count_share=count_share, dendrogram_share=dendrogram_share)
         _check_size(num_nodes)
-        self.trace: list[tuple[int, float]] = []
+        self.trace: list[tuple[int, float]] = []  # log-likelihoods by steps of the chain (private)
         self.dendrogram: Tensor = nn.Buffer(torch.empty(0, 3, dtype=torch.long))
         self.counts: Tensor = nn.Buffer(torch.empty(0, dtype=torch.long))
-
-    @abstractmethod
-    def branch_noise(self, budget: Budget) -> Event:
-        """Noise of the numbers of edges of branches.
-
-        Args:
-            budget: Their share of epsilon, and the whole delta of the run.
-        """
 
     @property
     def chain_steps(self) -> int:
@@ -155,7 +186,6 @@ class DendrogramSynthesizer(OneShotSynthesizer):
         count, dendrogram = self.hparams["count_share"], self.hparams["dendrogram_share"]
         rest = 1 - count - dendrogram
         parts = budget.split(count=count, dendrogram=dendrogram, branches=rest)
-        noise = self.branch_noise(Budget(parts["branches"].epsilon, budget.delta))
         return [
             num_edges_entry(parts["count"].epsilon),
             LedgerEntry.proved(
@@ -166,7 +196,7 @@ class DendrogramSynthesizer(OneShotSynthesizer):
                 needed_num_nodes(self.hparams["num_nodes"]),
                 public={"steps of the chain": self.chain_steps},
             ),
-            LedgerEntry.proved("branch_edges", _BRANCHES, noise, branch_sensitivity),
+            self.read("branch_edges", _BRANCHES, parts["branches"], branch_sensitivity),
         ]
 
     def release(self, source: GraphStatisticsSource, reads: Reads) -> None:
@@ -203,109 +233,3 @@ def _check_size(num_nodes: int | None) -> None:
             f"HRG keeps a bit for each node in each branch, which is too much for {num_nodes} "
             f"nodes (at most {MAX_NODES})\ntake PrivGraph or BTER"
         )
-
-
-# Below this delta, rounding could make Gaussian noise exceed its share.
-_MARGIN = 1 + 1e-9
-
-
-class GaussianHRG(DendrogramSynthesizer):
-    """Hierarchical random graph like HRG, with Gaussian noise in the numbers of edges.
-
-    It makes the same releases as :class:`HRG`, under the same condition on the Markov chain. The
-    branch counts have Gaussian noise, which spends the whole delta, as in the baseline HRG of Zhang
-    et al. (2020).
-
-    When to use:
-        To compare with that baseline. Otherwise take :class:`HRG`, which needs no delta, or
-        :class:`PrivGraph` and :class:`BTER`, whose guarantees have no condition.
-
-    Privacy:
-        (epsilon, delta)-DP at the level of edges (one undirected edge is added or removed), **if**
-        the Markov chain has come to its stationary distribution, which is not checked. The set of
-        nodes is public.
-
-    Cost:
-        As :class:`HRG`: the larger of 1,000 and N ln(N) / 8 steps for each node by default, memory
-        that grows with the square of N, and at most 20,000 nodes.
-
-    Differences from the paper:
-        The noise is calibrated to epsilon and delta. The noise of Zhang et al. has the variance of
-        the Laplace noise, which holds only at a delta of 1.25 / e.
-
-    * Xiao, Chen, Tan, "Differentially private network data release via structural inference", 2014.
-    * Zhang, Ni, Fu, "Community Preserved Social Graph Publishing with Node Differential Privacy",
-      2020.
-
-    Args:
-        num_nodes: Number of nodes N (public); the command line reads it from the data.
-        steps_per_node: Steps of the chain per node (public); a second takes about 200,000 steps. By
-            default 1,000, or :func:`least_steps_per_node` if that is more.
-        count_share: Share of the budget for the number of edges.
-        dendrogram_share: Share of the budget for the dendrogram; the numbers of edges of branches
-            get the rest.
-    """
-
-    capabilities = replace(DendrogramSynthesizer.capabilities, is_pure=False)
-
-    def branch_noise(self, budget: Budget) -> Gaussian:
-        """Gaussian noise of their share of epsilon and the whole delta."""
-        is_protected = math.isfinite(budget.epsilon)
-        return Gaussian(_MARGIN * calibrate_gaussian(budget) if is_protected else 0.0)
-
-
-class HRG(DendrogramSynthesizer):
-    r"""Graphs from a privately selected binary tree of the nodes: hierarchical random graph (HRG).
-
-    1. Releases the number of edges.
-    2. Selects a dendrogram by the exponential mechanism, with the log-likelihood as utility and a
-       Markov chain (:func:`choose_by_chain`). ``fit`` reports the chain's memory of its start on
-       the graph without edges (:func:`memory_of_start`), which reads nothing private. The
-       log-likelihood of the chain is private and is logged as ``nonprivate/log_likelihood``: if it
-       still rises, the chain needs more steps.
-    3. Releases the number of edges that each branch divides, with discrete Laplace noise, and
-       rounds these to the nearest possible counts of the released sum.
-    4. Places these edges at random between the two sides of their branches.
-
-    The exponent of the selection is :math:`\epsilon / 2 \Delta` with
-    :math:`\Delta \approx 1 + 2 \ln (N / 2)`, see :func:`log_likelihood_sensitivity`: for a thousand
-    nodes and an epsilon of 1, the selection uses about the 50th root of the likelihood, which finds
-    little structure.
-
-    When to use:
-        To compare with published results of this method. For communities take :class:`PrivGraph`,
-        and for the shape of a graph :class:`BTER`: their guarantees have no condition, and they
-        need no chain.
-
-    Privacy:
-        Pure epsilon-DP at the level of edges (one undirected edge is added or removed), **if** the
-        Markov chain has come to its stationary distribution, which is not checked; the privacy
-        statement says so. The number of steps is public, and too few are refused
-        (:func:`least_steps_per_node`). The set of nodes is public.
-
-    Cost:
-        The chain takes the larger of 1,000 and N ln(N) / 8 steps for each node by default. Memory
-        grows with the square of N, and more than 20,000 nodes are refused.
-
-    Differences from the paper:
-        The number of steps is a public setting, because the likelihood, by which one would see that
-        the chain is stationary, is private. The condition of the guarantee is named. The number of
-        edges is released first, and the counts of branches are rounded to possible counts of that
-        sum.
-
-    * Xiao, Chen, Tan, "Differentially private network data release via structural inference", 2014.
-    * Clauset, Moore, Newman, "Hierarchical structure and the prediction of missing links in
-      networks", 2008.
-
-    Args:
-        num_nodes: Number of nodes N (public); the command line reads it from the data.
-        steps_per_node: Steps of the chain per node (public); a second takes about 200,000 steps. By
-            default 1,000, or :func:`least_steps_per_node` if that is more.
-        count_share: Share of the budget for the number of edges.
-        dendrogram_share: Share of the budget for the dendrogram; the numbers of edges of branches
-            get the rest.
-    """
-
-    def branch_noise(self, budget: Budget) -> Pure:
-        """Discrete Laplace noise of their share of epsilon."""
-        return Pure(budget.epsilon)

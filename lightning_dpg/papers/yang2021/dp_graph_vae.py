@@ -35,10 +35,7 @@ from lightning_dpg.papers.yang2021.networks import (
     structure_loss,
     with_context,
 )
-from lightning_dpg.privacy.aggregation_perturbation import (
-    aggregation_entries,
-    noisy_aggregation,
-)
+from lightning_dpg.privacy.aggregation_perturbation import aggregation_entries, noisy_aggregation
 from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.calibration import calibrate_gaussian
 from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum

@@ -35,12 +35,7 @@ class RowRNN(nn.Module):
     """
 
     def __init__(
-        self,
-        look_back: int,
-        num_inputs: int,
-        embedding_dim: int,
-        hidden_dim: int,
-        num_layers: int,
+        self, look_back: int, num_inputs: int, embedding_dim: int, hidden_dim: int, num_layers: int
     ) -> None:
         super().__init__()
         self.embed = nn.Linear(look_back + num_inputs, embedding_dim)

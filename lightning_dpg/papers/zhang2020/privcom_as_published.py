@@ -63,11 +63,7 @@ class PrivComAsPublished(NoisyPowerMethod):
     constraints: ClassVar[Constraints] = {"hops": at_least(0)}
 
     def __init__(
-        self,
-        num_nodes: int | None = None,
-        hops: int = 0,
-        rank: int = 4,
-        iterations: int = 24,
+        self, num_nodes: int | None = None, hops: int = 0, rank: int = 4, iterations: int = 24
     ) -> None:
         super().__init__(num_nodes, rank, iterations)
         self.save_hyperparameters()

@@ -7,10 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from lightning_dpg.papers.zheng2021.dp_netgan import (
-    EdgeGAN,
-    table_rows,
-)
+from lightning_dpg.papers.zheng2021.dp_netgan import EdgeGAN, table_rows
 from lightning_dpg.papers.zheng2021.walk_lstm import WalkCritic
 from lightning_dpg.privacy.dpsgd import ghost_clipped_gradient_sum
 from lightning_dpg.privacy.events import Gaussian

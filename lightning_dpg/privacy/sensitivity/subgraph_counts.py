@@ -133,7 +133,7 @@ def truncated_sensitivity(sensitivity: float, stretch: int) -> float:
 
     Args:
         sensitivity: Largest change by an edge among graphs with degrees of at most D.
-        stretch: :func:`truncation_stretch` or :func:`dropping_stretch`.
+        stretch: :func:`truncation_stretch`.
     """
     return stretch * sensitivity
 
@@ -144,14 +144,6 @@ def truncation_stretch() -> int:
     The proof is that of :func:`lightning_dpg.graph.degrees.truncate`.
     """
     return 3
-
-
-def dropping_stretch(max_degree: int) -> int:
-    """Edges in which neighboring graphs without their nodes of high degree differ: max(1, 2D).
-
-    The proof is that of :func:`lightning_dpg.graph.degrees.drop_high_degree`.
-    """
-    return max(1, 2 * max_degree)
 
 
 def walk_sensitivity(length: int, max_degree: int) -> int:
@@ -235,66 +227,6 @@ def amplified_epsilon(epsilon: float, sample_rate: float) -> float:
         sample_rate: q.
     """
     return math.log1p(sample_rate * math.expm1(epsilon))
-
-
-def nearby_edges(size: int, max_degree: int) -> int:
-    r"""Edges other than {u, v} in connected sets of t nodes with it: :math:`2 \sum_{l=1}^{t-2} (D-1)^l`.
-
-    Such an edge begins at most t - 3 steps from u or v. There are :math:`2 (D-1)^l` nodes at distance
-    l, each with at most D - 1 edges beside the one that leads to it, or beside {u, v} itself. The
-    paper has :math:`2 (D-1)^{t-1}`, which is too small for D = 2 and t = 4.
-
-    Args:
-        size: Number of nodes t.
-        max_degree: D, 1 or more.
-    """
-    return 2 * sum((max_degree - 1) ** step for step in range(1, size - 1))
-
-
-def draw_sensitivity(size: int, max_degree: int) -> int:
-    """L1 change of summed graphlet counts if one of the drawn edges is another, or none: 2Z.
-
-    What a drawn edge adds are the numbers of connected sets that contain it, by type, which are no
-    less than 0 and at most Z together, see :func:`containing_graphlets`, in either graph.
-
-    Args:
-        size: Number of nodes of the graphlets.
-        max_degree: D, 1 or more.
-    """
-    return 2 * containing_graphlets(size, max_degree)
-
-
-def drawn_epsilon(
-    draw_epsilon: float,
-    num_samples: int,
-    num_slots: int,
-    size: int,
-    max_degree: int,
-    stretch: int = 1,
-) -> float:
-    r"""Epsilon of noisy sums of graphlet counts over s drawn edges: :math:`s \log(1 + p(e^d - 1))`.
-
-    The number of slots m is public and no less than that of edges, which each have one; a slot
-    without an edge adds nothing. Each draw takes any slot with probability 1 / m. Between two graphs
-    with degrees of at most D that differ in one edge, what a slot adds differs for that of the
-    edge and those of its :func:`nearby_edges` K only; if they differ in c edges, for at most
-    :math:`c (1 + K)` slots: p is their share. Let one draw be made in G and in G', and all others be
-    the same. With probability 1 - p both laws are one law :math:`\mu_0`, else they are
-    :math:`\mu_1` and :math:`\mu_1'`. Exchanging one draw for any other one is within a factor of
-    :math:`e^d`, hence :math:`\mu_1 \le e^d m` with :math:`m = \min(\mu_0, \mu_1')`. Then
-    :math:`\mu = (1 - p) \mu_0 + p \mu_1` exceeds :math:`\mu'` by :math:`p (\mu_1 - \mu_1') \le
-    p (e^d - 1) m \le p (e^d - 1) \mu'`. The draws are exchanged one after the other.
-
-    Args:
-        draw_epsilon: d, e.g. :func:`draw_sensitivity` over the scale of Laplace noise on the sums.
-        num_samples: Number of draws s.
-        num_slots: m.
-        size: Number of nodes of the graphlets.
-        max_degree: D, 1 or more.
-        stretch: c, the stretch of the truncation that comes before.
-    """
-    share = min(1.0, stretch * (1 + nearby_edges(size, max_degree)) / num_slots)
-    return num_samples * math.log1p(share * math.expm1(draw_epsilon))
 
 
 def printed_amplification(

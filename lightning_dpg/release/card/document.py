@@ -195,10 +195,7 @@ def _protected(unit: dict[str, Any]) -> Section:
 def _meaning(content: dict[str, Any]) -> Section:
     parameters, unit = content["privacy_parameters"], content["privacy_unit"]
     joint = [group for each in parameters.get("beside", ()) for group in each["together"]]
-    values = {
-        "plural": unit["plural"],
-        "mean": say("meaning.mean") if parameters["delta"] else "",
-    }
+    values = {"plural": unit["plural"], "mean": say("meaning.mean") if parameters["delta"] else ""}
     texts, tables = list(parameters["meaning"]), []
     if parameters["groups"]:
         texts.append(say("meaning.groups", **values))
@@ -374,15 +371,7 @@ CARD = "MODEL_CARD.md"
 PAGE = "MODEL_CARD.html"
 _TEMPLATES = {CARD: "card.md.jinja", PAGE: "card.html.jinja"}
 # "\" first, which the other replacements insert.
-_ESCAPED = {
-    "\\": "\\\\",
-    "&": "&amp;",
-    "<": "&lt;",
-    "|": "\\|",
-    "*": "\\*",
-    "`": "\\`",
-    "[": "\\[",
-}
+_ESCAPED = {"\\": "\\\\", "&": "&amp;", "<": "&lt;", "|": "\\|", "*": "\\*", "`": "\\`", "[": "\\["}
 
 
 def in_markdown(text: str) -> str:

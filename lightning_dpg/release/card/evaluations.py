@@ -12,10 +12,7 @@ from lightning_dpg.release.card.texts import Card
 from lightning_dpg.release.card.topics import percent
 
 _COMMANDS = {"audit": "audit --out FOLDER", "attack": "attack --json > FILE"}
-_REQUIRED = {
-    "audit": ("method", "epsilon_lower_bound", "confidence"),
-    "attack": ("confidence",),
-}
+_REQUIRED = {"audit": ("method", "epsilon_lower_bound", "confidence"), "attack": ("confidence",)}
 
 
 class Findings(NamedTuple):

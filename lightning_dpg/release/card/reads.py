@@ -17,7 +17,7 @@ _INTEGER_NOISE = re.compile(
 )
 """Keys of numbers with discrete Laplace noise of the rate epsilon / sensitivity."""
 _NORMAL_NOISE = re.compile("degrees|branch_edges|neighbor_sums_[0-9]+")
-_SAMPLED = ("amplified_epsilon", "drawn_epsilon")
+_SAMPLED = ("amplified_epsilon", "drawn_epsilon")  # the latter in releases of earlier versions
 """Proofs of reads that are computed from a sample: the noise is not that of their cost."""
 LEVEL = 0.95
 _NORMAL_QUANTILE = 1.959963984540054  # of (1 + LEVEL) / 2

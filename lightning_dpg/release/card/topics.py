@@ -225,9 +225,7 @@ def _reads(statement: dict[str, Any]) -> list[dict[str, Any]]:
         read
         | {
             "description": say(
-                "reads.of_unit",
-                read=read["description"],
-                unit=say(f"{entry['relation']}.one"),
+                "reads.of_unit", read=read["description"], unit=say(f"{entry['relation']}.one")
             )
         }
         for read, entry in zip(reads, statement["entries"], strict=True)
@@ -289,12 +287,7 @@ def _meaning_of(proved: Proved, condition: str | None) -> list[str]:
     one = _group(proved.budget, 1)
     return chosen(
         "meaning",
-        {
-            "condition": condition is not None,
-            "belief": True,
-            "test": True,
-            "single_beliefs": delta,
-        },
+        {"condition": condition is not None, "belief": True, "test": True, "single_beliefs": delta},
         condition=condition,
         question=say(f"{proved.relation}.question"),
         belief=percent(one["belief_at_most"]),

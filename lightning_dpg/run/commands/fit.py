@@ -14,11 +14,7 @@ from lightning_dpg.errors import CommandError, nearest
 from lightning_dpg.outcome import note
 from lightning_dpg.run.commands.arguments import Parser, add_arguments, in_groups
 from lightning_dpg.run.configurations import find_config, find_configs, refuse_foreign_code
-from lightning_dpg.run.shipped import (
-    configuration_of,
-    configured_classes,
-    list_methods,
-)
+from lightning_dpg.run.shipped import configuration_of, configured_classes, list_methods
 from lightning_dpg.run.source import (
     Form,
     Reading,

@@ -2,15 +2,7 @@
 
 from typing import Annotated, Any
 
-from lightning_dpg.advice import (
-    OF_COLUMNS,
-    OF_SETS,
-    Facts,
-    Goal,
-    Kind,
-    hints_of,
-    recommend,
-)
+from lightning_dpg.advice import OF_COLUMNS, OF_SETS, Facts, Goal, Kind, hints_of, recommend
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
 

@@ -67,8 +67,7 @@ def generate(
         reason = f"its tensors draw no graph ({first_line(error)})"
         raise CommandError(f"{tensors}: {reason}") from error
     return Outcome(
-        [*map(str, paths)],
-        {"release": tensors.parent, "seeds": list(seeds), "files": paths},
+        [*map(str, paths)], {"release": tensors.parent, "seeds": list(seeds), "files": paths}
     )
 
 
@@ -142,11 +141,7 @@ def verify(
 
 
 def card(
-    release: Path,
-    *,
-    texts: Card = Card(),
-    sign: Path | None = None,
-    registry: Path | None = None,
+    release: Path, *, texts: Card = Card(), sign: Path | None = None, registry: Path | None = None
 ) -> Outcome:
     """Write the model card of a release again, with other texts of its owner.
 

@@ -21,7 +21,7 @@ from tests.planting import plant
 
 # A network that trains in seconds.
 SMALL = {"batch_size": 16, "generator_dim": 8, "critic_dim": 16}
-WITH_DELTA = ("dk2_uniform", "dp_netgan", "privcom")
+WITH_DELTA = ("dp_netgan", "privcom")
 DP_NETGAN = ["--config", "dp_netgan", "--view", "white_box", "--trainer.max_epochs", "3"]
 DP_NETGAN += [text for key, value in SMALL.items() for text in (f"--model.{key}", str(value))]
 
@@ -225,7 +225,6 @@ def test_mistakes(tmp_path, fails, args, said):
         "bter",
         "chung_lu",
         "dk2",
-        "dk2_uniform",
         "dp_netgan",
         "erdos_renyi",
         "hrg",

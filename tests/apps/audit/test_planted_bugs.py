@@ -29,13 +29,11 @@ from lightning_dpg.methods import (
     ChungLu,
     DPNetGAN,
     ErdosRenyi,
-    GaussianHRG,
     NodeDegrees,
     PrivCom,
     PrivGraph,
     RandomizedResponse,
     RandomizedResponsePrivCom,
-    UniformDK2,
 )
 from lightning_dpg.methods.single_graph.bter import degree_classes
 from lightning_dpg.privacy.accounting import gdp_delta
@@ -134,13 +132,6 @@ ROWS = {
     "DK2 joint half": Row(
         partial(DK2, degree_share=0.1), 2, centers, 600, half("joint_degrees"), read=star_20
     ),
-    "DK2 uniform joint off": Row(UniformDK2, 2, 8, 20, off("joint_degrees"), delta=1e-6),
-    "DK2 uniform largest half": Row(
-        partial(UniformDK2, bound_share=0.8, degree_share=0.1),
-        *(2, centers, 400, half("largest_degrees")),
-        delta=1e-6,
-        read=star_20,
-    ),
     "RandomizedResponse off": Row(RandomizedResponse, 2, 32, 10, off()),
     "RandomizedResponse half": Row(RandomizedResponse, 2, 32, 100, half()),
     "RandomizedResponse spectral half": Row(
@@ -153,14 +144,6 @@ ROWS = {
     "HRG off": Row(partial(HRG, steps_per_node=100), 2, 16, 25, off()),
     "HRG branches half": Row(
         partial(HRG, steps_per_node=100, dendrogram_share=0.1), 2, 4, 200, half("branch_edges")
-    ),
-    "HRG gaussian branches off": Row(
-        partial(GaussianHRG, steps_per_node=100),
-        2,
-        4,
-        60,
-        off("branch_edges"),
-        delta=1e-5,
     ),
     "PrivCom products off": Row(PrivCom, 2, 16, 12, off("products"), delta=1e-5),
     "PrivCom reports off": Row(RandomizedResponsePrivCom, 2, 32, 8, off("edge_reports")),

@@ -14,10 +14,7 @@ from lightning_dpg.papers.dubhashi2015.graphlets import graphlet_counts, walk_co
 from lightning_dpg.privacy.sensitivity.subgraph_counts import (
     amplified_epsilon,
     containing_graphlets,
-    draw_sensitivity,
-    drawn_epsilon,
     graphlet_sensitivity,
-    nearby_edges,
     printed_amplification,
     printed_graphlet_sensitivity,
     printed_walk_sensitivity,
@@ -138,27 +135,6 @@ def test_truncated_counts_over_all_graphs_of_five_nodes(max_degree):
         assert change <= truncated_sensitivity(sensitivity, truncation_stretch())
 
 
-@pytest.mark.parametrize("size", [3, 4, 5])
-def test_edges_in_a_set_with_an_edge(size):
-    for degree in (2, 3, 4):
-        tree = regular_tree(degree, size)
-        assert edges_near(nx.Graph(tree[0].tolist()), (0, 1), size) == nearby_edges(size, degree)
-    for number in range(53, 209, 3):
-        graph = nx.graph_atlas(number)
-        for edge in list(graph.edges)[:4]:
-            most = max(degree for _, degree in graph.degree())
-            assert edges_near(graph, edge, size) <= nearby_edges(size, most)
-
-
-def edges_near(graph, edge, size):
-    """Edges other than this one in connected sets of ``size`` nodes that contain it."""
-    sets = {frozenset(edge)}
-    for _ in range(size - 2):
-        sets = {s | {w} for s in sets for v in s for w in graph[v] if w not in s}
-    inside = {frozenset(pair) for s in sets for pair in graph.subgraph(s).edges}
-    return len(inside - {frozenset(edge)})
-
-
 def law_of_sums(values, draws):
     """Law of the sum of draws with replacement, as probabilities of 0, 1, 2, ..."""
     one = np.bincount(values) / len(values)
@@ -182,26 +158,12 @@ def privacy_loss(first, second, scale):
     return max(np.abs(ratio).max() for ratio in ratios)
 
 
-def paths_on_edges(shape, degree, slots, flipped):
-    """Paths of 3 nodes on the edge of each slot: a star or a tree, and edges on their own."""
+def paths_on_edges(degree, slots, flipped):
+    """Paths of 3 nodes on the edge of each slot: a star, and edges on their own."""
     edges = torch.tensor([(0, leaf) for leaf in range(1, degree + 1)])
-    if shape == "tree":
-        edges = regular_tree(degree, 2)[0]
     edges = edges[1:] if flipped else edges
     per_edge = edge_graphlet_counts(edges, int(edges.max()) + 1, 3)[:, 0].numpy()
     return np.concatenate([per_edge, np.zeros(slots - len(per_edge), dtype=int)])
-
-
-@pytest.mark.parametrize("shape", ["star", "tree"])
-@pytest.mark.parametrize(("degree", "slots", "draws"), [(3, 60, 5), (5, 400, 30), (4, 2000, 10)])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
-def test_draws_lose_no_more_than_claimed(shape, degree, slots, draws, epsilon):
-    scale = draw_sensitivity(3, degree) / epsilon
-    laws = [law_of_sums(paths_on_edges(shape, degree, slots, f), draws) for f in (False, True)]
-    bound = drawn_epsilon(epsilon, draws, slots, 3, degree)
-    assert 0 < privacy_loss(*laws, scale) <= bound
-    # Noise for one type needs half the scale.
-    assert privacy_loss(*laws, scale / 2) <= bound
 
 
 def test_the_printed_amplification_does_not_hold():
@@ -209,12 +171,9 @@ def test_the_printed_amplification_does_not_hold():
     degree, slots, draws = 5, 2000, 10
     claimed = printed_amplification(1.0, draws, slots, 3, degree)
     assert claimed == pytest.approx(0.345, abs=0.001)
-    laws = [law_of_sums(paths_on_edges("star", degree, slots, f), draws) for f in (False, True)]
+    laws = [law_of_sums(paths_on_edges(degree, slots, f), draws) for f in (False, True)]
     scale = printed_graphlet_sensitivity(3, degree) / 1.0
-    loss = privacy_loss(*laws, scale * (draws * 2) / slots)
-    assert loss > 3
-    of_one_draw = containing_graphlets(3, degree) / (scale * draws * 2 / slots)
-    assert loss <= drawn_epsilon(of_one_draw, draws, slots, 3, degree)
+    assert privacy_loss(*laws, scale * (draws * 2) / slots) > 3
 
 
 def test_amplification_is_attained_by_the_number_of_edges():

@@ -241,19 +241,10 @@ def _degree_counts(one: Observation) -> Tensor:
     return counts_score(one, lambda edges: counts_at_least(edges, size, highest))
 
 
-def _largest_degrees(observation: Observation) -> Tensor:
-    size = observation.known_graph.num_nodes
-
-    def counts(edges: np.ndarray) -> np.ndarray:
-        return np.sort(np.bincount(edges.ravel(), minlength=size))[-2:].sum(keepdims=True)
-
-    return counts_score(observation, counts)
-
-
 def _joint_degrees(observation: Observation) -> Tensor:
     size, largest_two = observation.known_graph.num_nodes, observation.method.largest_two
-    sensitivity, scales = observation.method.calibration(degree_cells(largest_two, size - 1))
-    rates = weight(observation.entry.event.pure_epsilon) / (scales * sensitivity)
+    scales = degree_cells(largest_two, size - 1)[:, 1] * int(observation.entry.sensitivity)
+    rates = weight(observation.entry.event.pure_epsilon) / scales
 
     def counts(edges: np.ndarray) -> np.ndarray:
         degrees = np.bincount(edges.ravel(), minlength=size)
@@ -269,7 +260,6 @@ SCORES: dict[str, Callable[[Observation], Tensor]] = {
     "degree_mixing": _degree_mixing,
     "wedges": _wedges,
     "degree_counts": _degree_counts,
-    "largest_degrees": _largest_degrees,
     "joint_degrees": _joint_degrees,
     "column_mixing": mixing_score,
     **dict.fromkeys(COUNTS, transfer_score),

@@ -13,11 +13,7 @@ from lightning_dpg.apps.audit.scores.counts import counted_changes, table_scores
 from lightning_dpg.apps.audit.scores.observation import Observation
 from lightning_dpg.datamodules.transfers import joined, of_edges
 from lightning_dpg.graph.edge_statistics import exact_mixing
-from lightning_dpg.graph.transfer_counts import (
-    EndClasses,
-    TransferStatistics,
-    first_days_of,
-)
+from lightning_dpg.graph.transfer_counts import EndClasses, TransferStatistics, first_days_of
 from lightning_dpg.interfaces import Transfers
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.methods.single_graph.attributed_transfers import strength_nodes

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp, spearmanr
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.database import DatabaseDataModule
 from lightning_dpg.evaluation.evaluate import evaluate_releases
 from lightning_dpg.evaluation.evaluation import Evaluation
-from lightning_dpg.evaluation.page import count_close
+from lightning_dpg.evaluation.node_classification import NamedGraph
+from lightning_dpg.evaluation.page import SHOWN_GROUPS, closeness, view
 from lightning_dpg.graph.drawn_tables import rows_of
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.metrics.glossary import glossary
-from lightning_dpg.pages.page import Table, number
+from lightning_dpg.pages.page import Table, number, render
 from lightning_dpg.pages.report import Report
 from lightning_dpg.release.database import DatabaseRelease, schema_picture
+from lightning_dpg.run_folder import KINDS, release_in
 
 
 class Figure(NamedTuple):
@@ -68,7 +68,7 @@ class DatabaseEvaluation(Report):
         mixing: Edges by the values of their ends, by kind and pair of columns: how far both columns are
             from independent ones, and the total variation of both tables.
         degrees: Rank correlation of the degrees of a node in two kinds.
-        queries: For each kind the number of close queries, and of those with a number, by their groups.
+        kinds: Each kind as a graph of its own, by all queries.
         schema: Picture of the node tables and kinds.
     """
 
@@ -76,7 +76,7 @@ class DatabaseEvaluation(Report):
     cardinalities: tuple[Figure, ...]
     mixing: tuple[Figure, ...]
     degrees: tuple[Figure, ...]
-    queries: dict[str, dict[str, tuple[int, int]]]
+    kinds: dict[str, Evaluation]
     schema: Markup
     title: ClassVar[str] = "Quality of a synthetic database"
     not_private: ClassVar[str] = "not private: the numbers were computed from the real database"
@@ -94,15 +94,19 @@ class DatabaseEvaluation(Report):
             group: {f"{each.kind}: {each.what}": each._asdict() for each in figures}
             for group, figures in groups.items()
         }
-        return found | {"queries": self.queries}
+        return found | {"kinds": {kind: each.values for kind, each in self.kinds.items()}}
 
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {"pictures": [("Schema", self.schema)]}
 
+    def to_html_text(self) -> str:
+        """Return the page: what is said across kinds, and then each kind as a graph of its own."""
+        kinds = [(kind, view(each.real, each.measured)) for kind, each in self.kinds.items()]
+        return render("database", self._parts() | {"kinds": kinds})
+
     def sections(self) -> Sequence[Table]:
         """Return a table for each group."""
         head = ("kind", "", "real", "synthetic", "error")
-        groups = [*dict.fromkeys(group for of in self.queries.values() for group in of)]
         return [
             Table(
                 "Keys",
@@ -131,16 +135,11 @@ class DatabaseEvaluation(Report):
             Table(
                 "Each kind by its own queries",
                 "Queries with an error of at most 0.1, or an agreement of at least 0.9, of those with a number.",
-                ("kind", *groups),
+                ("kind", *SHOWN_GROUPS),
                 [
-                    (
-                        kind,
-                        *(
-                            "{} of {}".format(*of[group]) if group in of else "-"
-                            for group in groups
-                        ),
-                    )
-                    for kind, of in self.queries.items()
+                    (kind, *(closeness(one, group) for group in SHOWN_GROUPS))
+                    for kind, each in self.kinds.items()
+                    for one in each.measured
                 ],
             ),
             Table(
@@ -185,29 +184,27 @@ def evaluate_database(
     facts = release.statement
     sizes = {table: about["size"] for table, about in facts["nodes"].items()}
     graphs = release.sample(seed)
-    real, drawn = _real(data, facts), _synthetic(release, graphs)
+    real, synthetic = _real(data, facts), _synthetic(release, graphs)
     return DatabaseEvaluation(
-        tuple(_keys(facts, drawn, sizes)),
-        tuple(_cardinalities(facts, real, drawn, sizes)),
-        tuple(_columns(facts, real, drawn)),
-        tuple(_degrees(facts, real, drawn, sizes)),
-        {kind: _queries(data.relation(kind), graphs[kind]) for kind in graphs},
+        tuple(_keys(facts, synthetic, sizes)),
+        tuple(_cardinalities(facts, real, synthetic, sizes)),
+        tuple(_columns(facts, real, synthetic)),
+        tuple(_degrees(facts, real, synthetic, sizes)),
+        {kind: _as_graph(data, release, kind, drawn) for kind, drawn in graphs.items()},
         schema_picture(facts),
     )
 
 
-def _queries(real: EdgeListDataModule, drawn: Data) -> dict[str, tuple[int, int]]:
-    """Count the close queries of a kind by their groups; none where no relation was drawn."""
-    if not drawn.edge_index.numel():
-        return {}
-    evaluation = evaluate_releases(real, drawn, kind=real.kind, baselines=False)
-    assert isinstance(evaluation, Evaluation)
-    (answers,) = evaluation.answers.values()
-    groups = dict.fromkeys(
-        query.group for name, query in glossary("graphs").items() if name in answers
-    )
-    found = {group: count_close(answers, group) for group in groups if group != "copies"}
-    return {group: counts for group, counts in found.items() if counts[1]}
+def _as_graph(
+    data: DatabaseDataModule, release: DatabaseRelease, kind: str, drawn: Data
+) -> Evaluation:
+    """Compare a kind as a graph of its own, whose nodes are known if the key of its run is there."""
+    real, part = data.relation(kind), release.kinds[kind]
+    run = release_in(release.folder.parent / KINDS / kind)
+    named = NamedGraph(kind, drawn, part.guarantee, part.statement, run if run.is_dir() else part)
+    found = evaluate_releases(real, named, kind=real.kind)
+    assert isinstance(found, Evaluation)
+    return found
 
 
 def _real(data: DatabaseDataModule, facts: Mapping[str, Any]) -> dict[str, _Kind]:

@@ -43,11 +43,9 @@ from lightning_dpg.release.release import Release
 from lightning_dpg.release.signature import signatures
 from lightning_dpg.release.verify import verify
 from lightning_dpg.release.writer import write_folder
-from lightning_dpg.run_folder import DATABASE, UNSUMMED, release_in, statement_in
+from lightning_dpg.run_folder import DATABASE, KINDS, UNSUMMED, release_in, statement_in
 from lightning_dpg.tables import as_data_frame, as_json
 
-KINDS = "kinds"
-"""Folder of the releases of the kinds, in the release of a database."""
 _OF_NODES = ("id", "size", "names", "columns")
 _OF_KIND = ("between", "keys", "graph", "exactly_one", "amount", "time")
 """What a statement has of each node table and of each kind beside their guarantees, and nothing else."""

@@ -2,8 +2,8 @@
 
 import itertools
 import json
+import re
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pyarrow
@@ -28,7 +28,8 @@ from lightning_dpg.release.card.topics import ADDED_UP
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.database import open_database, verify_database
 from lightning_dpg.run import database as run
-from lightning_dpg.run.database import database_of_run, fit_database
+from lightning_dpg.run.data import data_of_run, database_of_run
+from lightning_dpg.run.database import fit_database
 
 PERSONS, ACCOUNTS, SHOPS = 12, 15, 4
 
@@ -227,9 +228,16 @@ def test_the_real_database_without_noise_has_its_cardinalities(tmp_path):
     assert [each.synthetic for each in figures.keys] == [1.0] * 6
     assert max(each.error for each in figures.cardinalities) < 0.1
     assert "Cardinalities" in figures.text()
-    figures.to_html(tmp_path / "page.html")
-    empty = replace(figures, queries={"owns": {}, "pays": {"size": (1, 2)}})
-    assert [row[1:] for row in empty.sections()[3].rows] == [("-",), ("1 of 2",)]
+    assert figures.kinds["owns"].answers["owns"]["num_edges"].score == 0.0
+    assert figures.kinds["owns"].measured[0].has_key  # of the run beside the release
+    page = figures.to_html_text()
+    ids = re.findall(r'id="([\w-]+)"', page)
+    assert len(ids) == len({*ids}) > 0
+    for kind, titles in {
+        "owns": {"private-columns"},
+        "pays": {"private-columns", "transfers"},
+    }.items():
+        assert {f"{kind}-{title}" for title in {"queries", "charts", *titles}} <= {*ids}
 
 
 @pytest.mark.parametrize("kind", ["owns", "pays", "buys"])
@@ -359,5 +367,6 @@ def test_the_commands_take_a_schema_and_a_run(source, tmp_path, capsys, monkeypa
     assert (tmp_path / "run" / "generated" / "3" / "knows.csv").is_file()
     assert main(["fit", "schema.yaml", "--out", "other"]) == 2
     assert "--epsilon is missing" in capsys.readouterr().err
+    assert data_of_run("run/kinds/knows").num_edges == 4
     assert database_of_run(tmp_path / "run").schema.relations["knows"].kind == "undirected"
     assert open_database(tmp_path / "run").epsilon == 2.0

@@ -110,7 +110,7 @@ def evaluate(
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.database import evaluate_database
     from lightning_dpg.release.database import open_database
-    from lightning_dpg.run.database import database_of_run
+    from lightning_dpg.run.data import database_of_run
 
     found = evaluate_database(database_of_run(run), open_database(run), seed)
     if html is not None:

@@ -21,6 +21,8 @@ import torch
 from markupsafe import Markup
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
+from pyarrow.compute import strftime
+from pyarrow.types import is_floating, is_timestamp
 from torch import Tensor
 from torch.nn.functional import one_hot
 from torch_geometric.data import Data, HeteroData
@@ -37,6 +39,8 @@ from lightning_dpg.pages.page import render
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.agreement import INCOMPLETE, Verification, faults_of_files
 from lightning_dpg.release.card.document import PAGE
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.cards import rewrite_card
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
@@ -434,6 +438,7 @@ class DatabaseRelease:
         """Write a CSV file per table for ``neo4j-admin database import``, and ``database.json``.
 
         Node tables are labels, with an id space each; kinds of relations are types of relationships.
+        Amounts and public columns are numbers, times are local ones, and private columns are texts.
 
         Args:
             root: New folder.
@@ -445,17 +450,24 @@ class DatabaseRelease:
 
         def fill(folder: Path) -> None:
             for name, table in self.arrow_tables(seed).items():
-                own, about = table.column_names, self.statement["relations"].get(name)
-                if about is None:
-                    heads = [f"{own[0]}:ID({name})", *own[1:]]
-                    table = table.append_column(":LABEL", pyarrow.array([name] * len(table)))
-                    heads.append(":LABEL")
-                else:
-                    first, second = about["between"]
-                    heads = [f":START_ID({first})", f":END_ID({second})", *own[2:]]
-                    table = table.append_column(":TYPE", pyarrow.array([name] * len(table)))
-                    heads.append(":TYPE")
-                csv.write_csv(table.rename_columns(heads), folder / f"{name}.csv")
+                about, (first, *_) = self.statement["relations"].get(name), table.column_names
+                heads = [f"{first}:ID({name})"]
+                if about is not None:
+                    heads = [
+                        ":START_ID({})".format(about["between"][0]),
+                        ":END_ID({})".format(about["between"][1]),
+                    ]
+                cells = [
+                    strftime(each, "%Y-%m-%dT%H:%M:%S") if is_timestamp(each.type) else each
+                    for each in table.columns
+                ]
+                heads += [
+                    f"{each.name}:{_neo4j_type(each.type)}"
+                    for each in [*table.schema][len(heads) :]
+                ]
+                heads.append(":LABEL" if about is None else ":TYPE")
+                cells.append(pyarrow.array([name] * len(table)))
+                csv.write_csv(pyarrow.table(cells, heads), folder / f"{name}.csv")
             _write_statement(self.statement, folder)
 
         return _written(root, fill)
@@ -482,6 +494,12 @@ class DatabaseRelease:
         )
         calls = "tables(seed), to_hetero_data(seed), to_duckdb(path), to_neo4j(folder), kinds, save(folder)"
         return f"Release of a database: {sizes}; {', '.join(self.kinds)}\n{self.guarantee}\n{calls}"
+
+
+def _neo4j_type(of: pyarrow.DataType) -> str:
+    """Return the type of a column in the header of a file for Neo4j."""
+    is_number = is_floating(of)
+    return "double" if is_number else "localdatetime" if is_timestamp(of) else "string"
 
 
 def _written(root: str | Path, fill: Callable[[Path], None]) -> Path:
@@ -542,6 +560,35 @@ def write_database(
 
     write_folder(folder, fill)
     return open_database(folder)
+
+
+def rewrite_cards(folder: Path, card: Card, *, is_rewritten: bool) -> list[Path]:
+    """Write the cards of all kinds again, see :func:`lightning_dpg.release.cards.rewrite_card`.
+
+    Args:
+        folder: Folder of the release, which must have no faults.
+        card: Texts of the owner; those that are not given stay.
+        is_rewritten: Whether to write anything.
+
+    Returns:
+        The cards that were written.
+
+    Raises:
+        CommandError: If the release has faults.
+    """
+    if wrong := verify_database(folder, redraw=False).faults:
+        raise CommandError("\n".join([f"{folder}: it has faults", *wrong[:3]]))
+    kinds = [*_read(folder)["relations"]] if is_rewritten else []
+
+    def fill(new: Path) -> None:
+        shutil.copytree(folder, new, dirs_exist_ok=True)
+        for kind in kinds:
+            rewrite_card(new / KINDS / kind, card)
+        write_sums(new)
+
+    if kinds:
+        write_folder(folder, fill)
+    return [folder / KINDS / kind / PAGE for kind in kinds]
 
 
 def write_tables(release: DatabaseRelease, folder: Path, seed: int = 0) -> None:

@@ -166,9 +166,10 @@ def evaluate_database(
     sizes = {table: about["size"] for table, about in facts["nodes"].items()}
     graphs = release.sample(seed)
     real, synthetic = _real(data, facts), _synthetic(release, graphs)
+    keys, cardinalities = zip(*_of_keys(facts, real, synthetic, sizes), strict=True)
     return DatabaseEvaluation(
-        tuple(_keys(facts, synthetic, sizes)),
-        tuple(_cardinalities(facts, real, synthetic, sizes)),
+        keys,
+        cardinalities,
         tuple(_columns(facts, real, synthetic)),
         tuple(_degrees(facts, real, synthetic, sizes)),
         {kind: _as_graph(data, release, kind, drawn) for kind, drawn in graphs.items()},
@@ -232,33 +233,25 @@ def _degrees_of(kind: _Kind, of: Mapping[str, Any], table: str, size: int) -> ND
     return np.bincount(np.concatenate(ends), minlength=size)
 
 
-def _keys(
-    facts: Mapping[str, Any], drawn: Mapping[str, _Kind], sizes: Mapping[str, int]
-) -> Iterator[Figure]:
-    """Count the keys of drawn relations that refer to a row of their node table."""
-    for kind, of in facts["relations"].items():
-        for place, table in enumerate(of["between"]):
-            ends = drawn[kind].edges[:, place]
-            share = float(np.mean((ends >= 0) & (ends < sizes[table]))) if len(ends) else 1.0
-            yield Figure(kind, f"{of['keys'][place]} in {table}", 1.0, share, 1.0 - share)
-
-
-def _cardinalities(
+def _of_keys(
     facts: Mapping[str, Any],
     real: Mapping[str, _Kind],
     drawn: Mapping[str, _Kind],
     sizes: Mapping[str, int],
-) -> Iterator[Figure]:
-    """Compare the numbers of relations of a node, at each key of each kind."""
+) -> Iterator[tuple[Figure, Figure]]:
+    """Compare each key of each kind: the share that refers to a row, and the relations of a node."""
     for kind, of in facts["relations"].items():
-        for place, table in enumerate(of["between"]):
-            both = [
-                np.bincount(each[kind].edges[:, place], minlength=sizes[table])
-                for each in (real, drawn)
-            ]
+        for place, (table, key) in enumerate(zip(of["between"], of["keys"], strict=True)):
+            ends = [each[kind].edges[:, place] for each in (real, drawn)]
+            share = (
+                float(np.mean((ends[1] >= 0) & (ends[1] < sizes[table]))) if len(ends[1]) else 1.0
+            )
+            both = [np.bincount(each, minlength=sizes[table]) for each in ends]
             error = float(ks_2samp(*both, method="asymp").statistic)
-            means = [float(each.mean()) for each in both]
-            yield Figure(kind, of["keys"][place], means[0], means[1], error)
+            yield (
+                Figure(kind, f"{key} in {table}", 1.0, share, 1.0 - share),
+                Figure(kind, key, *(float(each.mean()) for each in both), error),
+            )
 
 
 def _columns(

@@ -53,6 +53,7 @@ from lightning_dpg.tables import as_data_frame, as_json
 _OF_NODES = ("id", "size", "names", "columns")
 _OF_KIND = ("between", "keys", "graph", "exactly_one", "amount", "time")
 """What a statement has of each node table and of each kind beside their guarantees, and nothing else."""
+_COSTS = ("method", "relation", "epsilon", "delta", "guarantee")
 _LEAST = 1e-9  # of a cell that has no nodes by the noisy tables
 _LEAST_WEIGHT = 1e-3  # of a node whose released degree is 0, which may have any relation
 _SEEDS = 2**32
@@ -85,7 +86,8 @@ def statement_of(
         The facts with ``epsilon``, ``delta`` and ``guarantee``, and the epsilon of each node table.
     """
     relations = {
-        name: {**{each: about[each] for each in _OF_KIND}, **_costs(parts[name])}
+        name: {each: about[each] for each in _OF_KIND}
+        | {each: parts[name][each] for each in _COSTS}
         for name, about in facts["relations"].items()
     }
     nodes = {}
@@ -109,11 +111,6 @@ def statement_of(
         "relations": relations,
     }
     return whole | {"guarantee": _guarantee(whole)}
-
-
-def _costs(statement: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("method", "relation", "epsilon", "delta", "guarantee")
-    return {name: statement[name] for name in names}
 
 
 def _plain(value: float) -> float | str:
@@ -386,22 +383,19 @@ class DatabaseRelease:
         for table, about in self.statement["nodes"].items():
             data[table].num_nodes = about["size"]
         for kind, graph in self.sample(seed).items():
-            ends = [*self.ends(kind)]
-            domains, values = rows_of(graph) or DrawnRows({}, np.zeros((0, 0), dtype=np.int64))
-            sizes = [*map(len, domains.values())]
-            for table, nodes, columns in ends:
-                held = [
-                    one_hot(torch.from_numpy(values[nodes, column]), sizes[column])
-                    for column in columns
-                ]
-                if held:
+            rows = rows_of(graph)
+            for table, nodes, columns in self.ends(kind):
+                if rows is not None and columns:
+                    domains = [*rows.domains.values()]
+                    held = [
+                        one_hot(torch.from_numpy(rows.values[nodes, column]), len(domains[column]))
+                        for column in columns
+                    ]
                     data[table].x = torch.cat(held, dim=1).float()
-            first, second = ends[0][0], ends[-1][0]
-            store, index, start = data[first, kind, second], graph.edge_index, 0
-            kept = torch.ones(index.shape[1], dtype=torch.bool)
-            if first != second:
-                start = data[first].num_nodes
-                kept = index[0] < start
+            first, second = self.statement["relations"][kind]["between"]
+            store, index = data[first, kind, second], graph.edge_index
+            start = 0 if first == second else data[first].num_nodes
+            kept = index[0] < (start or data[first].num_nodes)
             store.edge_index = index[:, kept] - torch.tensor([[0], [start]])
             for name in ("edge_attr", "edge_time"):
                 if name in graph:
@@ -451,12 +445,8 @@ class DatabaseRelease:
         def fill(folder: Path) -> None:
             for name, table in self.arrow_tables(seed).items():
                 about, (first, *_) = self.statement["relations"].get(name), table.column_names
-                heads = [f"{first}:ID({name})"]
-                if about is not None:
-                    heads = [
-                        ":START_ID({})".format(about["between"][0]),
-                        ":END_ID({})".format(about["between"][1]),
-                    ]
+                ends = () if about is None else zip(("START", "END"), about["between"], strict=True)
+                heads = [f":{end}_ID({of})" for end, of in ends] or [f"{first}:ID({name})"]
                 cells = [
                     strftime(each, "%Y-%m-%dT%H:%M:%S") if is_timestamp(each.type) else each
                     for each in table.columns

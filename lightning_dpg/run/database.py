@@ -252,11 +252,9 @@ def _facts(data: DatabaseDataModule) -> dict[str, Any]:
         "relations": {
             name: {
                 "between": [*of.between],
-                "keys": [*of.names["keys"]],
                 "graph": of.kind,
                 "exactly_one": of.exactly_one,
-                "amount": of.names["amount"],
-                "time": of.names["time"],
+                **of.names,
             }
             for name, of in schema.relations.items()
         },

@@ -34,8 +34,8 @@ def is_schema(word: str) -> bool:
         return True
     if not word.endswith((".yaml", ".yml")) or not os.path.isfile(word):
         return False
-    lines = Path(word).read_text(encoding="utf-8", errors="replace").splitlines()
-    return any(line.startswith("relations:") for line in lines)
+    text = Path(word).read_text(encoding="utf-8", errors="replace")
+    return "\nrelations:" in f"\n{text}"
 
 
 def is_database(word: str) -> bool:

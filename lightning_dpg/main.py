@@ -48,6 +48,7 @@ _OF_DATABASE: dict[str, tuple[Callable[[str], bool], Callable[..., Outcome]]] = 
     "fit": (database.is_schema, database.fit),
     "evaluate": (database.is_database, database.evaluate),
     "generate": (database.is_database, database.generate),
+    "card": (database.is_database, database.card),
 }
 """Commands that do something else with a database, and the words by which it is told."""
 _EPILOGS: dict[str, Callable[[], str]] = {"evaluate": meanings}
@@ -217,6 +218,7 @@ def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
     if of_database is not None and any(map(of_database[0], args)):
         mute_known_warnings()
         return call(of_database[1], args)
+    database.refuse_database(command, args)
     if command in LIGHTNING_COMMANDS:
         return _run_lightning(command, args, is_json=is_json)
     mute_known_warnings()

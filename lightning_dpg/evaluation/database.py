@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp, spearmanr
 from torch_geometric.data import Data
 
-from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.datamodules.database import DatabaseDataModule
 from lightning_dpg.evaluation.evaluate import evaluate_releases
 from lightning_dpg.evaluation.evaluation import Evaluation
-from lightning_dpg.evaluation.page import count_close
-from lightning_dpg.graph.drawn_tables import rows_of
+from lightning_dpg.evaluation.node_classification import NamedGraph
+from lightning_dpg.evaluation.page import SHOWN_GROUPS, closeness, view
+from lightning_dpg.graph.drawn_tables import DrawnRows, rows_of
 from lightning_dpg.graph.pair_space import space_of
-from lightning_dpg.metrics.glossary import glossary
-from lightning_dpg.pages.page import Table, number
+from lightning_dpg.pages.page import Table, number, render
 from lightning_dpg.pages.report import Report
 from lightning_dpg.release.database import DatabaseRelease, schema_picture
+from lightning_dpg.run_folder import KINDS, release_in
 
 
 class Figure(NamedTuple):
@@ -68,7 +68,7 @@ class DatabaseEvaluation(Report):
         mixing: Edges by the values of their ends, by kind and pair of columns: how far both columns are
             from independent ones, and the total variation of both tables.
         degrees: Rank correlation of the degrees of a node in two kinds.
-        queries: For each kind the number of close queries, and of those with a number, by their groups.
+        kinds: Each kind as a graph of its own, by all queries.
         schema: Picture of the node tables and kinds.
     """
 
@@ -76,7 +76,7 @@ class DatabaseEvaluation(Report):
     cardinalities: tuple[Figure, ...]
     mixing: tuple[Figure, ...]
     degrees: tuple[Figure, ...]
-    queries: dict[str, dict[str, tuple[int, int]]]
+    kinds: dict[str, Evaluation]
     schema: Markup
     title: ClassVar[str] = "Quality of a synthetic database"
     not_private: ClassVar[str] = "not private: the numbers were computed from the real database"
@@ -84,73 +84,53 @@ class DatabaseEvaluation(Report):
     @property
     def values(self) -> dict[str, Any]:
         """All figures by the group, and by kind and name."""
-        groups = {
-            "keys": self.keys,
-            "cardinalities": self.cardinalities,
-            "mixing": self.mixing,
-            "degrees": self.degrees,
-        }
         found: dict[str, Any] = {
-            group: {f"{each.kind}: {each.what}": each._asdict() for each in figures}
-            for group, figures in groups.items()
+            group: {f"{each.kind}: {each.what}": each._asdict() for each in getattr(self, group)}
+            for group in ("keys", "cardinalities", "mixing", "degrees")
         }
-        return found | {"queries": self.queries}
+        return found | {"kinds": {kind: each.values for kind, each in self.kinds.items()}}
 
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {"pictures": [("Schema", self.schema)]}
 
+    def to_html_text(self) -> str:
+        """Return the page: what is said across kinds, and then each kind as a graph of its own."""
+        kinds = [(kind, view(each.real, each.measured)) for kind, each in self.kinds.items()]
+        return render("database", self._parts() | {"kinds": kinds})
+
     def sections(self) -> Sequence[Table]:
         """Return a table for each group."""
-        head = ("kind", "", "real", "synthetic", "error")
-        groups = [*dict.fromkeys(group for of in self.queries.values() for group in of)]
-        return [
-            Table(
-                "Keys",
-                "Share of keys that refer to a row.",
-                head,
-                _cells(self.keys),
-                left=(0, 1),
-            ),
-            Table(
-                "Cardinalities",
-                "Relations of a node: mean, and the distance of Kolmogorov and Smirnov of both distributions.",
-                head,
-                _cells(self.cardinalities),
-                left=(0, 1),
-            ),
-            Table(
-                "Columns across kinds",
-                "Edges by the values of their ends: distance from independent columns, and total variation of both tables. The last column is that of drawn columns that are independent.",
-                (*head, "independent"),
-                [
-                    (*cells, number(figure.control))
-                    for cells, figure in zip(_cells(self.mixing), self.mixing, strict=True)
-                ],
-                left=(0, 1),
-            ),
-            Table(
-                "Each kind by its own queries",
-                "Queries with an error of at most 0.1, or an agreement of at least 0.9, of those with a number.",
-                ("kind", *groups),
-                [
-                    (
-                        kind,
-                        *(
-                            "{} of {}".format(*of[group]) if group in of else "-"
-                            for group in groups
-                        ),
-                    )
-                    for kind, of in self.queries.items()
-                ],
-            ),
-            Table(
-                "Degrees across kinds",
-                "Rank correlation of the numbers of relations of a node in two kinds.",
-                head,
-                _cells(self.degrees),
-                left=(0, 1),
-            ),
+        head, left = ("kind", "", "real", "synthetic", "error"), (0, 1)
+        by_groups = [
+            (kind, *(closeness(one, group) for group in SHOWN_GROUPS))
+            for kind, each in self.kinds.items()
+            for one in each.measured
         ]
+        across = [
+            (*cells, number(figure.control))
+            for cells, figure in zip(_cells(self.mixing), self.mixing, strict=True)
+        ]
+        said = _CAPTIONS
+        return [
+            Table("Keys", said["keys"], head, _cells(self.keys), (), left),
+            Table(
+                "Cardinalities", said["cardinalities"], head, _cells(self.cardinalities), (), left
+            ),
+            Table("Columns across kinds", said["mixing"], (*head, "independent"), across, (), left),
+            Table(
+                "Each kind by its own queries", said["kinds"], ("kind", *SHOWN_GROUPS), by_groups
+            ),
+            Table("Degrees across kinds", said["degrees"], head, _cells(self.degrees), (), left),
+        ]
+
+
+_CAPTIONS = {
+    "keys": "Share of keys that refer to a row.",
+    "cardinalities": "Relations of a node: mean, and the distance of Kolmogorov and Smirnov of both distributions.",
+    "mixing": "Edges by the values of their ends: distance from independent columns, and total variation of both tables. The last column is that of drawn columns that are independent.",
+    "kinds": "Queries with an error of at most 0.1, or an agreement of at least 0.9, of those with a number.",
+    "degrees": "Rank correlation of the numbers of relations of a node in two kinds.",
+}
 
 
 def _cells(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
@@ -185,29 +165,28 @@ def evaluate_database(
     facts = release.statement
     sizes = {table: about["size"] for table, about in facts["nodes"].items()}
     graphs = release.sample(seed)
-    real, drawn = _real(data, facts), _synthetic(release, graphs)
+    real, synthetic = _real(data, facts), _synthetic(release, graphs)
+    keys, cardinalities = zip(*_of_keys(facts, real, synthetic, sizes), strict=True)
     return DatabaseEvaluation(
-        tuple(_keys(facts, drawn, sizes)),
-        tuple(_cardinalities(facts, real, drawn, sizes)),
-        tuple(_columns(facts, real, drawn)),
-        tuple(_degrees(facts, real, drawn, sizes)),
-        {kind: _queries(data.relation(kind), graphs[kind]) for kind in graphs},
+        keys,
+        cardinalities,
+        tuple(_columns(facts, real, synthetic)),
+        tuple(_degrees(facts, real, synthetic, sizes)),
+        {kind: _as_graph(data, release, kind, drawn) for kind, drawn in graphs.items()},
         schema_picture(facts),
     )
 
 
-def _queries(real: EdgeListDataModule, drawn: Data) -> dict[str, tuple[int, int]]:
-    """Count the close queries of a kind by their groups; none where no relation was drawn."""
-    if not drawn.edge_index.numel():
-        return {}
-    evaluation = evaluate_releases(real, drawn, kind=real.kind, baselines=False)
-    assert isinstance(evaluation, Evaluation)
-    (answers,) = evaluation.answers.values()
-    groups = dict.fromkeys(
-        query.group for name, query in glossary("graphs").items() if name in answers
-    )
-    found = {group: count_close(answers, group) for group in groups if group != "copies"}
-    return {group: counts for group, counts in found.items() if counts[1]}
+def _as_graph(
+    data: DatabaseDataModule, release: DatabaseRelease, kind: str, drawn: Data
+) -> Evaluation:
+    """Compare a kind as a graph of its own, whose nodes are known if the key of its run is there."""
+    real, part = data.relation(kind), release.kinds[kind]
+    run = release_in(release.folder.parent / KINDS / kind)
+    named = NamedGraph(kind, drawn, part.guarantee, part.statement, run if run.is_dir() else part)
+    found = evaluate_releases(real, named, kind=real.kind)
+    assert isinstance(found, Evaluation)
+    return found
 
 
 def _real(data: DatabaseDataModule, facts: Mapping[str, Any]) -> dict[str, _Kind]:
@@ -216,43 +195,36 @@ def _real(data: DatabaseDataModule, facts: Mapping[str, Any]) -> dict[str, _Kind
     for kind, of in facts["relations"].items():
         module = data.relation(kind)
         columns = module.private_columns
-        edges = module.space.edges(module.graph).numpy()
-        values = None if columns is None else columns.values.numpy()
-        right = () if columns is None else columns.right
-        names = () if columns is None else tuple(columns.domains)
-        found[kind] = _kind(of, edges, names, right, values, module.space.num_left)
+        rows = None if columns is None else DrawnRows(columns.domains, columns.values.numpy())
+        found[kind] = _kind(of, module.graph, rows, () if columns is None else columns.right)
     return found
 
 
 def _synthetic(release: DatabaseRelease, graphs: Mapping[str, Data]) -> dict[str, _Kind]:
     """Return the drawn relations of each kind."""
-    found, facts = {}, release.statement
+    found = {}
     for kind, graph in graphs.items():
-        space, rows = space_of(graph), rows_of(graph)
-        edges = space.edges(graph).numpy()
-        values = None if rows is None else rows.values
-        names = () if rows is None else tuple(rows.domains)
         right = release.kinds[kind].method.hparams.get("right_columns") or ()
-        found[kind] = _kind(facts["relations"][kind], edges, names, right, values, space.num_left)
+        found[kind] = _kind(release.statement["relations"][kind], graph, rows_of(graph), right)
     return found
 
 
 def _kind(
-    of: Mapping[str, Any],
-    edges: NDArray[np.int64],
-    names: Sequence[str],
-    right: Sequence[str],
-    values: NDArray[np.int64] | None,
-    num_left: int | None,
+    of: Mapping[str, Any], graph: Data, columns: DrawnRows | None, right: Sequence[str]
 ) -> _Kind:
     """Arrange the relations of a kind by the node tables at both ends."""
     first, second = of["between"]
+    space = space_of(graph)
+    start = space.num_left or 0
     rows: dict[str, dict[str, NDArray[np.int64]]] = {first: {}, second: {}}
-    own, others = (slice(num_left), slice(num_left or 0, None))
-    for column, name in zip(() if values is None else values.T, names, strict=False):
-        table, nodes = (second, others) if name in right else (first, own)
+    for name, column in (
+        () if columns is None else zip(columns.domains, columns.values.T, strict=False)
+    ):
+        table, nodes = (
+            (second, slice(start, None)) if name in right else (first, slice(space.num_left))
+        )
         rows[table][name.removeprefix(f"{table}.")] = column[nodes]
-    return _Kind(edges - np.array([0, num_left or 0]), rows)
+    return _Kind(space.edges(graph).numpy() - np.array([0, start]), rows)
 
 
 def _degrees_of(kind: _Kind, of: Mapping[str, Any], table: str, size: int) -> NDArray[np.int64]:
@@ -261,33 +233,25 @@ def _degrees_of(kind: _Kind, of: Mapping[str, Any], table: str, size: int) -> ND
     return np.bincount(np.concatenate(ends), minlength=size)
 
 
-def _keys(
-    facts: Mapping[str, Any], drawn: Mapping[str, _Kind], sizes: Mapping[str, int]
-) -> Iterator[Figure]:
-    """Count the keys of drawn relations that refer to a row of their node table."""
-    for kind, of in facts["relations"].items():
-        for place, table in enumerate(of["between"]):
-            ends = drawn[kind].edges[:, place]
-            share = float(np.mean((ends >= 0) & (ends < sizes[table]))) if len(ends) else 1.0
-            yield Figure(kind, f"{of['keys'][place]} in {table}", 1.0, share, 1.0 - share)
-
-
-def _cardinalities(
+def _of_keys(
     facts: Mapping[str, Any],
     real: Mapping[str, _Kind],
     drawn: Mapping[str, _Kind],
     sizes: Mapping[str, int],
-) -> Iterator[Figure]:
-    """Compare the numbers of relations of a node, at each key of each kind."""
+) -> Iterator[tuple[Figure, Figure]]:
+    """Compare each key of each kind: the share that refers to a row, and the relations of a node."""
     for kind, of in facts["relations"].items():
-        for place, table in enumerate(of["between"]):
-            both = [
-                np.bincount(each[kind].edges[:, place], minlength=sizes[table])
-                for each in (real, drawn)
-            ]
+        for place, (table, key) in enumerate(zip(of["between"], of["keys"], strict=True)):
+            ends = [each[kind].edges[:, place] for each in (real, drawn)]
+            share = (
+                float(np.mean((ends[1] >= 0) & (ends[1] < sizes[table]))) if len(ends[1]) else 1.0
+            )
+            both = [np.bincount(each, minlength=sizes[table]) for each in ends]
             error = float(ks_2samp(*both, method="asymp").statistic)
-            means = [float(each.mean()) for each in both]
-            yield Figure(kind, of["keys"][place], means[0], means[1], error)
+            yield (
+                Figure(kind, f"{key} in {table}", 1.0, share, 1.0 - share),
+                Figure(kind, key, *(float(each.mean()) for each in both), error),
+            )
 
 
 def _columns(
@@ -302,14 +266,18 @@ def _columns(
                     continue
                 if other not in drawn[kind].rows[second] or one not in drawn[kind].rows[first]:
                     continue
-                shapes = [
-                    1
-                    + max(
-                        int(each[kind].rows[table][name].max(initial=0)) for each in (real, drawn)
-                    )
-                    for table, name in ((first, one), (second, other))
+                both = [
+                    [each[kind].rows[first][one], each[kind].rows[second][other]]
+                    for each in (real, drawn)
                 ]
-                tables = [_shares(each[kind], of, one, other, shapes) for each in (real, drawn)]
+                shape = [
+                    1 + max(int(each.max(initial=0)) for each in end)
+                    for end in zip(*both, strict=True)
+                ]
+                tables = [
+                    _shares(each[kind].edges, values, shape)
+                    for each, values in zip((real, drawn), both, strict=True)
+                ]
                 chance = np.outer(tables[1].sum(axis=1), tables[1].sum(axis=0))
                 error, control = (
                     np.abs(tables[0] - each).sum() / 2 for each in (tables[1], chance)
@@ -320,16 +288,11 @@ def _columns(
 
 
 def _shares(
-    kind: _Kind, of: Mapping[str, Any], one: str, other: str, shape: Sequence[int]
+    edges: NDArray[np.int64], values: Sequence[NDArray[np.int64]], shape: Sequence[int]
 ) -> NDArray[np.float64]:
     """Return the share of edges between each pair of values of two columns."""
-    first, second = of["between"]
-    cells = (
-        kind.rows[first][one][kind.edges[:, 0]] * shape[1]
-        + kind.rows[second][other][kind.edges[:, 1]]
-    )
-    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-    return counts / max(len(cells), 1)
+    cells = values[0][edges[:, 0]] * shape[1] + values[1][edges[:, 1]]
+    return np.bincount(cells, minlength=math.prod(shape)).reshape(shape) / max(len(cells), 1)
 
 
 def _dependence(shares: NDArray[np.float64]) -> float:

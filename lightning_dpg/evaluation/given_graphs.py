@@ -102,6 +102,9 @@ def graphs_of(
     source: Any, otherwise: str, undirected: bool, kind: Kind, attributes: bool
 ) -> Iterator[NamedGraph]:
     """Yield each graph that a source stands for, with the names of nodes that were published."""
+    if isinstance(source, NamedGraph):
+        yield source
+        return
     if isinstance(source, Release):
         guarantee = str(source.statement.get("guarantee", ""))
         graph = _draw(source, kind)

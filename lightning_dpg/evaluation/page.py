@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 from torch_geometric.data import Data
@@ -20,13 +21,17 @@ from lightning_dpg.metrics.pictures import (
     graph_pictures,
     series_of,
 )
-from lightning_dpg.metrics.queries import Answer, Profile
+from lightning_dpg.metrics.queries import Profile
 from lightning_dpg.pages.charts import inlined
 from lightning_dpg.pages.page import Table, render
 from lightning_dpg.pages.pictures import size_of
 
 MAX_SHOWN = 6
 """Largest number of synthetic graphs in pictures; the tables hold all of them."""
+SHOWN_GROUPS = [
+    group for group in GROUPS if any(each.group == group for each in glossary("graphs").values())
+]
+"""Groups of queries of graphs, in the order of the page."""
 _OF_TABLES = {"private columns": OF_ROWS, "transfers": OF_TRANSFERS}
 
 
@@ -40,24 +45,34 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         csv: All numbers as CSV, to save them.
         json: All numbers as JSON, to save them.
     """
-    labels = _labels([one.name for one in measured])
-    shown = [query.group for query in glossary("graphs").values()]
     guarantees: dict[str, list[str]] = {}
     for one in measured:
         guarantees.setdefault(one.guarantee, []).append(one.name)
     parts = {
         "name": name,
         "size": size_of(real.graph),
-        "graphs": [*zip(labels, measured, strict=True)],
         "guarantees": guarantees,
         "csv": csv,
         "json": json,
-        "shown_groups": [group for group in GROUPS if group in shown],
-        "closeness": _closeness,
+        "view": view(real, measured),
     }
+    return render("evaluation", parts)
+
+
+def view(real: Profile, measured: Sequence[Measured]) -> dict[str, Any]:
+    """Return what the sections of a page show of synthetic graphs beside a real one.
+
+    Args:
+        real: Measurements of the real graph.
+        measured: Synthetic graphs with their answers.
+    """
+    labels = _labels([one.name for one in measured])
     graphs = _graphs(real, measured)
     found = _of_graphs(real, measured)
-    parts |= {
+    return {
+        "graphs": [*zip(labels, measured, strict=True)],
+        "shown_groups": SHOWN_GROUPS,
+        "closeness": closeness,
         "caption": _caption(real, measured),
         "cards": [*zip(map(size_of, graphs.values()), inlined(found, OF_GRAPHS[:1]), strict=True)],
         "series": series_of(dict.fromkeys(graphs, ())),
@@ -65,7 +80,6 @@ def page(name: str, real: Profile, measured: Sequence[Measured], csv: str, json:
         "charts": inlined(found, OF_GRAPHS[1:]),
         "further": _by_title(labels, measured),
     }
-    return render("evaluation", parts)
 
 
 def pictures(real: Profile, measured: Sequence[Measured]) -> Pictures:
@@ -127,22 +141,18 @@ def _labels(names: Sequence[str]) -> list[str]:
     ][1:]
 
 
-def count_close(answers: dict[str, Answer], group: Group) -> tuple[int, int]:
-    """Count the queries of a group with a close score, and those with any score."""
-    scores = [
-        (glossary("graphs")[name], answer.score)
-        for name, answer in answers.items()
-        if glossary("graphs")[name].group == group and not math.isnan(answer.score)
-    ]
-    return sum(is_close(query, score) for query, score in scores), len(scores)
-
-
-def _closeness(measured: Measured, group: Group) -> str:
+def closeness(measured: Measured, group: Group) -> str:
+    """Count the queries of a group with a close score among those with any score, in words."""
     if group == "copies":  # a copy is no sign of quality
         share = measured.answers["edge_overlap"].score
         return "-" if math.isnan(share) else f"{share:.1%} of the edges"
-    close, count = count_close(measured.answers, group)
-    return f"{close} of {count} close" if count else "-"
+    scores = [
+        (glossary("graphs")[name], answer.score)
+        for name, answer in measured.answers.items()
+        if glossary("graphs")[name].group == group and not math.isnan(answer.score)
+    ]
+    close = sum(is_close(query, score) for query, score in scores)
+    return f"{close} of {len(scores)} close" if scores else "-"
 
 
 def _caption(real: Profile, measured: Sequence[Measured]) -> str:

@@ -237,7 +237,7 @@ def _relation(
     if single is not None and columns.values:
         way = "leave exactly_one out, or the amounts and times"
         _refuse(f"{place}.exactly_one", "a relation with transfers may have several rows", way)
-    names = {word: section.get(word) for word in ("keys", "amount", "time")}
+    names = {"keys": [*keys]} | {word: section.get(word) for word in ("amount", "time")}
     return RelationTable(
         located(table), _header(section), (one, other), kind, columns, where, unit, names, single
     )

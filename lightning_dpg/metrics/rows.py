@@ -68,7 +68,7 @@ def pair_association(rows: NDArray[np.int64]) -> NDArray[np.float64]:
     associations = np.full((count, count), math.nan)
     for one, other in combinations(range(count), 2):
         places = [np.unique(rows[:, column], return_inverse=True)[1] for column in (one, other)]
-        table = np.zeros([place.max() + 1 for place in places], dtype=np.int64)
+        table = np.zeros([place.max(initial=-1) + 1 for place in places], dtype=np.int64)
         np.add.at(table, tuple(places), 1)
         if min(table.shape) > 1:
             associations[one, other] = associations[other, one] = association(
@@ -95,7 +95,7 @@ def total_variation(
             np.bincount(
                 np.ravel_multi_index(tuple(rows[:, chosen].T), shape), minlength=math.prod(shape)
             )
-            / len(rows)
+            / (len(rows) or math.nan)  # of no edges
             for rows in (first, second)
         )
         distances.append(np.abs(one - other).sum() / 2)

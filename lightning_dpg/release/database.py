@@ -21,6 +21,8 @@ import torch
 from markupsafe import Markup
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
+from pyarrow.compute import strftime
+from pyarrow.types import is_floating, is_timestamp
 from torch import Tensor
 from torch.nn.functional import one_hot
 from torch_geometric.data import Data, HeteroData
@@ -37,20 +39,21 @@ from lightning_dpg.pages.page import render
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.release.agreement import INCOMPLETE, Verification, faults_of_files
 from lightning_dpg.release.card.document import PAGE
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.release.cards import rewrite_card
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.reader import open_release
 from lightning_dpg.release.release import Release
 from lightning_dpg.release.signature import signatures
 from lightning_dpg.release.verify import verify
 from lightning_dpg.release.writer import write_folder
-from lightning_dpg.run_folder import DATABASE, UNSUMMED, release_in, statement_in
+from lightning_dpg.run_folder import DATABASE, KINDS, UNSUMMED, release_in, statement_in
 from lightning_dpg.tables import as_data_frame, as_json
 
-KINDS = "kinds"
-"""Folder of the releases of the kinds, in the release of a database."""
 _OF_NODES = ("id", "size", "names", "columns")
 _OF_KIND = ("between", "keys", "graph", "exactly_one", "amount", "time")
 """What a statement has of each node table and of each kind beside their guarantees, and nothing else."""
+_COSTS = ("method", "relation", "epsilon", "delta", "guarantee")
 _LEAST = 1e-9  # of a cell that has no nodes by the noisy tables
 _LEAST_WEIGHT = 1e-3  # of a node whose released degree is 0, which may have any relation
 _SEEDS = 2**32
@@ -83,7 +86,8 @@ def statement_of(
         The facts with ``epsilon``, ``delta`` and ``guarantee``, and the epsilon of each node table.
     """
     relations = {
-        name: {**{each: about[each] for each in _OF_KIND}, **_costs(parts[name])}
+        name: {each: about[each] for each in _OF_KIND}
+        | {each: parts[name][each] for each in _COSTS}
         for name, about in facts["relations"].items()
     }
     nodes = {}
@@ -107,11 +111,6 @@ def statement_of(
         "relations": relations,
     }
     return whole | {"guarantee": _guarantee(whole)}
-
-
-def _costs(statement: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("method", "relation", "epsilon", "delta", "guarantee")
-    return {name: statement[name] for name in names}
 
 
 def _plain(value: float) -> float | str:
@@ -384,22 +383,19 @@ class DatabaseRelease:
         for table, about in self.statement["nodes"].items():
             data[table].num_nodes = about["size"]
         for kind, graph in self.sample(seed).items():
-            ends = [*self.ends(kind)]
-            domains, values = rows_of(graph) or DrawnRows({}, np.zeros((0, 0), dtype=np.int64))
-            sizes = [*map(len, domains.values())]
-            for table, nodes, columns in ends:
-                held = [
-                    one_hot(torch.from_numpy(values[nodes, column]), sizes[column])
-                    for column in columns
-                ]
-                if held:
+            rows = rows_of(graph)
+            for table, nodes, columns in self.ends(kind):
+                if rows is not None and columns:
+                    domains = [*rows.domains.values()]
+                    held = [
+                        one_hot(torch.from_numpy(rows.values[nodes, column]), len(domains[column]))
+                        for column in columns
+                    ]
                     data[table].x = torch.cat(held, dim=1).float()
-            first, second = ends[0][0], ends[-1][0]
-            store, index, start = data[first, kind, second], graph.edge_index, 0
-            kept = torch.ones(index.shape[1], dtype=torch.bool)
-            if first != second:
-                start = data[first].num_nodes
-                kept = index[0] < start
+            first, second = self.statement["relations"][kind]["between"]
+            store, index = data[first, kind, second], graph.edge_index
+            start = 0 if first == second else data[first].num_nodes
+            kept = index[0] < (start or data[first].num_nodes)
             store.edge_index = index[:, kept] - torch.tensor([[0], [start]])
             for name in ("edge_attr", "edge_time"):
                 if name in graph:
@@ -436,6 +432,7 @@ class DatabaseRelease:
         """Write a CSV file per table for ``neo4j-admin database import``, and ``database.json``.
 
         Node tables are labels, with an id space each; kinds of relations are types of relationships.
+        Amounts and public columns are numbers, times are local ones, and private columns are texts.
 
         Args:
             root: New folder.
@@ -447,17 +444,20 @@ class DatabaseRelease:
 
         def fill(folder: Path) -> None:
             for name, table in self.arrow_tables(seed).items():
-                own, about = table.column_names, self.statement["relations"].get(name)
-                if about is None:
-                    heads = [f"{own[0]}:ID({name})", *own[1:]]
-                    table = table.append_column(":LABEL", pyarrow.array([name] * len(table)))
-                    heads.append(":LABEL")
-                else:
-                    first, second = about["between"]
-                    heads = [f":START_ID({first})", f":END_ID({second})", *own[2:]]
-                    table = table.append_column(":TYPE", pyarrow.array([name] * len(table)))
-                    heads.append(":TYPE")
-                csv.write_csv(table.rename_columns(heads), folder / f"{name}.csv")
+                about, (first, *_) = self.statement["relations"].get(name), table.column_names
+                ends = () if about is None else zip(("START", "END"), about["between"], strict=True)
+                heads = [f":{end}_ID({of})" for end, of in ends] or [f"{first}:ID({name})"]
+                cells = [
+                    strftime(each, "%Y-%m-%dT%H:%M:%S") if is_timestamp(each.type) else each
+                    for each in table.columns
+                ]
+                heads += [
+                    f"{each.name}:{_neo4j_type(each.type)}"
+                    for each in [*table.schema][len(heads) :]
+                ]
+                heads.append(":LABEL" if about is None else ":TYPE")
+                cells.append(pyarrow.array([name] * len(table)))
+                csv.write_csv(pyarrow.table(cells, heads), folder / f"{name}.csv")
             _write_statement(self.statement, folder)
 
         return _written(root, fill)
@@ -484,6 +484,12 @@ class DatabaseRelease:
         )
         calls = "tables(seed), to_hetero_data(seed), to_duckdb(path), to_neo4j(folder), kinds, save(folder)"
         return f"Release of a database: {sizes}; {', '.join(self.kinds)}\n{self.guarantee}\n{calls}"
+
+
+def _neo4j_type(of: pyarrow.DataType) -> str:
+    """Return the type of a column in the header of a file for Neo4j."""
+    is_number = is_floating(of)
+    return "double" if is_number else "localdatetime" if is_timestamp(of) else "string"
 
 
 def _written(root: str | Path, fill: Callable[[Path], None]) -> Path:
@@ -544,6 +550,35 @@ def write_database(
 
     write_folder(folder, fill)
     return open_database(folder)
+
+
+def rewrite_cards(folder: Path, card: Card, *, is_rewritten: bool) -> list[Path]:
+    """Write the cards of all kinds again, see :func:`lightning_dpg.release.cards.rewrite_card`.
+
+    Args:
+        folder: Folder of the release, which must have no faults.
+        card: Texts of the owner; those that are not given stay.
+        is_rewritten: Whether to write anything.
+
+    Returns:
+        The cards that were written.
+
+    Raises:
+        CommandError: If the release has faults.
+    """
+    if wrong := verify_database(folder, redraw=False).faults:
+        raise CommandError("\n".join([f"{folder}: it has faults", *wrong[:3]]))
+    kinds = [*_read(folder)["relations"]] if is_rewritten else []
+
+    def fill(new: Path) -> None:
+        shutil.copytree(folder, new, dirs_exist_ok=True)
+        for kind in kinds:
+            rewrite_card(new / KINDS / kind, card)
+        write_sums(new)
+
+    if kinds:
+        write_folder(folder, fill)
+    return [folder / KINDS / kind / PAGE for kind in kinds]
 
 
 def write_tables(release: DatabaseRelease, folder: Path, seed: int = 0) -> None:

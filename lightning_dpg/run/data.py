@@ -15,6 +15,7 @@ from lightning_dpg import datamodules
 from lightning_dpg.classes import find_class
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule, TUGraphDataModule
 from lightning_dpg.datamodules.built_in_sets import BUILT_IN_SETS, SET_ASSUMPTIONS
+from lightning_dpg.datamodules.database import BUILT_IN_DATABASES, DatabaseDataModule
 from lightning_dpg.datamodules.identity import identity_of
 from lightning_dpg.datamodules.loading import BUILT_IN, GraphSource, load_reading
 from lightning_dpg.datamodules.table_source import parquet_file
@@ -32,7 +33,7 @@ from lightning_dpg.release.writer import KEY
 from lightning_dpg.run.loggers import public_name
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run.source import Form, config_beside, data_settings, form_of, nested, section_of
-from lightning_dpg.run_folder import CONFIGURATION
+from lightning_dpg.run_folder import CONFIGURATION, SCHEMA
 
 
 def read(
@@ -313,6 +314,11 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
     arguments: dict[str, Any] = section.get("init_args") or {}
     source = arguments.get("source", arguments.get("name"))
     if isinstance(source, str) and source.startswith("given in Python"):
+        *_, whole = config.absolute().parents[:3]
+        if (whole / SCHEMA).is_file():  # of one kind of a database
+            kind = database_of_run(whole).relation(config.absolute().parent.name)
+            kind.setup("fit")
+            return kind
         raise CommandError(f"{config}: its data were {source}\ngive them: DATA {run}")
     try:
         module = set_up(section)
@@ -325,6 +331,24 @@ def data_of_run(run: str | Path) -> EdgeListDataModule:
         raise CommandError(
             f"{error}\n{config} says so: paths are those of the folder in which fit ran"
         ) from error
+
+
+def database_of_run(run: Path) -> DatabaseDataModule:
+    """Return the private database of a run.
+
+    Args:
+        run: Folder of the run.
+
+    Raises:
+        CommandError: If the folder is not that of a run of a database.
+    """
+    path = run / SCHEMA
+    if not path.is_file():
+        raise CommandError(f"{run}: no run of a database: there is no {SCHEMA}")
+    name = path.read_text(encoding="utf-8").strip()
+    data = DatabaseDataModule(name if name in BUILT_IN_DATABASES else path)
+    data.read_key(run)
+    return data
 
 
 def data_of_rows(real: Any, release: Release | Path) -> EdgeListDataModule | None:

@@ -21,12 +21,15 @@ from lightning_dpg.release.database import DatabaseRelease, statement_of, write_
 from lightning_dpg.run.messages import readable_errors
 from lightning_dpg.run.method_choice import MethodChoice, choose_method
 from lightning_dpg.run.python import data_module, fit
-from lightning_dpg.run_folder import NOT_PRIVATE, RELEASE, SUMS, owner_only, release_in
-
-_RUNS = "kinds"
-"""Folder of the runs of the kinds, in the folder of the run of a database."""
-SCHEMA = "schema.yaml"
-"""Copy of the schema in the folder of a run (private), with absolute paths."""
+from lightning_dpg.run_folder import (
+    KINDS,
+    NOT_PRIVATE,
+    RELEASE,
+    SCHEMA,
+    SUMS,
+    owner_only,
+    release_in,
+)
 
 
 def fit_database(
@@ -102,11 +105,11 @@ def fit_database(
                     delta=delta,
                     row_epsilon=shares[kind],
                     seed=seed,
-                    out=folder / _RUNS / kind,
+                    out=folder / KINDS / kind,
                     card=card,
                     book=book if account is None else _Part(),
                 )
-                releases[kind] = release_in(folder / _RUNS / kind)
+                releases[kind] = release_in(folder / KINDS / kind)
             data.write_key(folder)
             if isinstance(schema, str | Path):
                 (folder / SCHEMA).write_text(_absolute(schema, data), encoding="utf-8")
@@ -176,24 +179,6 @@ def _absolute(schema: str | Path, data: DatabaseDataModule) -> str:
             if isinstance(each.table, Path):
                 content[part][name]["table"] = str(each.table.absolute())
     return yaml.safe_dump(content, sort_keys=False)
-
-
-def database_of_run(run: Path) -> DatabaseDataModule:
-    """Return the private database of a run.
-
-    Args:
-        run: Folder of the run.
-
-    Raises:
-        CommandError: If the folder is not that of a run of a database.
-    """
-    path = run / SCHEMA
-    if not path.is_file():
-        raise CommandError(f"{run}: no run of a database: there is no {SCHEMA}")
-    name = path.read_text(encoding="utf-8").strip()
-    data = DatabaseDataModule(name if name in BUILT_IN_DATABASES else path)
-    data.read_key(run)
-    return data
 
 
 def _row_shares(data: DatabaseDataModule, row_epsilon: float | None) -> dict[str, float | None]:
@@ -267,11 +252,9 @@ def _facts(data: DatabaseDataModule) -> dict[str, Any]:
         "relations": {
             name: {
                 "between": [*of.between],
-                "keys": [*of.names["keys"]],
                 "graph": of.kind,
                 "exactly_one": of.exactly_one,
-                "amount": of.names["amount"],
-                "time": of.names["time"],
+                **of.names,
             }
             for name, of in schema.relations.items()
         },

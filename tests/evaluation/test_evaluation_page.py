@@ -5,6 +5,7 @@ import html
 import json
 import re
 from functools import cache, partial
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -13,7 +14,7 @@ from markupsafe import escape
 
 from lightning_dpg.evaluation.evaluate import evaluate
 from lightning_dpg.evaluation.evaluation import Evaluation
-from lightning_dpg.evaluation.page import MAX_SHOWN, count_close
+from lightning_dpg.evaluation.page import MAX_SHOWN, closeness
 from lightning_dpg.formats.io import from_networkx
 from lightning_dpg.metrics import communities, functional
 from lightning_dpg.metrics.figures import Axis, Chart, Series
@@ -160,8 +161,9 @@ def test_an_evaluation_shows_its_tables_in_a_terminal():
 def test_close_is_an_error_to_a_tenth_or_an_agreement_from_nine_tenths():
     scores = {"max_degree": 0.1, "gini": 0.11, "degree_cosine": 0.9, "wedges": float("nan")}
     answers = {name: Answer(1.0, 1.0, score) for name, score in scores.items()}
-    assert count_close(answers, "degrees") == (2, 3)
-    assert count_close(answers, "paths") == (0, 0)
+    measured = SimpleNamespace(answers=answers)
+    assert closeness(measured, "degrees") == "2 of 3 close"
+    assert closeness(measured, "paths") == "-"
 
 
 def test_distributions_against_networkx():

@@ -38,6 +38,9 @@ def test_figures_without_edges_or_with_one_category_are_undefined():
     zeros = np.zeros(3, dtype=np.int64)
     assert math.isnan(categorical_assortativity(np.array([[0, 1]]), zeros))
     assert np.isnan(pair_association(np.stack([zeros, np.arange(3)], axis=1))).all()
+    none = np.zeros((0, 2), dtype=np.int64)  # as of a graph that was drawn without edges
+    assert np.isnan(pair_association(none)).all()
+    assert math.isnan(total_variation(none, np.array([[0, 1]]), [2, 2], 2))
 
 
 def test_association_equals_the_root_of_chi_square():

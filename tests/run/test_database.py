@@ -2,10 +2,12 @@
 
 import itertools
 import json
+import re
 import shutil
-from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
+import pandas
 import pyarrow
 import pytest
 import torch
@@ -28,7 +30,8 @@ from lightning_dpg.release.card.topics import ADDED_UP
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.database import open_database, verify_database
 from lightning_dpg.run import database as run
-from lightning_dpg.run.database import database_of_run, fit_database
+from lightning_dpg.run.data import data_of_run, database_of_run
+from lightning_dpg.run.database import fit_database
 
 PERSONS, ACCOUNTS, SHOPS = 12, 15, 4
 
@@ -42,6 +45,7 @@ def schema(**changes):
             "payer": np.arange(30) % ACCOUNTS,
             "payee": (np.arange(30) * 4 + 1) % ACCOUNTS,
             "amount": 1.5 + np.arange(30.0),
+            "at": [f"2026-01-{1 + day % 9:02d}" for day in range(30)],
         },
         "buys": {"person": np.arange(20) % PERSONS, "shop": np.arange(20) * 7 % SHOPS},
     } | changes
@@ -75,6 +79,8 @@ def schema(**changes):
                 "keys": ["payer", "payee"],
                 "amount": "amount",
                 "amount_max": 100,
+                "time": "at",
+                "window": ["2026-01-01", "2026-01-31"],
             },
             "buys": {
                 "table": found["buys"],
@@ -116,7 +122,7 @@ def test_a_relation_pays_its_kind_and_a_row_all_kinds_that_read_it(fitted):
 def test_tables_fit_together_and_a_node_has_one_row(fitted):
     tables = fitted.arrow_tables()
     assert tables["person"].column_names == ["id", "age"]
-    assert tables["pays"].column_names == ["payer", "payee", "amount"]
+    assert tables["pays"].column_names == ["payer", "payee", "amount", "at"]
     assert sorted(tables["shop"]["size"].to_pylist()) == [0, 10, 20, 30]
     for kind, (left, right) in {
         "owns": ("person", "account"),
@@ -160,8 +166,15 @@ def test_pytorch_geometric_learns_from_it(fitted):
 
 def test_other_programs_open_it(fitted, tmp_path):
     neo = fitted.to_neo4j(tmp_path / "neo")
-    head = (neo / "pays.csv").read_text().splitlines()[0]
-    assert head.replace('"', "") == ":START_ID(account),:END_ID(account),amount,:TYPE"
+    files = [pandas.read_csv(neo / f"{name}.csv", dtype=str) for name in ("pays", "person", "shop")]
+    assert [[*file.columns] for file in files] == [
+        [":START_ID(account)", ":END_ID(account)", "amount:double", "at:localdatetime", ":TYPE"],
+        ["id:ID(person)", "age:string", ":LABEL"],
+        ["id:ID(shop)", "size:double", "size is missing:double", ":LABEL"],
+    ]
+    drawn = fitted.tables()["pays"]
+    assert [*map(datetime.fromisoformat, files[0]["at:localdatetime"])] == [*drawn["at"]]
+    assert files[0]["at:localdatetime"].str.contains("T").all()
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect(str(fitted.to_duckdb(tmp_path / "a.duckdb"))) as connection:
         count = connection.sql(
@@ -227,9 +240,16 @@ def test_the_real_database_without_noise_has_its_cardinalities(tmp_path):
     assert [each.synthetic for each in figures.keys] == [1.0] * 6
     assert max(each.error for each in figures.cardinalities) < 0.1
     assert "Cardinalities" in figures.text()
-    figures.to_html(tmp_path / "page.html")
-    empty = replace(figures, queries={"owns": {}, "pays": {"size": (1, 2)}})
-    assert [row[1:] for row in empty.sections()[3].rows] == [("-",), ("1 of 2",)]
+    assert figures.kinds["owns"].answers["owns"]["num_edges"].score == 0.0
+    assert figures.kinds["owns"].measured[0].has_key  # of the run beside the release
+    page = figures.to_html_text()
+    ids = re.findall(r'<h\d id="([\w-]+)"', page)
+    assert len(ids) == len({*ids}) > 0
+    for kind, titles in {
+        "owns": {"private-columns"},
+        "pays": {"private-columns", "transfers"},
+    }.items():
+        assert {f"{kind}-{title}" for title in {"queries", "charts", *titles}} <= {*ids}
 
 
 @pytest.mark.parametrize("kind", ["owns", "pays", "buys"])
@@ -245,7 +265,12 @@ def test_a_neighbor_in_one_kind_changes_what_this_kind_releases_alone(kind, tmp_
     )
     more = {
         "owns": {"person": [0, 1], "account": [3, 1]},
-        "pays": {"payer": [0, 1], "payee": [1, 2], "amount": [1.0, 2.0]},
+        "pays": {
+            "payer": [0, 1],
+            "payee": [1, 2],
+            "amount": [1.0, 2.0],
+            "at": ["2026-01-02", "2026-01-03"],
+        },
         "buys": {"person": [0, 5], "shop": [3, 3]},
     }
     tensors = []
@@ -253,7 +278,7 @@ def test_a_neighbor_in_one_kind_changes_what_this_kind_releases_alone(kind, tmp_
         noises, numbers = {}, itertools.count()
         own = {kind: {name: cells[:size] for name, cells in more[kind].items()}}
         own = schema(**own) | {"names": "ids"}
-        run_of = fit_database(own, epsilon=2.0, row_epsilon=1.0, out=tmp_path / str(size))
+        run_of = fit_database(own, epsilon=9.0, row_epsilon=1.0, out=tmp_path / str(size))
         tensors.append({name: part.method.state_dict() for name, part in run_of.kinds.items()})
     for name in ("owns", "pays", "buys"):
         one, other = (
@@ -359,5 +384,25 @@ def test_the_commands_take_a_schema_and_a_run(source, tmp_path, capsys, monkeypa
     assert (tmp_path / "run" / "generated" / "3" / "knows.csv").is_file()
     assert main(["fit", "schema.yaml", "--out", "other"]) == 2
     assert "--epsilon is missing" in capsys.readouterr().err
+    for command, way in {
+        "attack": "attack RUN/kinds/KIND",
+        "compare": "--like RUN/kinds/KIND",
+        "audit": "audit the method of a kind",
+        "validate": "evaluate RUN",
+        "predict": "generate RUN",
+        "plan": "fit checks the plans",
+        "studio": "by the command line",
+        "fit": "fit SCHEMA",
+    }.items():
+        assert main([command, "run"]) == 2
+        problem = capsys.readouterr().err
+        assert way in problem
+        assert len(problem.splitlines()) == 2
+    assert main(["card", "run", "--operator", "Bank", "--purpose", "a text " * 100]) == 0
+    assert "Bank" in (tmp_path / "run/release/kinds/knows/MODEL_CARD.md").read_text()
+    assert main(["verify", "run"]) == 0
+    assert main(["card", "run/release/kinds/knows", "--operator", "Bank"]) == 2
+    assert main(["card", "run", "--audit", "audit.json"]) == 2
+    assert data_of_run("run/kinds/knows").num_edges == 4
     assert database_of_run(tmp_path / "run").schema.relations["knows"].kind == "undirected"
     assert open_database(tmp_path / "run").epsilon == 2.0

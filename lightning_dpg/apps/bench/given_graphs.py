@@ -49,8 +49,8 @@ def named(graphs: Sequence[Any] | Mapping[str, Any], task: Task) -> dict[str, An
     for number, graph in enumerate(graphs):
         source = _as_text(graph)
         if isinstance(source, str) and is_run(source):
-            source = data_of_run(source)
-            name = public_name(source.source)
+            run, source = source, data_of_run(source)
+            name = public_name(source.source if isinstance(source.source, str | Path) else run)
         else:
             name = source if isinstance(source, str) else _name_of_object(source, number, task)
         other = found.setdefault(name, source)

@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,20 +140,14 @@ def reserve(
     """
     url = book_url(setting, dataset)
     plan = whole_plan(method, steps, lost_steps)
-    book = Book(url)
-    try:
-        data = typed(trainer).datamodule
-        if not isinstance(data, HasIdentity):
-            raise BookError(
-                f"{type(data).__name__} has no identity(), by which the budget book recognizes data\n"
-                f"write it, or leave the book out (privacy.book: {NO_BOOK})"
-            )
-        content = data.identity()
-        fingerprint = book.fingerprint(content)
-        name = _data_set(book, dataset, fingerprint, content, method.relation)
-        ledger, total = method.ledger, book.data_set(name).relation
-        if ledger.beside:
-            _check_rows(book, name, fingerprint.rows)
+    data, ledger = typed(trainer).datamodule, method.ledger
+    if not isinstance(data, HasIdentity):
+        raise BookError(
+            f"{type(data).__name__} has no identity(), by which the budget book recognizes data\n"
+            f"write it, or leave the book out (privacy.book: {NO_BOOK})"
+        )
+    relations = [method.relation, *ledger.beside]
+    with _account(url, dataset, data.identity(), relations) as (book, name, total, fingerprint):
         assert ledger.budget is not None  # the preflight has set it
         request = Request(
             method=type(method).__name__,
@@ -176,9 +170,6 @@ def reserve(
         for entry in reservation.lost:  # as steps after the last checkpoint, they are lost
             ledger.book_lost(entry if method.relation == total else entry.by_edge())
         return BookedRun(book, name, total, reservation)
-    except BaseException:
-        book.close()
-        raise
 
 
 def reserve_at_once(
@@ -202,14 +193,9 @@ def reserve_at_once(
     Raises:
         BookError: If the book refuses it. Nothing is booked then.
     """
-    book = Book(book_url(setting, dataset))
-    try:
+    url, relations = book_url(setting, dataset), [each.relation for each in entries]
+    with _account(url, dataset, content, relations) as (book, name, total, fingerprint):
         first, *others = entries
-        fingerprint = book.fingerprint(content)
-        name = _data_set(book, dataset, fingerprint, content, first.relation)
-        if others:
-            _check_rows(book, name, fingerprint.rows)
-        total = book.data_set(name).relation
 
         def plan(budget: Budget) -> list[LedgerEntry]:
             return as_booked([replace(first, event=Approximate(*budget)), *others], total)
@@ -222,12 +208,26 @@ def reserve_at_once(
             plan=plan,
             edges=fingerprint.edges,
             folder=str(folder.absolute()),
-            other_budgets=dict(zip((each.relation for each in others), others_of, strict=True)),
+            other_budgets=dict(zip(relations[1:], others_of, strict=True)),
             contents={Relation.ATTRIBUTES: fingerprint.rows},
         )
         reservation = book.reserve(name, request)
         reservation.book(*plan(budget))
         return BookedRun(book, name, total, reservation)
+
+
+@contextlib.contextmanager
+def _account(
+    url: str, dataset: str | None, content: Identity, relations: Sequence[Relation]
+) -> Iterator[tuple[Book, str, Relation, Fingerprint]]:
+    """Open a book at the data set of a run, and close it if the run is refused."""
+    book = Book(url)
+    try:
+        fingerprint = book.fingerprint(content)
+        name = _data_set(book, dataset, fingerprint, content, relations[0])
+        if relations[1:]:
+            _check_rows(book, name, fingerprint.rows)
+        yield book, name, book.data_set(name).relation, fingerprint
     except BaseException:
         book.close()
         raise

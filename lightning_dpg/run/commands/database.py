@@ -1,13 +1,27 @@
-"""``fit``, ``evaluate``, ``generate`` and ``verify`` of a whole database."""
+"""``fit``, ``evaluate``, ``generate`` and ``card`` of a whole database, and what takes one kind of it."""
 
-from itertools import count
+import os.path
+from collections.abc import Sequence
+from itertools import count, pairwise
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
 from lightning_dpg.outcome import Outcome
-from lightning_dpg.run_folder import DATABASE, release_in
+from lightning_dpg.release.card.texts import Card
+from lightning_dpg.run_folder import DATABASE, NOT_PRIVATE, RELEASE
 
 BUILT_IN = "small_database"
+_WAYS = {
+    "attack": "give the run of one kind: attack RUN/kinds/KIND",
+    "compare": "give the run of one kind: compare --like RUN/kinds/KIND --methods chung_lu",
+    "audit": "it inserts edges into a graph: audit the method of a kind on one, whose noise is the same",
+    **dict.fromkeys(("validate", "test"), "compare it with the real one: evaluate RUN"),
+    "predict": "draw its tables: generate RUN",
+    "fit": "give its schema: fit SCHEMA --epsilon 1",
+    "plan": "fit checks the plans of all kinds before it spends anything",
+    "studio": "its pages are for one graph: fit a database by the command line",
+}
+"""Other commands, and what to do with a database in their place."""
 
 
 def is_schema(word: str) -> bool:
@@ -16,13 +30,12 @@ def is_schema(word: str) -> bool:
     Args:
         word: The word.
     """
-    path = Path(word)
     if word == BUILT_IN:
         return True
-    if path.suffix not in (".yaml", ".yml") or not path.is_file():
+    if not word.endswith((".yaml", ".yml")) or not os.path.isfile(word):
         return False
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return any(line.startswith("relations:") for line in lines)
+    text = Path(word).read_text(encoding="utf-8", errors="replace")
+    return "\nrelations:" in f"\n{text}"
 
 
 def is_database(word: str) -> bool:
@@ -31,7 +44,25 @@ def is_database(word: str) -> bool:
     Args:
         word: The word.
     """
-    return (release_in(Path(word)) / DATABASE).is_file()
+    places = (os.path.join(word, part, DATABASE) for part in (RELEASE, NOT_PRIVATE, ""))
+    return any(map(os.path.isfile, places))  # which no long text of a card disturbs
+
+
+def refuse_database(command: str, args: Sequence[str]) -> None:
+    """Refuse a database where one graph is expected.
+
+    Args:
+        command: Name of the command.
+        args: Its command line.
+
+    Raises:
+        CommandError: If a word is a schema, or the folder of a database; with the way out.
+    """
+    for option, word in pairwise(["", *args]) if command in _WAYS else ():
+        if option != "--out" and (is_database(word) or is_schema(word)):
+            raise CommandError(
+                f"{word}: a database of several kinds of relations\n{_WAYS[command]}"
+            )
 
 
 def fit(
@@ -110,7 +141,7 @@ def evaluate(
     # Start-up time: a wrong option is refused before PyTorch is imported.
     from lightning_dpg.evaluation.database import evaluate_database
     from lightning_dpg.release.database import open_database
-    from lightning_dpg.run.database import database_of_run
+    from lightning_dpg.run.data import database_of_run
 
     found = evaluate_database(database_of_run(run), open_database(run), seed)
     if html is not None:
@@ -143,3 +174,29 @@ def generate(run: Path, *, seed: int = 1, out: Path | None = None) -> Outcome:
     write_tables(release, folder, seed)
     files = sorted(folder.iterdir())
     return Outcome([*map(str, files)], {"files": files, "seed": seed})
+
+
+def card(release: Path, *, texts: Card = Card(), sign: Path | None = None) -> Outcome:
+    """Write the cards of all kinds of a database again, with other texts of its owner.
+
+    It costs nothing, and statements, tensors and tables stay. Texts that are not given stay as they are.
+
+    Args:
+        release: Folder of a release or of a run.
+        texts: See :class:`lightning_dpg.release.card.texts.Card`.
+        sign: Private key of SSH or minisign, which signs the checksums of the whole by its own tool.
+            Without texts, the cards stay as they are.
+
+    Example:
+        python -m lightning_dpg card runs/database/version_0 --operator "Bank of Utopia"
+    """
+    if texts.audit or texts.attack:
+        raise CommandError("results are of one kind\ngive them to its run: card RUN/kinds/KIND")
+    # Start-up time: a wrong option is refused before PyTorch is imported.
+    from lightning_dpg.release.database import open_database, rewrite_cards
+    from lightning_dpg.release.signature import sign as sign_sums
+
+    folder = open_database(release).folder
+    files = rewrite_cards(folder, texts, is_rewritten=texts != Card() or sign is None)
+    files += [] if sign is None else [sign_sums(folder, sign)]
+    return Outcome([*map(str, files)], {"release": folder, "files": files})

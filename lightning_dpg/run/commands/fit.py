@@ -23,6 +23,7 @@ from lightning_dpg.run.source import (
     form_of,
     is_run,
     long_options,
+    section_of,
 )
 from lightning_dpg.run.words import Setting, group_options, named_settings
 
@@ -128,6 +129,9 @@ def _words_of_run(run: Path, command: str) -> list[str]:
     config = config_beside(run)
     assert config is not None  # of a run
     refuse_foreign_code(config, "--config {}")
+    source = str((section_of(config, "data").get("init_args") or {}).get("name"))
+    if source.startswith("given in Python"):
+        raise CommandError(f"{run}: its data were {source}\ncall {command} in Python as well")
     if command in ("fit", "audit"):
         return [f"--config={config}"]
     # Start-up time: checkpoints are read by PyTorch.

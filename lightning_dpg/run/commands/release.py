@@ -165,6 +165,11 @@ def card(
     folder = release_in(release)
     if not (folder / "privacy.json").is_file():
         raise CommandError(f"{folder}: no release, it has no privacy.json")
+    whole = folder.absolute().parent.parent
+    if (whole / DATABASE).is_file():
+        raise CommandError(
+            f"{release}: a part of {whole}\nwrite the cards of all kinds: card {whole}"
+        )
 
     # Start-up time: a wrong folder is refused before NumPy is imported.
     from lightning_dpg.release.cards import rewrite_card, sign_release, write_record

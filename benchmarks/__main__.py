@@ -44,6 +44,7 @@ NAMES = (
     "oja",
     "posterior",
     "private_labels",
+    "processes",
     "ranking",
     "sampling",
     "shape",

@@ -248,9 +248,10 @@ def _of_keys(
             )
             both = [np.bincount(each, minlength=sizes[table]) for each in ends]
             error = float(ks_2samp(*both, method="asymp").statistic)
+            means = [float(each.mean()) for each in both]
             yield (
                 Figure(kind, f"{key} in {table}", 1.0, share, 1.0 - share),
-                Figure(kind, key, *(float(each.mean()) for each in both), error),
+                Figure(kind, key, means[0], means[1], error),
             )
 
 

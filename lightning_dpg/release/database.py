@@ -4,6 +4,7 @@ Node tables are public. Each kind of relation is a table of its own, which one r
 the guarantee of the whole is that of :func:`statement_of`.
 """
 
+import copy
 import filecmp
 import json
 import math
@@ -12,6 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from torch.nn.functional import one_hot
 from torch_geometric.data import Data, HeteroData
 
 from lightning_dpg.errors import CommandError
+from lightning_dpg.graph.coupled_degrees import coupled_places
 from lightning_dpg.graph.degrees import with_degrees
 from lightning_dpg.graph.drawn_tables import DrawnRows, rows_of, transfers_of
 from lightning_dpg.graph.expected_degrees import MANY_EDGES
@@ -186,6 +189,31 @@ class DatabaseRelease:
         """Check the files of the release, see :func:`verify_database`."""
         return verify_database(self.folder)
 
+    @cached_property
+    def methods(self) -> dict[str, Any]:
+        """Method of each kind, whose nodes have exchanged degrees, see :func:`coupled_places`.
+
+        Degrees out and in of a directed kind are exchanged one by one. Those of a table whose nodes have
+        exactly one relation are noise and stay.
+        """
+        methods = {kind: copy.deepcopy(release.method) for kind, release in self.kinds.items()}
+        ends: dict[str, list[tuple[str, slice]]] = {}
+        for kind, method in methods.items():
+            about = self.statement["relations"][kind]
+            # An undirected kind has one part.
+            for table, part in zip(about["between"], method.space.parts, strict=False):
+                if table != about["exactly_one"]:
+                    ends.setdefault(table, []).append((kind, slice(part.start, part.stop)))
+        for parts in ends.values():
+            places = coupled_places(
+                [_degrees_of(methods[kind])[part] for kind, part in parts],
+                [_node_scale(self.kinds[kind].statement) for kind, _ in parts],
+            )
+            for (kind, part), of_kind in zip(parts, places, strict=True):
+                for values in _by_end(methods[kind]):
+                    values[part] = values[part][of_kind]
+        return methods
+
     def sample(self, seed: int = 0) -> dict[str, Data]:
         """Draw a graph for each kind. A node has one drawn row, the same in all of them.
 
@@ -197,10 +225,10 @@ class DatabaseRelease:
         """
         edges: dict[str, NDArray[np.int64]] = {}
         sources = {}
-        for place, (kind, release) in enumerate(self.kinds.items()):
+        for place, (kind, method) in enumerate(self.methods.items()):
             generator = torch.Generator().manual_seed(seed + _SEEDS * place)
             with torch.no_grad():
-                drawn, rng = _edges_of(release.method.eval(), generator)
+                drawn, rng = _edges_of(method.eval(), generator)
             edges[kind], sources[kind] = self._with_one(kind, drawn, rng), rng
         rows = self._rows(edges, np.random.default_rng([seed % 2**63, len(edges)]))
         return {
@@ -215,7 +243,7 @@ class DatabaseRelease:
         One of those that were drawn is kept. A node without any gets one to a node of the other
         table, which is drawn in proportion to its released degree.
         """
-        about, method = self.statement["relations"][kind], self.kinds[kind].method
+        about, method = self.statement["relations"][kind], self.methods[kind]
         if about["exactly_one"] is None:
             return edges
         side = about["between"].index(about["exactly_one"])
@@ -272,7 +300,7 @@ class DatabaseRelease:
         rng: np.random.Generator,
     ) -> Data:
         """Build the graph of a kind, with the rows of its tables."""
-        method = self.kinds[kind].method
+        method = self.methods[kind]
         if not isinstance(method, Attributed):
             graph: Data = method.space.graph(torch.from_numpy(edges), method.node_names)
             return graph
@@ -523,9 +551,23 @@ def _edges_of(
 
 def _degrees_of(method: Any) -> NDArray[np.int64]:
     """Return the released degree of each end."""
-    structure: Any = method.structure if isinstance(method, Attributed) else method
-    degrees: NDArray[np.int64] = structure.degrees.numpy(force=True)
+    degrees: NDArray[np.int64] = _by_end(method)[0].numpy(force=True)
     return degrees
+
+
+def _by_end(method: Any) -> list[Tensor]:
+    """Return what a method holds for each end: its degree, and classes of it."""
+    if not isinstance(method, Attributed):
+        return [method.degrees]
+    degrees: Any = method.structure.degrees
+    amounts = method.transfers.amounts
+    return [degrees, *(each for each in (amounts.count_classes, amounts.sum_classes) if len(each))]
+
+
+def _node_scale(statement: Mapping[str, Any]) -> float:
+    """Return the scale of the noise that has ordered the nodes of a kind by their degrees."""
+    (read,) = (entry for entry in statement["entries"] if entry["key"] == "degrees")
+    return float(read["sensitivity"]) / float(read["epsilon"])
 
 
 def write_database(

@@ -26,6 +26,7 @@ from lightning_dpg.privacy.budget import Budget
 from lightning_dpg.privacy.events import Relation
 from lightning_dpg.privacy.ledger import JOURNAL
 from lightning_dpg.privacy.noise import NoiseSource
+from lightning_dpg.release import database
 from lightning_dpg.release.card.topics import ADDED_UP
 from lightning_dpg.release.checksums import write_sums
 from lightning_dpg.release.database import open_database, verify_database
@@ -141,6 +142,30 @@ def test_tables_fit_together_and_a_node_has_one_row(fitted):
     again, other = fitted.arrow_tables(), fitted.arrow_tables(1)
     assert all(again[name].equals(tables[name]) for name in tables)
     assert not all(other[name].equals(tables[name]) for name in tables)
+
+
+def test_nodes_exchange_degrees_over_kinds_with_all_that_belongs_to_them(fitted, monkeypatch):
+    asked = []
+
+    def reverse(degrees, scales):
+        asked.append((len(degrees), scales))
+        return [np.arange(len(each))[::-1].copy() for each in degrees]
+
+    monkeypatch.setattr(database, "coupled_places", reverse)
+    release = open_database(fitted.folder)
+    methods = {kind: (release.methods[kind], release.kinds[kind].method) for kind in release.kinds}
+    # Persons own and buy; accounts pay and are paid, and which one owns each is not counted.
+    assert [count for count, _ in asked] == [2, 2, 1]
+    assert asked[0][1][1] == pytest.approx(2 / (0.7 * 2.0))  # buys spends all on its degrees
+    assert asked[1][1][0] == asked[1][1][1]
+    old, new = (each.structure.degrees for each in methods["pays"][::-1])
+    assert new.tolist() == [*old[:ACCOUNTS].flip(0), *old[ACCOUNTS:].flip(0)]
+    for name in ("count_classes", "sum_classes"):
+        before, after = (getattr(each.transfers.amounts, name) for each in methods["pays"][::-1])
+        assert after.tolist() == [*before[:ACCOUNTS].flip(0), *before[ACCOUNTS:].flip(0)]
+    old, new = (each.structure.degrees for each in methods["owns"][::-1])
+    assert new.tolist() == [*old[:PERSONS].flip(0), *old[PERSONS:]]
+    assert len(release.sample()) == 3
 
 
 def test_pytorch_geometric_learns_from_it(fitted):

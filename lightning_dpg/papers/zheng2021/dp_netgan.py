@@ -64,7 +64,6 @@ def score_sum(
         critic.embed(tokens),
         max_grad_norm,
         rows=table_rows(critic, tokens),
-        chunk_size=4096 // dtype.itemsize,
         dtype=dtype,
     )
 

@@ -233,7 +233,8 @@ def _relation(
     unit, where, table = section.get("unit", "relation"), section.get("where"), section["table"]
     single = section.get("exactly_one")
     if single is not None and (single not in (one, other) or one == other):
-        _refuse(f"{place}.exactly_one", f"{single!r} is no side", f"expected {one} or {other}")
+        way = "leave it out" if one == other else f"expected {one} or {other}"
+        _refuse(f"{place}.exactly_one", f"{single!r} is not one of two sides", way)
     if single is not None and columns.values:
         way = "leave exactly_one out, or the amounts and times"
         _refuse(f"{place}.exactly_one", "a relation with transfers may have several rows", way)

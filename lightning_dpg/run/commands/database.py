@@ -34,8 +34,8 @@ def is_schema(word: str) -> bool:
         return True
     if not word.endswith((".yaml", ".yml")) or not os.path.isfile(word):
         return False
-    text = Path(word).read_text(encoding="utf-8", errors="replace")
-    return "\nrelations:" in f"\n{text}"
+    text = "\n" + Path(word).read_text(encoding="utf-8", errors="replace")
+    return "\nrelations:" in text or "\nnodes:" in text
 
 
 def is_database(word: str) -> bool:

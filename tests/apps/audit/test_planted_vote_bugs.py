@@ -29,7 +29,6 @@ TWINS = partial(classified_twins, COUNT)
 VOTES = partial(NeighborVotes, rank=COUNT, rounds=2)
 SUMS = partial(AggregationPerturbation, rank=COUNT, encoder_steps=1, classifier_steps=1)
 NODES = partial(NodeNeighborVotes, MOST, rank=2 * COUNT)
-MOMENT = "vote_moment"
 TABLES = ("neighbor_votes_1", "neighbor_votes_2")
 
 
@@ -56,9 +55,6 @@ def noise_of_the_authors(patch):
 
 
 ROWS = {
-    "NeighborVotes moment off": Row(VOTES, 1, PAIRS, 6, off(MOMENT), 1e-5, TWINS),
-    "NeighborVotes votes off": Row(VOTES, 1, PAIRS, 6, off(*TABLES), 1e-5, TWINS),
-    "NeighborVotes half": Row(VOTES, 4, PAIRS, 60, half(), 1e-5, TWINS),
     "NeighborVotes votes half": Row(
         partial(VOTES, moment_share=0.1), 4, PAIRS, 80, half(*TABLES), 1e-5, TWINS
     ),
@@ -67,11 +63,9 @@ ROWS = {
         *(4, PAIRS, 80, sensitivity_of_one, 1e-5, TWINS),
     ),
     "NeighborVotes attributes off": Row(VOTES, 1, PAIRS, 6, off("attribute_moment"), 1e-5, TWINS),
-    "AggregationPerturbation off": Row(SUMS, 1, PAIRS, 6, off(), 1e-5, TWINS),
     "AggregationPerturbation with the authors' noise": Row(
         SUMS, 4, PAIRS, 120, noise_of_the_authors, 1e-5, TWINS
     ),
-    "NodeNeighborVotes off": Row(NODES, 1, stars, 6, off(), 1e-5, strangers),
     "NodeNeighborVotes attributes off": Row(
         NODES, 1, stars, 6, off("clipped_attribute_moment"), 1e-5, strangers
     ),

@@ -6,11 +6,30 @@ import networkx as nx
 import pytest
 import torch
 
+from lightning_dpg.callbacks import PrivacyAccountant
+from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.methods import ErdosRenyi
 from lightning_dpg.methods.single_graph.chung_lu import ChungLu
 from lightning_dpg.privacy.ledger import Budget
 from tests.graphs import edges_of
-from tests.training import release_edges
+from tests.training import quiet_trainer, release_edges
+
+
+def test_a_further_epoch_of_a_resumed_run_releases_nothing_again(tmp_path):
+    runs = []
+    for epochs in (1, 2):
+        trainer = quiet_trainer(
+            PrivacyAccountant(2.0, 0.0),
+            max_epochs=epochs,
+            default_root_dir=tmp_path,
+            enable_checkpointing=True,
+        )
+        runs.append(ErdosRenyi(num_nodes=77))
+        (checkpoint,) = list(tmp_path.rglob("*.ckpt")) or [None]
+        trainer.fit(runs[-1], EdgeListDataModule("les_miserables"), ckpt_path=checkpoint)
+    assert trainer.global_step == 2
+    assert runs[0].ledger.entries == runs[1].ledger.entries
+    assert runs[0].num_edges == runs[1].num_edges
 
 
 def test_all_sets_of_pairs_are_equally_likely():

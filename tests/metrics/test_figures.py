@@ -27,16 +27,6 @@ ROWS = np.stack([np.arange(34) % 2, np.arange(34) % 20], axis=1)
 DAY = 86_400
 
 
-def test_degrees_are_nodes_of_at_least_each_degree():
-    star = from_networkx(nx.star_graph(33))
-    figure = plot(pictures_of(star, ORIGINAL), "degrees", "it")
-    synthetic, original = figure.axes[0].lines
-    assert synthetic.get_xydata().tolist() == [[1, 34], [33, 1]]
-    degrees = np.array([d for _, d in nx.karate_club_graph().degree()])
-    assert all((degrees >= x).sum() == y for x, y in original.get_xydata())
-    assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
-
-
 def test_adjacency_shows_communities_as_blocks_and_both_graphs_in_one_order():
     names = np.random.default_rng(0).permutation(12).tolist()
     cliques = nx.disjoint_union(nx.complete_graph(7), nx.complete_graph(5))

@@ -7,7 +7,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lightning_dpg.callbacks.privacy_accountant import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.graph import make_graph
 from lightning_dpg.methods import DPNetGAN, DPNetGANAsPublished
 from lightning_dpg.privacy.events import Gaussian, Pure
 from lightning_dpg.privacy.ledger import PrivacyLedger
@@ -85,19 +85,6 @@ def test_one_edge_moves_the_private_half_by_c_and_the_public_half_not_at_all(
         assert (private - fewer).norm() * 9.99 <= 0.5 * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("method", [DPNetGAN, DPNetGANAsPublished])
-def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
-    states = []
-    for size in (0, 1, 40):
-        module = method(20, noise_multiplier=1.0, **SMALL)
-        prepare(module)
-        torch.manual_seed(0)
-        module._critic_backward(torch.combinations(torch.arange(20))[:size])
-        states.append(torch.get_rng_state())
-    assert torch.equal(states[0], states[1])
-    assert torch.equal(states[0], states[2])
-
-
 def test_the_published_variant_reports_both_epsilons():
     module = fit(make_module(DPNetGANAsPublished, frozen_embedding=False), epsilon=8.0)
     assert not isinstance(module, DPNetGAN)
@@ -143,21 +130,6 @@ def test_a_resumed_run_follows_the_configuration_and_releases_no_count_again(tmp
 def test_auto_without_a_number_of_steps_is_refused():
     with pytest.raises(MisconfigurationException, match="max_epochs"):
         fit(make_module(), max_epochs=-1)
-
-
-def test_samples_are_simple_graphs_on_the_named_nodes_and_follow_the_seed():
-    module = fit(make_module(num_edges=254))
-
-    def sample(seed):
-        return module.sample(torch.Generator().manual_seed(seed))
-
-    graph = sample(0)
-    edges = undirected_edges(graph)
-    assert len(edges) == 254
-    assert graph.node_names[0] == "Anzelma"
-    assert torch.equal(graph.edge_index, sample(0).edge_index)
-    assert not torch.equal(graph.edge_index, sample(1).edge_index)
-    assert torch.equal(graph.edge_index, make_graph(edges, 77).edge_index)
 
 
 @pytest.mark.slow

@@ -241,33 +241,6 @@ def test_one_edge_moves_the_private_half_by_c_and_the_public_half_not_at_all(met
     assert max(moved) > 0.1  # something is learned
 
 
-@pytest.mark.parametrize("method", PRIVATE)
-def test_public_half_reads_no_edge_at_all(method):
-    module = fit(small(method), max_epochs=1)
-    module.log = lambda *args, **kwargs: None
-    _, public = halves(module, torch.empty(0, 2, dtype=torch.long))
-    module.trainer.datamodule = None  # and no records of it
-    _, same = halves(module, torch.empty(0, 2, dtype=torch.long))
-    assert torch.equal(public, same)
-
-
-@pytest.mark.parametrize("method", PRIVATE)
-def test_the_public_random_stream_does_not_know_the_size_of_the_batch(method):
-    module = fit(small(method), max_epochs=1)
-    module.log = lambda *args, **kwargs: None
-    module.ledger = PrivacyLedger(module.relation)  # without the budget, which is spent
-    edges = module.records.edges
-    states = []
-    for count in (0, 3, 40):
-        torch.manual_seed(0)
-        module.dpsgd._unread = count, _times_read(module)  # as if they were drawn
-        module._private_term(edges[:count])
-        module._public_terms()
-        states.append(torch.get_rng_state())
-    assert torch.equal(states[0], states[1])
-    assert torch.equal(states[0], states[2])
-
-
 @pytest.mark.parametrize("method", PUBLISHED)
 def test_one_edge_moves_the_published_sum_by_more_than_c(method):
     """Theorem 1 of the paper says at most C; the norm of a node's gradient is no bound."""

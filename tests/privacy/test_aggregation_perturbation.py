@@ -37,14 +37,6 @@ def test_one_edge_moves_a_hop_by_exactly_the_square_root_of_two_in_all_graphs_of
         torch.testing.assert_close(moved, torch.full_like(moved, aggregation_sensitivity()))
 
 
-def test_sums_are_products_with_the_adjacency_matrix():
-    adjacency = torch.zeros(5, 5)
-    edges = PAIRS[[0, 3, 4, 9]]
-    adjacency[edges[:, 0], edges[:, 1]] = adjacency[edges[:, 1], edges[:, 0]] = 1
-    rows = torch.randn(5, 3)
-    torch.testing.assert_close(neighbor_sums(edges, rows), adjacency @ rows)
-
-
 def test_without_noise_the_second_hop_sums_rows_of_norm_one():
     features = torch.nn.functional.normalize(torch.randn(5, 3))
     edges = PAIRS[[0, 3, 4, 9]]

@@ -15,7 +15,6 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import MIXING_UNIT, exact_mixing
 from lightning_dpg.graph.rows import count_pairs
 from lightning_dpg.methods import Attributed
-from lightning_dpg.methods.single_graph import attributed
 from lightning_dpg.privacy.ledger import Budget
 from lightning_dpg.privacy.sensitivity.private_columns import (
     mixing_row_sensitivity,
@@ -119,17 +118,9 @@ def test_noise_that_is_off_is_caught(monkeypatch, key):
     assert audit(people(), row_epsilon=1.0, canaries=11, runs=4).refuting
 
 
-@pytest.mark.parametrize("planted_bug", ["half", "half of the sensitivity"])
-def test_noise_that_is_too_small_is_caught(monkeypatch, planted_bug):
+def test_half_of_the_noise_is_caught(monkeypatch):
     """One of three audits refutes it."""
-    if planted_bug == "half":
-        plant(monkeypatch, 0.5)
-    else:
-        monkeypatch.setitem(
-            attributed._PROOFS,
-            attributed.Relation.ATTRIBUTES,
-            lambda weight, sizes, unit, _: weight * len(sizes) * unit,
-        )
+    plant(monkeypatch, 0.5)
     # Edges of little noise, so that the mixing has the noise that rows need.
     settings = {"epsilon": 60.0, "row_epsilon": 2.0, "table_share": 0.1}
     reports = (audit(people(), canaries=11, runs=40, **settings) for _ in range(3))

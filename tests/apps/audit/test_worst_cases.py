@@ -11,7 +11,6 @@ from lightning_dpg.errors import CommandError
 from lightning_dpg.graph.edge_statistics import neighbor_sums
 from lightning_dpg.graph.graph import undirected_edges
 from lightning_dpg.methods import (
-    AggregationPerturbation,
     NeighborVotes,
     NodeNeighborVotes,
     neighbor_votes,
@@ -82,14 +81,6 @@ def test_beliefs_that_are_not_released_move_votes_by_more_than_their_sensitivity
 
     monkeypatch.setattr(neighbor_votes, "belief_rows", of_raw_edges)
     assert moved(lambda: NeighborVotes(rank=8, rounds=1), data, pair)["neighbor_votes_1"] > 1.05
-
-
-def test_an_edge_moves_each_hop_by_its_sensitivity():
-    data, pairs = classified_groups(), torch.tensor([[3, 40]])
-    make_twins(data, pairs)
-    settings = {"encoder_steps": 2, "classifier_steps": 2}
-    far = moved(lambda: AggregationPerturbation(**settings), data, pairs)
-    assert far == pytest.approx({"neighbor_sums_1": 1, "neighbor_sums_2": 1}, rel=1e-5)
 
 
 def test_a_star_moves_the_clipped_moments_by_their_sensitivities():

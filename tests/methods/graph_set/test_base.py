@@ -18,46 +18,19 @@ from lightning_dpg.methods.graph_set.base import GraphSetSynthesizer
 from lightning_dpg.methods.graph_set.erdos_renyi_set import ErdosRenyiSet
 from lightning_dpg.metrics.graph_sets import set_differences
 from lightning_dpg.privacy.events import Pure
-from tests.entries import entry
 from tests.scoring import scored
 from tests.training import quiet_trainer
 
 GRAPHS = [nx.gnm_random_graph(12, 30, seed=1), nx.path_graph(9), nx.complete_graph(5)]
 
 
-def fit(folder, method, data, epsilon, **kwargs):
-    trainer = quiet_trainer(
-        *([] if epsilon is None else [PrivacyAccountant(epsilon, 0.0)]),
-        default_root_dir=folder,
-        enable_checkpointing=True,
-    )
-    trainer.fit(method, data, **kwargs)
-    return trainer
+def fit(method, data, epsilon):
+    quiet_trainer(PrivacyAccountant(epsilon, 0.0)).fit(method, data)
 
 
-def test_one_step_spends_the_budget_on_the_numbers_of_edges(tmp_path):
+def test_without_noise_the_numbers_of_edges_are_right():
     method = ErdosRenyiSet()
-    trainer = fit(tmp_path, method, GraphSetDataModule(GRAPHS), 2.0)
-    assert trainer.global_step == 1
-    read = entry(
-        "pure",
-        key="num_edges_per_graph",
-        name="number of edges of each graph",
-        proof="edges_per_graph_sensitivity",
-        epsilon=2.0,
-    )
-    assert method.ledger.entries == [read]
-    # A resumed run has released already, and its budget has nothing left.
-    resumed = ErdosRenyiSet()
-    checkpoint = trainer.checkpoint_callback.best_model_path
-    fit(tmp_path, resumed, GraphSetDataModule(GRAPHS), 2.0, ckpt_path=checkpoint)
-    assert resumed.ledger.entries == [read]
-    assert torch.equal(resumed.num_edges, method.num_edges)
-
-
-def test_without_noise_the_numbers_of_edges_are_right(tmp_path):
-    method = ErdosRenyiSet()
-    fit(tmp_path, method, GraphSetDataModule(GRAPHS), math.inf)
+    fit(method, GraphSetDataModule(GRAPHS), math.inf)
     drawn = method.sample_set(torch.Generator().manual_seed(0))
     assert [graph.num_edges // 2 for graph in drawn] == [30, 8, 10]
     assert [graph.num_nodes for graph in drawn] == [12, 9, 5]
@@ -71,9 +44,9 @@ def test_all_sets_of_pairs_are_equally_likely():
     assert max(counts) < 150 and min(counts) > 60  # 100 each, sd 9.7
 
 
-def test_edges_that_occur_often_cost_more_noise(tmp_path):
+def test_edges_that_occur_often_cost_more_noise():
     method = ErdosRenyiSet()
-    fit(tmp_path, method, SubgraphDataModule(size=40, max_occurrences=4), 3.0)
+    fit(method, SubgraphDataModule(size=40, max_occurrences=4), 3.0)
     assert [(e.sensitivity, e.event.epsilon) for e in method.ledger.entries] == [(4, 3.0)]
 
 

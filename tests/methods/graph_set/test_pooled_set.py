@@ -69,9 +69,10 @@ def test_classes_that_differ_beyond_noise_keep_their_shares():
 SPARSE = [nx.gnm_random_graph(12, 30, seed=1), nx.path_graph(9), nx.complete_graph(5)]
 
 
-def fit(folder, method, data, epsilon, **options):
+def fit(folder, method, data, epsilon, max_epochs=1, **options):
     trainer = quiet_trainer(
         PrivacyAccountant(epsilon, 0.0),
+        max_epochs=max_epochs,
         default_root_dir=folder,
         enable_checkpointing=True,
     )
@@ -117,7 +118,8 @@ def test_a_resumed_run_releases_nothing_again(tmp_path):
     assert sum(entry.event.epsilon for entry in method.ledger.entries) == pytest.approx(2.0)
     resumed = PooledSet()
     checkpoint = trainer.checkpoint_callback.best_model_path
-    fit(tmp_path, resumed, GraphSetDataModule(SPARSE), 2.0, ckpt_path=checkpoint)
+    # A further epoch has a step, which finds all released and no budget left.
+    fit(tmp_path, resumed, GraphSetDataModule(SPARSE), 2.0, 2, ckpt_path=checkpoint)
     assert resumed.ledger.entries == method.ledger.entries
     seeds = [torch.Generator().manual_seed(5) for _ in range(2)]
     first, second = (m.sample(seed) for m, seed in zip((method, resumed), seeds, strict=True))

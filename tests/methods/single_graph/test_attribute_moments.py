@@ -14,9 +14,6 @@ from lightning_dpg.methods.single_graph.attribute_moments import (
     NodeAttributeMoments,
 )
 from lightning_dpg.metrics.link_prediction import link_prediction
-from lightning_dpg.privacy.budget import Budget
-from lightning_dpg.privacy.events import Relation
-from lightning_dpg.privacy.paid_weights import load_released
 from tests.attributed import AttributedDataModule, attributed_graph
 from tests.training import quiet_trainer
 
@@ -81,24 +78,14 @@ def moment_noise(method, epsilon):
     return torch.cat(drawn), new.ledger.last_entry("attribute_moment")
 
 
-def test_the_node_level_ledger_has_the_bound_in_each_sensitivity():
+def test_the_bound_of_the_node_level_is_its_condition_and_degrees_are_even():
     graph, attributes = attributed_graph(inside=0.2)
     method = NodeAttributeMoments(max_degree=25, rank=4)
     fit(method, AttributedDataModule(graph, attributes))
-    count, moment = method.ledger.entries
-    assert (count.key, count.sensitivity, count.event.pure_epsilon) == (
-        "num_edges",
-        25,
-        pytest.approx(0.4),
-    )
-    assert moment.sensitivity == pytest.approx(25.0, rel=1e-5)
-    assert {count.relation, moment.relation} == {Relation.NODE}
-    assert {count.record, moment.record} == {"edges of a node"}
-    assert [count, moment] == method.plan(Budget(2.0, DELTA), 1)
-    assert method.drawn_degrees().sum() == 2 * method.num_edges
-    degrees = method.drawn_degrees()
-    assert degrees.max() - degrees.min() <= 1
     assert "25" in method.condition()
+    degrees = method.drawn_degrees()
+    assert degrees.sum() == 2 * method.num_edges
+    assert degrees.max() - degrees.min() <= 1
 
 
 @pytest.mark.parametrize("method", [AttributeMoments, NodeAttributeMoments])
@@ -117,17 +104,12 @@ def test_the_default_rank_follows_the_budget():
     assert method.scores.form.shape == (16, 16)
 
 
-def test_links_are_found_and_a_release_scores_and_draws_as_the_method_does():
+def test_links_are_found_also_between_new_nodes():
     graph, attributes = attributed_graph(words=20)
     method = fit(AttributeMoments(rank=6), AttributedDataModule(graph, attributes), math.inf)
     edges, pairs = undirected_edges(graph), torch.combinations(torch.arange(120))
     assert link_prediction(method.score(edges), method.score(pairs))[0] > 0.75
-    restored = AttributeMoments(num_nodes=120)
-    load_released(restored, method.released_state())
-    torch.testing.assert_close(restored.score(pairs), method.score(pairs))
-    drawn = [m.sample_edges(torch.Generator().manual_seed(3)) for m in (method, restored)]
-    assert torch.equal(*drawn)
-    by_attributes = restored.score_attributes(attributes[pairs[:5, 0]], attributes[pairs[:5, 1]])
+    by_attributes = method.score_attributes(attributes[pairs[:5, 0]], attributes[pairs[:5, 1]])
     rows = method.scores.features(attributes)[pairs[:5]].double()
     expected = torch.einsum("pi,ij,pj->p", rows[:, 0], method.scores.form, rows[:, 1])
     torch.testing.assert_close(by_attributes, expected)

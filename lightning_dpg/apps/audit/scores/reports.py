@@ -20,7 +20,6 @@ from lightning_dpg.papers.xiao2014.dendrogram import (
     dividing_branch,
     log_likelihoods,
 )
-from lightning_dpg.privacy.events import Gaussian
 from lightning_dpg.privacy.mechanisms import RATE_DENOMINATOR, response_rates
 from lightning_dpg.privacy.reports import least_rate, report_rate
 
@@ -148,16 +147,12 @@ def dendrogram_score(observation: Observation) -> Tensor:
 def branches_score(observation: Observation) -> Tensor:
     """Score each pair by the surplus of its branch: noisy minus known edges and half the canaries.
 
-    The release are numbers of edges of the branches, shape ``(N,)``, with discrete Laplace or
-    Gaussian noise.
+    The release are numbers of edges of the branches, shape ``(N,)``, with discrete Laplace noise.
     """
-    tree, event = observation.method.dendrogram.cpu().numpy(), observation.entry.event
+    tree = observation.method.dendrogram.cpu().numpy()
     branch = dividing_branch(tree, observation.pairs.cpu().numpy())
     expected = branch_edges(tree, observation.known_edges.numpy()).astype(float)
     expected += np.bincount(branch, minlength=len(expected)) / 2
     counts = observation.noisy.double().cpu()
     surplus = (counts - torch.from_numpy(expected))[torch.from_numpy(branch)]
-    if not isinstance(event, Gaussian):
-        return weight(event.pure_epsilon) * surplus.clamp(-0.5, 0.5)
-    sigma = event.noise_multiplier
-    return weight(sigma**-2 if sigma else math.inf) * surplus
+    return weight(observation.entry.event.pure_epsilon) * surplus.clamp(-0.5, 0.5)

@@ -347,12 +347,13 @@ class GraphDataModule(pl.LightningDataModule):
         """Put the nodes into an order that only the key file reveals; records have no names."""
         space = space_of(graph)
         numbering = self._order(int(graph.num_nodes), space.num_left)
-        names = [*map(graph.node_names.__getitem__, numbering)]  # one look-up in the graph
-        number = torch.empty(graph.num_nodes, dtype=torch.long)
         order = torch.tensor(numbering)
+        names = np.array(graph.node_names, dtype=object)[order.numpy()].tolist()  # half of the time
+        number = torch.empty(graph.num_nodes, dtype=torch.long)
         number[order] = torch.arange(graph.num_nodes)
         self.assumptions.append(SECRET_NUMBERS)
-        numbered = space.graph(torch.empty(0, 2).long(), names)
+        numbered = space.graph(torch.empty(0, 2).long())
+        numbered.node_names = names  # which differ
         numbered.edge_index = graph.edge_index
         if graph is not self._whole:
             graph.edge_index = graph.edge_index.new_empty(2, 0)  # memory: many edges are held once

@@ -30,33 +30,19 @@ from lightning_dpg.evaluation.node_classification import (
 from lightning_dpg.evaluation.node_evaluation import NodeEvaluation
 from lightning_dpg.evaluation.purposes import Measured
 from lightning_dpg.evaluation.ranking import Ranking, rank_models
-from lightning_dpg.evaluation.row_quality import (
-    GraphRows,
-    RowFigure,
-    noise_of,
-    row_figures,
-)
+from lightning_dpg.evaluation.row_quality import GraphRows, RowFigure, noise_of, row_figures
 from lightning_dpg.evaluation.transfer_quality import TransferFigure, transfer_figures
 from lightning_dpg.formats.row_tables import read_rows
 from lightning_dpg.formats.transfer_tables import read_transfers
 from lightning_dpg.graph.drawn_tables import DrawnTransfers, rows_of, transfers_of
 from lightning_dpg.graph.graph import narrow, places_of
-from lightning_dpg.graph.pair_space import (
-    Kind,
-    space_of,
-    without_directions,
-)
+from lightning_dpg.graph.pair_space import Kind, space_of, without_directions
 from lightning_dpg.graph.transfer_counts import window_of
 from lightning_dpg.methods.single_graph.attributed import Attributed
 from lightning_dpg.metrics import queries
 from lightning_dpg.metrics.communities import return_freed_memory
 from lightning_dpg.metrics.figures import Draw
-from lightning_dpg.metrics.pictures import (
-    REAL,
-    GraphTransfers,
-    row_pictures,
-    transfer_pictures,
-)
+from lightning_dpg.metrics.pictures import REAL, GraphTransfers, row_pictures, transfer_pictures
 from lightning_dpg.metrics.queries import Comparison, Profile, compare_kinds
 from lightning_dpg.progress import counted
 from lightning_dpg.release.graph_files import table_beside, transfers_beside
@@ -194,11 +180,7 @@ def evaluate_releases(
 
 
 def _evaluate_queries(
-    real: Any,
-    sources: Sequence[NamedSource],
-    undirected: bool,
-    kind: Kind | None,
-    baselines: bool,
+    real: Any, sources: Sequence[NamedSource], undirected: bool, kind: Kind | None, baselines: bool
 ) -> Evaluation:
     """Compare synthetic graphs with the real one, and their drawn tables with the private ones."""
     kind = kind or kind_of(sources, undirected)
@@ -346,11 +328,7 @@ def _evaluate_learning(
         original.y = real.private_labels.class_numbers()
     drawn = [*map(under_own_names, all_graphs(graphs, undirected, kind, attributes=True))]
     return learn(
-        name_of(real, "real"),
-        original,
-        drawn,
-        num_seeds=num_seeds,
-        train_fraction=train_fraction,
+        name_of(real, "real"), original, drawn, num_seeds=num_seeds, train_fraction=train_fraction
     )
 
 

@@ -221,11 +221,7 @@ class NodeEvaluation(Report):
         ]
         if len(self.setting.seeds) == 1:
             return [*start, "One seed has no interval: it cannot tell a difference from noise."]
-        groups: dict[str, list[str]] = {
-            "above it": [],
-            "within noise of it": [],
-            "below it": [],
-        }
+        groups: dict[str, list[str]] = {"above it": [], "within noise of it": [], "below it": []}
         for row in self.rows:
             if row.role == "released":
                 found = self.difference(row)

@@ -281,19 +281,20 @@ def checked(
     if len(names) < 2 - of_set:
         least = "one node" if of_set else "two nodes"
         raise GraphFormatError(f"{origin}: {len(names)} node(s)\nexpected {least} or more")
-    if odd := next((name for name in names if is_missing(name)), None):
+    are_in_order = are_ascending_numbers(names)  # then all differ, and none is missing
+    if not are_in_order and (odd := next(filter(is_missing, names), None)) is not None:
         raise GraphFormatError(f"{origin}: a node named {odd!r}\nexpected names, none missing")
     if outside := int(((pairs < 0) | (pairs >= len(names))).any(dim=1).sum()):
         raise GraphFormatError(
             f"{origin}: edges with a number of no node: {outside:,}\n"
             f"expected numbers from 0 to {len(names) - 1}"
         )
-    if more := len(names) - len({*names}):
+    if not are_in_order and (more := len(names) - len({*names})):
         raise GraphFormatError(
             f"{origin}: nodes with the name of another one: {more:,}\nexpected names that differ"
         )
     links, ordered = pairs, names
-    if not are_ascending_numbers(names):  # memory: as whole numbers are read
+    if not are_in_order:  # memory: as whole numbers are read
         order = natural_order(names)
         position = torch.empty(len(names), dtype=pairs.dtype)
         position[torch.tensor(order)] = torch.arange(len(names), dtype=pairs.dtype)

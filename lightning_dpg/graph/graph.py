@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -129,7 +129,13 @@ def component_labels(graph: Data) -> NDArray[np.int32]:
     # Half of the memory, and strong components, which are the same here, need no transpose.
     kind = index_type(matrix.nnz)
     matrix.indices, matrix.indptr = matrix.indices.astype(kind), matrix.indptr.astype(kind)
-    _, labels = connected_components(matrix, connection="strong")
+    labels = np.zeros(graph.num_nodes, dtype=np.int32)
+    others = labels == 0
+    if len(labels):  # most are with the largest hub, and a search from it takes a third of the time
+        hub = np.diff(matrix.indptr).argmax()
+        others[breadth_first_order(matrix, hub, return_predecessors=False)] = False
+    rest = matrix[others][:, others]
+    labels[others] = 1 + connected_components(rest, connection="strong")[1]
     return labels
 
 

@@ -3,8 +3,9 @@
 import csv
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, starmap
 from numbers import Integral, Real
+from operator import lt
 from pathlib import Path
 
 from lightning_dpg.errors import Refusal
@@ -78,8 +79,7 @@ def are_ascending_numbers(names: Sequence[str]) -> bool:
     """Return whether names are whole numbers in ascending order, which is their natural one."""
     if not all(map(re.compile(r"0|[1-9][0-9]*").fullmatch, names)):
         return False
-    return all(len(one) < len(other) or (len(one) == len(other) and one < other)
-               for one, other in pairwise(names))  # fmt: skip
+    return all(starmap(lt, pairwise(zip(map(len, names), names, strict=True))))
 
 
 def is_missing(name: str) -> bool:

@@ -280,10 +280,7 @@ def pair_space(kind: str, num_nodes: int, num_left: int | None = None) -> PairSp
     """
     if kind == "bipartite" and num_left is not None:
         return BipartitePairs(num_nodes, num_left)
-    spaces: dict[str, type[PairSpace]] = {
-        "undirected": UndirectedPairs,
-        "directed": DirectedPairs,
-    }
+    spaces: dict[str, type[PairSpace]] = {"undirected": UndirectedPairs, "directed": DirectedPairs}
     if kind not in spaces:
         raise Refusal(f"kind must be undirected, directed or bipartite, got {kind!r}")
     return spaces[kind](num_nodes)

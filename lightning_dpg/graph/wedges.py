@@ -185,10 +185,7 @@ class WedgeHash:
 
 
 def count_closed(
-    slots: NDArray[np.int64],
-    links: NDArray[np.int64],
-    order: NDArray[Any],
-    closures_per_edge: int,
+    slots: NDArray[np.int64], links: NDArray[np.int64], order: NDArray[Any], closures_per_edge: int
 ) -> NDArray[np.int64]:
     """Return the places of closed wedges that are among the first ones of their link.
 

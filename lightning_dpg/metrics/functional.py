@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from torch_geometric.data import Data
 
 from lightning_dpg.errors import Refusal
@@ -69,7 +69,8 @@ def estimate_triangles(
     until = np.cumsum(degree * (degree - 1) // 2)
     if not len(until) or not until[-1]:
         return Estimate(0.0, 0.0)  # two oriented edges of each triangle begin at one of its nodes
-    centers = np.searchsorted(until, rng.integers(until[-1], size=num_wedges), side="right")
+    drawn = np.sort(rng.integers(until[-1], size=num_wedges))  # neighbors in memory
+    centers = np.searchsorted(until, drawn, side="right")
     closed = _closed(graph, oriented.indptr, oriented.indices, centers, rng)
     return _scaled(closed, float(until[-1]))
 
@@ -88,7 +89,7 @@ def estimate_local_clustering(
     rows, neighbors = graph.edge_index.cpu().numpy()
     degree = np.bincount(rows, minlength=graph.num_nodes)
     central = np.flatnonzero(degree >= 2)
-    nodes = central[rng.integers(len(central), size=num_wedges)]
+    nodes = central[np.sort(rng.integers(len(central), size=num_wedges))]
     starts = np.concatenate([[0], np.cumsum(degree)])  # the edges are sorted
     closed = _closed(graph, starts, neighbors, nodes, rng)
     average = _scaled(closed, len(central) / graph.num_nodes)
@@ -134,6 +135,8 @@ _FEW, _BASIS = 20, 80
 """Basis vectors: a few are enough for most graphs, but long thin graphs have close eigenvalues."""
 _RESTARTS = 5
 """Of the method with few basis vectors."""
+_COLUMNS, _MOST_BLOCKS = 2**18, 8
+"""Columns of a block of the matrix, and most blocks: each has a number for each row."""
 _PRECISION = 1e-12
 """Relative, of eigenvalues; it is below :data:`_TIE`."""
 _TIE = 1e-9
@@ -183,7 +186,21 @@ def _candidates(degrees: NDArray[np.int64], parts: NDArray[np.int32]) -> list[ND
     return blocks
 
 
-def _leading_of_one(matrix: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _by_columns(matrix: csr_array) -> LinearOperator:
+    """Return the product with a 0/1 matrix by blocks of columns, whose part of a vector fits a cache."""
+    width = max(_COLUMNS, -(-matrix.shape[1] // _MOST_BLOCKS))
+    cuts = range(0, matrix.shape[1], width)
+    parts = [matrix[:, start : start + width] for start in cuts]
+    ones = np.ones(max(part.nnz for part in parts))  # of all blocks
+    parts = [csr_array((ones[: p.nnz], p.indices, p.indptr), shape=p.shape) for p in parts]
+    return LinearOperator(
+        matrix.shape,
+        matvec=lambda x: sum(p @ x[k : k + width] for k, p in zip(cuts, parts, strict=True)),
+        dtype=ones.dtype,
+    )
+
+
+def _leading_of_one(matrix: LinearOperator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the largest eigenvalue and its eigenvector, shapes ``(1,)`` and ``(N, 1)``."""
     size = matrix.shape[0]
     find = partial(eigsh, matrix, k=1, which="LA", v0=np.ones(size), tol=_PRECISION)
@@ -212,9 +229,11 @@ def _leading(
     if size > _SMALL:
         degrees = np.bincount(rows, minlength=graph.num_nodes)[components[0]]
         starts = np.concatenate([[0], np.cumsum(degrees)]).astype(index_type(len(others)))
-        inner = csr_array((np.ones(len(others)), others, starts), shape=(size, size))
+        inner = csr_array((np.ones(len(others), np.int8), others, starts), shape=(size, size))
         del is_inner, others  # memory
-        values, vectors = _leading_of_one(inner)
+        product = _by_columns(inner)
+        del inner  # memory
+        values, vectors = _leading_of_one(product)
         return [(float(values[0]), components[0], np.abs(vectors[:, 0]))]
     ends = number[rows[is_inner]]
     dense = np.zeros((count, size, size))
@@ -341,8 +360,7 @@ def measure_clustering(graph: Data) -> tuple[Estimate, LocalClustering]:
 
 def num_oriented_paths(oriented: csr_array) -> int:
     """Count the paths of two oriented edges, the cost of an exact count of triangles."""
-    out = np.diff(oriented.indptr).astype(np.int64)
-    return int(out[oriented.indices].sum())
+    return int(np.diff(oriented.indptr)[oriented.indices].sum(dtype=np.int64))
 
 
 def power_law_exponent(graph: Data) -> float:

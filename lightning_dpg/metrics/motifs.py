@@ -12,7 +12,6 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import comb
@@ -125,8 +124,7 @@ def _four_cliques(oriented: csr_array, edge: NDArray[np.int64], last: NDArray[np
 
 # Numbers of trees of a kind at each node, and the draw of trees there
 _Kind = tuple[
-    NDArray[np.float64],
-    Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.int64]],
+    NDArray[np.float64], Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.int64]]
 ]
 
 NUM_MOTIFS = 29
@@ -220,11 +218,11 @@ def motif_counts(
 
 def smaller_degrees(graph: Data) -> int:
     """Sum the smaller degree of both ends over the edges, the cost of counting cycles of 4 nodes."""
-    degree = torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
-    total = 0
-    for part in graph.edge_index.split(_EDGES_AT_ONCE, dim=1):  # memory
-        first, second = degree[part]
-        total += int(torch.minimum(first, second).sum())  # as amin(), in a tenth of the time
+    degree, total = degrees(graph).astype(np.int32), 0  # memory
+    rows, columns = graph.edge_index.cpu().numpy()
+    for start in range(0, len(rows), _EDGES_AT_ONCE):
+        first, second = (degree[each[start : start + _EDGES_AT_ONCE]] for each in (rows, columns))
+        total += int(np.minimum(first, second).sum(dtype=np.int64))
     return total // 2
 
 

@@ -241,6 +241,16 @@ def test_one_edge_moves_the_private_half_by_c_and_the_public_half_not_at_all(met
     assert max(moved) > 0.1  # something is learned
 
 
+@pytest.mark.parametrize("method", PRIVATE)
+def test_public_half_reads_no_edge_at_all(method):
+    module = fit(small(method), max_epochs=1)
+    module.log = lambda *args, **kwargs: None
+    _, public = halves(module, torch.empty(0, 2, dtype=torch.long))
+    module.trainer.datamodule = None  # and no records of it
+    _, same = halves(module, torch.empty(0, 2, dtype=torch.long))
+    assert torch.equal(public, same)
+
+
 @pytest.mark.parametrize("method", PUBLISHED)
 def test_one_edge_moves_the_published_sum_by_more_than_c(method):
     """Theorem 1 of the paper says at most C; the norm of a node's gradient is no bound."""

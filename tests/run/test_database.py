@@ -399,6 +399,9 @@ def test_the_commands_take_a_schema_and_a_run(source, tmp_path, capsys, monkeypa
                 (tmp_path / f"{name}.csv").unlink()
         text = (tmp_path / "schema.yaml").read_text().replace(".csv", "")
         (tmp_path / "schema.yaml").write_text(f"source: duckdb:///bank.duckdb\n{text}")
+    (tmp_path / "half.yaml").write_text("nodes:\n  person: {table: persons.csv, id: id}\n")
+    assert main(["fit", "half.yaml", "--epsilon", "2", "--out", "run"]) == 2
+    assert "half.yaml: relations is missing" in capsys.readouterr().err
     assert main(["fit", "schema.yaml", "--epsilon", "-2", "--out", "run"]) == 2
     assert "epsilon must be positive, got -2.0" in capsys.readouterr().err
     assert main(["fit", "schema.yaml", "--epsilon", "2", "--out", "run"]) == 0

@@ -566,11 +566,12 @@ class NumberedEdges:
     """Counts of edges that are one number each, see :func:`pair_numbers`: half the memory.
 
     Args:
-        numbers: Numbers of shape ``(M,)``.
+        numbers: Numbers of shape ``(M,)``; sorted in place, since neighbors then touch near memory.
         num_nodes: Number of nodes N.
     """
 
     def __init__(self, numbers: NDArray[np.int64], num_nodes: int) -> None:
+        numbers.sort()
         self._numbers, self._num_nodes = numbers, num_nodes
 
     def degrees(self) -> NDArray[np.int64]:

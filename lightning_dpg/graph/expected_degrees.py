@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lightning_dpg.graph.pair_numbers import num_pairs, pair_keys, pairs_of_keys
+from lightning_dpg.graph.pair_numbers import near_order, num_pairs, pair_keys, pairs_of_keys
 from lightning_dpg.graph.pair_space import PairSpace, UndirectedPairs
 
 PIECE = 2**21
@@ -107,20 +107,17 @@ class _Drawing:
     def pieces(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Yield the pairs of each piece ``(P, 2)`` and their first draws ``(P,)``."""
         for start, stop in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
-            windows = [self._draws(start, stop, window) for window in range(self.windows)]
-            keys, times = (np.concatenate(parts) for parts in zip(*windows, strict=True))
-            order = np.argsort(keys)
-            keys, times = keys[order], times[order]
-            begins = np.flatnonzero(np.diff(keys, prepend=-1))
-            if len(begins):
-                times = np.minimum.reduceat(times, begins)
-            rows, columns = np.divmod(keys[begins], len(self.weights))
-            yield np.stack([rows, columns], axis=1), times
+            keys, times = self._draws(start, stop, 0)
+            for window in range(1, self.windows):
+                later = self._draws(start, stop, window)
+                keys, first = np.unique(np.concatenate([keys, later[0]]), return_index=True)
+                times = np.concatenate([times, later[1]])[first]
+            yield pairs_of_keys(keys, len(self.weights)), times
 
     def _draws(
         self, start: int, stop: int, window: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the pairs drawn in a window, each as one number, and their times."""
+        """Return the different pairs drawn in a window as ascending numbers, and their first draws."""
         rng = np.random.default_rng((self.seed, start, window))
         begin = self.first * 2.0 ** (window - 1) if window else 0.0
         length = self.first * 2.0 ** max(window - 1, 0)
@@ -129,13 +126,19 @@ class _Drawing:
             np.arange(start, stop), rng.poisson(self.weights[start:stop] * later * length)
         )
         targets = self.ends[rows] + rng.random(len(rows)) * self.later[rows]
-        # Searches for ascending numbers touch neighboring memory.
-        order = np.argsort(targets)
+        order = near_order((targets * (2**40 / self.ends[-1])).astype(np.int64))
         columns = np.empty(len(rows), dtype=np.int64)
         columns[order] = np.searchsorted(self.ends, targets[order], side="right")
         # Sums are rounded: a target may lie behind the last end.
         columns = np.clip(columns, rows + 1, len(self.weights) - 1)
-        return rows * len(self.weights) + columns, begin + rng.random(len(rows)) * length
+        keys = rows * len(self.weights) + columns
+        keys.sort()
+        begins = np.flatnonzero(np.diff(keys, prepend=-1))
+        draws, times = np.diff(begins, append=len(keys)), rng.random(len(begins))
+        # The first of k draws at uniform times, without the times of the others.
+        again = np.flatnonzero(draws > 1)
+        times[again] = 1 - times[again] ** (1 / draws[again])
+        return keys[begins], begin + times * length
 
 
 def sorted_blocks(numbers: NDArray[np.int64], num_nodes: int) -> Iterator[Tensor]:

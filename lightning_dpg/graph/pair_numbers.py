@@ -82,8 +82,7 @@ def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArr
         if len(ascending) <= _FEW:
             places = np.flatnonzero(is_hash[_hashes(part)])  # rules out most
         else:
-            # Searches for ascending numbers touch neighboring memory.
-            places = np.argsort(part)
+            places = near_order(part)
         is_among[start + places] = contains(ascending, part[places])
     return is_among
 
@@ -91,6 +90,21 @@ def are_among(numbers: NDArray[np.int64], ascending: NDArray[np.int64]) -> NDArr
 def _hashes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     upper = numbers.astype(np.uint64) * _FACTOR >> np.uint64(64 - _HASH_BITS)
     return upper.astype(np.int64)
+
+
+def near_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return places in which numbers from 0 on ascend, so that searches for them touch near memory.
+
+    NumPy sorts in a seventh of the time of ``argsort``: a number and its place are one here, and numbers
+    that are too large for it ascend but for their lowest bits.
+    """
+    bits = len(numbers).bit_length()
+    excess = max(int(numbers.max(initial=0)).bit_length() + bits - 63, 0)
+    order = numbers >> excess << bits
+    order |= np.arange(len(numbers))
+    order.sort()
+    order &= (1 << bits) - 1
+    return order
 
 
 def contains(ascending: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:

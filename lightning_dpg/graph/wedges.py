@@ -1,6 +1,6 @@
 """Wedges for a private estimate of clustering: one edge changes few of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -109,11 +109,7 @@ def _chosen(
     # The smallest hash of a bin, and of equal hashes the smallest node: without a sort.
     least = np.full(2 * int(slots.sum()) + 1, _NONE)
     for edges in blocks():
-        for centers, others in (edges.T, edges.T[::-1]):
-            bins, hashes = hashing.bins(centers, others)
-            codes = hashes.astype(np.uint64) << np.uint64(32) | others.astype(np.uint64)
-            # The bin of a node without slots is the first one of a later node, or beyond the last.
-            codes[slots[centers] == 0] = _NONE
+        for bins, codes in hashing.arms(edges):
             np.minimum.at(least, bins, codes)
     even, odd = least[:-1:2], least[1::2]
     wedge_slots = np.flatnonzero((even != _NONE) & (odd != _NONE))
@@ -148,8 +144,11 @@ class WedgeHash:
     def __init__(self, slots: NDArray[np.int64], seed: int) -> None:
         self._rng = np.random.default_rng(seed)
         self._slots, self._first = slots, 2 * (np.cumsum(slots) - slots)
-        factors, self._numbers = self._rng.integers(2**64, size=(2, len(slots)), dtype=np.uint64)
-        self._factors = factors | np.uint64(1)
+        factors, numbers = self._rng.integers(2**64, size=(2, len(slots)), dtype=np.uint64)
+        # What is read of a node is in one place of the memory.
+        first_bins = self._first.astype(np.uint64)
+        twice = 2 * slots.astype(np.uint64)
+        self._of_nodes = np.stack([factors | np.uint64(1), numbers, first_bins, twice], axis=1)
 
     @cached_property
     def order(self) -> NDArray[Any]:
@@ -158,15 +157,26 @@ class WedgeHash:
         kind = np.int32 if num_slots < 2**31 else np.int64
         return self._rng.permutation(np.arange(num_slots, dtype=kind))
 
-    def bins(
-        self, centers: NDArray[np.int64], others: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the bins and the hashes of neighbors ``others`` of ``centers``."""
-        # Multiply-shift hashing: the upper half of a product is nearly uniform, and wraps round.
-        products = self._factors[centers] * self._numbers[others]
-        hashes = (products >> np.uint64(32)).astype(np.int64)
-        # Bins are intervals of the hash, numbered over all nodes.
-        return self._first[centers] + (hashes * 2 * self._slots[centers] >> 32), hashes
+    def arms(
+        self, edges: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
+        """Yield the bin and the code of each edge ``(P, 2)``, of its first node and then of its second.
+
+        Codes are ordered by the hash of the neighbor, and equal hashes by the neighbor. They are
+        above all others at a node without slots.
+        """
+        nodes = edges.astype(np.uint64)
+        one, other = (self._of_nodes.take(part, axis=0) for part in edges.T)
+        for center, neighbor, numbers in ((one, other, nodes[:, 1]), (other, one, nodes[:, 0])):
+            factors, _, first_bins, twice = center.T
+            # Multiply-shift hashing: the upper half of a product is nearly uniform, and wraps round.
+            hashes = factors * neighbor[:, 1] >> np.uint64(32)
+            # Bins are intervals of the hash, numbered over all nodes.
+            bins = first_bins + (hashes * twice >> np.uint64(32))
+            codes = hashes << np.uint64(32) | numbers
+            # The bin of a node without slots is the first one of a later node, or beyond the last.
+            codes[twice == 0] = _NONE
+            yield bins.view(np.int64), codes
 
     def centers(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the node of each slot."""
@@ -177,7 +187,7 @@ class WedgeHash:
         """Return a column per public number of the nodes; halves of 32 bits of the large ones."""
         parts = {
             f"{name}_{half}": ((values >> np.uint64(shift)) & np.uint64(2**32 - 1)).astype(np.int64)
-            for name, values in (("factor", self._factors), ("number", self._numbers))
+            for name, values in zip(("factor", "number"), self._of_nodes.T, strict=False)
             for half, shift in (("high", 32), ("low", 0))
         }
         nodes = np.arange(len(self._slots))

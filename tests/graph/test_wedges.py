@@ -87,8 +87,9 @@ def test_label_wedges_are_the_chosen_wedges_by_the_labels_of_their_ends(seed, mo
     hashing, ends = WedgeHash(slots, seed), {}
     for center in graph:
         others = np.array(sorted(graph[center]))
-        bins, hashes = hashing.bins(np.full(len(others), center), others)
-        for place in np.lexsort((others, hashes)):
+        arms = np.stack([np.full(len(others), center), others], axis=1)
+        bins, codes = next(hashing.arms(arms))
+        for place in np.argsort(codes):
             ends.setdefault(bins[place], others[place])
     pairs = [(ends[b], ends[b + 1]) for b in ends if b % 2 == 0 and b + 1 in ends]
     equal = sum(labels[i] == labels[j] for i, j in pairs)
@@ -170,7 +171,8 @@ def test_wedges_are_those_of_the_first_neighbors_in_the_bins_of_a_slot(seed):
     for center in range(12):
         first = {}
         for other in graph[center] if slots[center] else ():
-            place, code = (int(part[0]) for part in hashing.bins(*np.array([[center], [other]])))
+            place, code = (int(part[0]) for part in next(hashing.arms(np.array([[center, other]]))))
+            assert code % 2**32 == other
             first[place] = min(first.get(place, (code, other)), (code, other))
         ends = [(node, first[place + 1][1]) for place, (_, node) in first.items()
                 if place % 2 == 0 and place + 1 in first]  # fmt: skip

@@ -4,6 +4,7 @@ import copy
 import csv
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -43,7 +44,7 @@ from lightning_dpg.graph.attributes import (
 )
 from lightning_dpg.graph.graph import largest_component, renumber
 from lightning_dpg.graph.node_names import SECRET_NUMBERS
-from lightning_dpg.graph.pair_space import Kind, PairSpace, space_of
+from lightning_dpg.graph.pair_space import Kind, PairSpace, apart, joined, space_of
 from lightning_dpg.interfaces import Identity, PrivateColumns, PrivateLabels, Transfers
 
 _NODE_SETS = {
@@ -141,23 +142,33 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions: list[str] = []
         self.notes: list[str] = []
         self.summary: str | None = None
-        self._graph: Data | None = None
+        self._read: tuple[Data, Tensor] | None = None
         self._file_order: Sequence[str] | None = None
-        self._whole: Data | None = None
+        self._whole: tuple[Data, Tensor] | None = None  # where it is not what was read last
         self._rows: GraphReading | None = None  # where their amounts or times are read
         self._numbering: list[int] | None = None
 
-    @property
+    @cached_property
     def graph(self) -> Data:
-        """Return the whole graph (private) under its own names, read at the first use."""
-        if self._graph is None:
-            self._graph = self._read_graph()
-        return self._graph
+        """The whole graph (private) under its own names; its edges alone take a third of the memory."""
+        return joined(*self._once())
+
+    def _once(self) -> tuple[Data, Tensor]:
+        """Return the nodes and each edge once, ``(M, 2)`` (private), read at the first use."""
+        if self._read is None:
+            self._read = self._read_graph()
+        return self._read
+
+    def _forget(self) -> None:
+        """Leave what was read: the next use reads it again."""
+        self._read = self._whole = None
+        vars(self).pop("graph", None)
 
     def identity(self) -> Identity:
         """Return the canonical content of the whole graph under its own names (private)."""
-        whole, table = self._whole_graph(), self._attribute_table
-        identity = identity_of([whole])
+        read = self._once()
+        whole = joined(*(read if self._whole is None else self._whole))
+        table, identity = self._attribute_table, identity_of([whole])
         rows = self._transfer_rows()
         if rows is not None:
             identity = with_transfers(identity, whole, *rows)
@@ -167,18 +178,13 @@ class GraphDataModule(pl.LightningDataModule):
         columns = [*self.nodes.value_domains, *labels]
         return identity._replace(rows=rows_of(table, columns, whole.node_names))
 
-    def _whole_graph(self) -> Data:
-        """Return the whole graph under its own names (private)."""
-        graph = self.graph
-        return graph if self._whole is None else self._whole
-
     def _transfer_rows(self) -> tuple[Tensor, Tensor | None, Tensor | None] | None:
         """Return payer and payee, amount and time of each row as they were read; None if none are."""
         if self._rows is None or self._rows.values is None:
             return None
         return self._rows.links, self._rows.values.amounts, self._rows.values.times
 
-    def _read_graph(self) -> Data:
+    def _read_graph(self) -> tuple[Data, Tensor]:
         self._check_kind()
         nodes = self.nodes
         table, ids, sides = self._public_nodes()
@@ -187,12 +193,13 @@ class GraphDataModule(pl.LightningDataModule):
             refuse_rows(reading)
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
-        graph, self.summary = reading.graph, reading.summary
-        self._whole, self._rows = graph, None if reading.values is None else reading
+        graph, edges, self.summary = reading.nodes, reading.edges, reading.summary
+        self._whole = graph, edges
+        self._rows = None if reading.values is None else reading
         total = graph.num_nodes
         self._add_transfers(reading)
         if self.largest_component:
-            graph = self._largest_component(graph)
+            graph, edges = apart(self._largest_component(reading.graph))
             self.assumptions.append(
                 f"the largest component, {graph.num_nodes} of {total} nodes (although found by "
                 "looking at the private edges)"
@@ -209,9 +216,9 @@ class GraphDataModule(pl.LightningDataModule):
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))
         del reading  # memory: its rows
-        if graph is self._whole and self._rows is None:
+        if graph is self._whole[0] and self._rows is None:
             self._whole = None  # memory: it is held once, unless its rows are in its numbers
-        return self._numbered(graph) if are_numbered else graph
+        return self._numbered(graph, edges) if are_numbered else (graph, edges)
 
     def _public_nodes(
         self,
@@ -274,8 +281,8 @@ class GraphDataModule(pl.LightningDataModule):
 
     @property
     def _nodes(self) -> Data:
-        """The graph, or one of its nodes alone."""
-        return self.graph if self._graph is None else self._graph
+        """The graph without its edges."""
+        return self._once()[0]
 
     def _add_transfers(self, reading: GraphReading) -> None:
         """Find the transfers of a reading, and state what is public about them."""
@@ -316,8 +323,8 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _on_nodes(self, edges: Tensor) -> Data:
         """Build a graph of some of the edges, with all nodes as they are published."""
-        names = self.graph.node_names if self._numbering is None else None
-        return share_attributes(self.space.graph(edges, names), self.graph)
+        names = self._nodes.node_names if self._numbering is None else None
+        return share_attributes(self.space.graph(edges, names), self._nodes)
 
     def _order(self, num_nodes: int, num_left: int | None) -> list[int]:
         """Return the secret order of the nodes, drawn at the first use; left nodes come first.
@@ -343,7 +350,7 @@ class GraphDataModule(pl.LightningDataModule):
             shown.node_names = [str(number) for number in range(int(graph.num_nodes))]
         return shown
 
-    def _numbered(self, graph: Data) -> Data:
+    def _numbered(self, graph: Data, edges: Tensor) -> tuple[Data, Tensor]:
         """Put the nodes into an order that only the key file reveals; records have no names."""
         space = space_of(graph)
         numbering = self._order(int(graph.num_nodes), space.num_left)
@@ -354,12 +361,9 @@ class GraphDataModule(pl.LightningDataModule):
         self.assumptions.append(SECRET_NUMBERS)
         numbered = space.graph(torch.empty(0, 2).long())
         numbered.node_names = names  # which differ
-        numbered.edge_index = graph.edge_index
-        if graph is not self._whole:
-            graph.edge_index = graph.edge_index.new_empty(2, 0)  # memory: many edges are held once
-        else:
-            numbered.edge_index = numbered.edge_index.clone()
-        renumber(numbered.edge_index, number)
+        if self._whole is not None:
+            edges = edges.clone()
+        renumber(edges, number, is_directed=space.kind == "directed")
         attributes = attributes_of(graph)
         if attributes is not None:
             attach(numbered, attributes.of_nodes(order))
@@ -371,7 +375,7 @@ class GraphDataModule(pl.LightningDataModule):
             self.private_labels = self.private_labels.of_nodes(order)
         if self.transfers is not None:
             self.transfers = renumbered(self.transfers, number)
-        return numbered
+        return numbered, edges
 
     def write_key(self, path: Path) -> bool:
         """Write the key file of numbers and names, for the owner only (private).
@@ -396,13 +400,14 @@ class GraphDataModule(pl.LightningDataModule):
         """
         numbering = state_dict.get("numbering")
         then = "ids" if numbering is None else "numbers"
-        if self._graph is not None and (numbering is None) != (self._numbering is None):
+        if self._read is not None and (numbering is None) != (self._numbering is None):
             raise MisconfigurationException(
                 f"the checkpoint was made with names: {then}, and its tensors follow their order\n"
                 f"set nodes.names to {then} (--names {then})"
             )
         if numbering is not None and numbering != self._numbering:
-            self._numbering, self._graph = list(numbering), None
+            self._numbering = list(numbering)
+            self._forget()
             self.assumptions = []
 
     @property
@@ -413,7 +418,7 @@ class GraphDataModule(pl.LightningDataModule):
     @property
     def num_edges(self) -> int:
         """Return the number of edges including held-out edges (private)."""
-        return len(self.space.edges(self.graph))
+        return len(self._once()[1])
 
     @property
     def num_pairs(self) -> int:

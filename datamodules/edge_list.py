@@ -1,6 +1,5 @@
 """One graph: all records, Poisson samples or walks of them, and held-out edges."""
 
-import copy
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +29,7 @@ from lightning_dpg.datamodules.transfers import of_edges
 from lightning_dpg.datamodules.walk_batches import WalkBatches
 from lightning_dpg.errors import Refusal
 from lightning_dpg.formats.columns import Columns
-from lightning_dpg.graph.graph import make_graph
+from lightning_dpg.graph.graph import distinct_edges
 from lightning_dpg.graph.held_out import degree_matched_non_edges, uniform_non_edges
 from lightning_dpg.graph.pair_space import Kind
 from lightning_dpg.interfaces import BatchRequest, Transfers
@@ -152,7 +151,6 @@ class EdgeListDataModule(GraphDataModule):
         self.seed = seed
         self._is_set_up = False
         self.train_transfers = None
-        self._all_edges: Tensor | None = None
 
     def setup(self, stage: str) -> None:
         """Read the graph and split its edges; prediction needs neither."""
@@ -166,47 +164,20 @@ class EdgeListDataModule(GraphDataModule):
 
     def _split_edges(self) -> None:
         self._check_arguments()
-        self._all_edges = None
-        for name in ("_oriented", "train_graph"):
-            vars(self).pop(name, None)
+        vars(self).pop("train_graph", None)
         if self.split is None:
             self._split_by_coin()
         else:
             self._split_as_published(self.split)
-        if self.val_links is None and self.test_links is None:
-            self._leave_orientations()
-        else:
+        if self.val_links is not None or self.test_links is not None:
             self.train_graph = self._on_nodes(self.edges)
         self.train_transfers = self._of_training()
         self._is_set_up = True
-
-    def _leave_orientations(self) -> None:
-        """Hold each edge once as long as nobody asks for the graph: less than half of the memory."""
-        nodes = copy.copy(self.graph)
-        nodes.edge_index = nodes.edge_index.new_empty(2, 0)
-        self._graph, self._all_edges = nodes, self.edges
-
-    @property
-    def graph(self) -> Data:
-        """Return the whole graph (private), read at the first use."""
-        return super().graph if self._all_edges is None else self._oriented
-
-    @cached_property
-    def _oriented(self) -> Data:
-        graph = copy.copy(self._nodes)
-        assert self._all_edges is not None  # all edges are for training
-        graph.edge_index = self.space.graph(self._all_edges, graph.node_names).edge_index
-        return graph
 
     @cached_property
     def train_graph(self) -> Data:
         """Graph of the training edges, with all nodes."""
         return self._published(self.graph)
-
-    @property
-    def num_edges(self) -> int:
-        """Return the number of edges including held-out edges (private)."""
-        return super().num_edges if self._all_edges is None else len(self._all_edges)
 
     @property
     def records(self) -> OneGraph:
@@ -241,9 +212,9 @@ class EdgeListDataModule(GraphDataModule):
                 to be read.
         """
         self._refuse_other_split(state_dict)
-        before = self._graph
+        before = self._read
         super().load_state_dict(state_dict)
-        if self._graph is not before:
+        if self._read is not before:
             self._split_edges()
 
     def _refuse_other_split(self, state: dict[str, Any]) -> None:
@@ -314,12 +285,12 @@ class EdgeListDataModule(GraphDataModule):
             )
 
     def _split_by_coin(self) -> None:
-        edges = self.space.edges(self.graph)
+        nodes, edges = self._once()
         self.edges, self.val_links, self.test_links = edges, None, None
         held_out = self.val_fraction + self.test_fraction
         if not held_out:
             return
-        coin = public_coin(self.graph.node_names, edges, self.seed)
+        coin = public_coin(nodes.node_names, edges, self.seed)
         self.edges = edges[coin >= held_out]
         if not len(self.edges):
             raise Refusal("val_fraction and test_fraction leave no edge to train on")
@@ -331,12 +302,12 @@ class EdgeListDataModule(GraphDataModule):
         )
 
     def _split_as_published(self, split: str) -> None:
-        nodes = numbers_in_file(self.graph.node_names, self._file_order)
+        nodes = numbers_in_file(self._nodes.node_names, self._file_order)
         parts = read_split(split, nodes)
         self.edges = parts["train_ones"]
         held_out = torch.cat([parts["val_ones"], parts["test_ones"]])
-        whole = make_graph(torch.cat([self.edges, held_out]), self.num_nodes)
-        if not torch.equal(whole.edge_index, self.graph.edge_index):
+        whole = distinct_edges(torch.cat([self.edges, held_out]), self.num_nodes)
+        if not torch.equal(whole, self._once()[1]):
             raise Refusal(f"split {split!r} holds other edges than the graph {self.source!r}")
         self.val_links = self._links(parts["val_ones"], 1, parts["val_zeros"])
         self.test_links = self._links(parts["test_ones"], 2, parts["test_zeros"])

@@ -231,22 +231,22 @@ class EdgeTableDataModule(EdgeListDataModule):
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))
         if are_numbered:
-            self._without_edges = self._numbered(self._without_edges)
+            self._without_edges, _ = self._numbered(self._without_edges, torch.empty(0, 2).long())
         self.val_links = self.test_links = None
         self._is_set_up = True
 
-    def _read_graph(self) -> Data:
+    def _read_graph(self) -> tuple[Data, Tensor]:
         """Read all edges; of a table that is counted, nothing else changes."""
         if not self._is_counted:
             return super()._read_graph()
         stated = list(self.assumptions), self.summary
-        graph = super()._read_graph()
+        nodes, edges = super()._read_graph()
         self.assumptions[:], self.summary = stated
-        if graph.node_names != self._without_edges.node_names:
+        if nodes.node_names != self._without_edges.node_names:
             raise GraphFormatError(
                 f"{self._chosen.place}: the table changed while it was read\nread it again"
             )
-        return graph
+        return nodes, edges
 
     @property
     def space(self) -> PairSpace:
@@ -284,7 +284,8 @@ class EdgeTableDataModule(EdgeListDataModule):
         """Return the canonical content of the whole graph; edges that are counted are not kept."""
         found = super().identity()
         if self._is_counted and "edges" not in vars(self):
-            self._graph = self._whole = self._rows = self.transfers = None
+            self._forget()
+            self._rows = self.transfers = None
         return found
 
     @cached_property
@@ -316,6 +317,6 @@ class EdgeTableDataModule(EdgeListDataModule):
     @cached_property
     def edges(self) -> Tensor:  # type: ignore[override]
         """Training records of shape ``(M, 2)``; those that a server counts are read at the first use."""
-        edges = self.space.edges(self.graph)
+        _, edges = self._once()
         self.train_transfers = self.transfers
         return edges

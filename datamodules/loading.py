@@ -295,7 +295,7 @@ def _read_built_in(name: str, columns: Columns) -> GraphReading:
     rows = [{"source": u, "target": v, **data} for u, v, data in graph.edges(data=True)]
     ends = replace(columns, source="source", target="target")
     found = read_table(pyarrow.Table.from_pylist(rows), ends)
-    found = on_nodes(found, reading.graph.node_names, name)
+    found = on_nodes(found, reading.nodes.node_names, name)
     summary = f"{reading.summary}{found.values.summary if found.values else ''}"
     return found._replace(node_set=NodeSet.BUILT_IN, attributes=reading.attributes, summary=summary)
 

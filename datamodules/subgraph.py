@@ -265,6 +265,6 @@ def _load(source: GraphSource, *, undirected: bool) -> GraphReading:
         elif labels.is_file():
             classes = torch.from_numpy(np.loadtxt(labels, dtype=np.int64))
     reading = with_edges(load_reading(source, undirected=undirected))
-    if classes is not None and classes.shape == (reading.graph.num_nodes,):
-        reading.graph.y = classes
+    if classes is not None and classes.shape == (reading.nodes.num_nodes,):
+        reading.nodes.y = classes
     return reading

@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 from lightning_dpg.datamodules import EdgeListDataModule
 from lightning_dpg.graph.graph import make_graph
-from lightning_dpg.graph.pair_space import pair_space
+from lightning_dpg.graph.pair_space import apart, pair_space
 
 
 class AttributedDataModule(EdgeListDataModule):
@@ -18,7 +18,7 @@ class AttributedDataModule(EdgeListDataModule):
 
     def _read_graph(self):
         """The graph, which need not hold an edge as files do."""
-        return self.source if isinstance(self.source, Data) else super()._read_graph()
+        return apart(self.source) if isinstance(self.source, Data) else super()._read_graph()
 
     @property
     def records(self):

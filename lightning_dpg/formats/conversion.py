@@ -21,7 +21,7 @@ from lightning_dpg.formats.attribute_sources import attributes_of_networkx, attr
 from lightning_dpg.formats.edge_columns import directed
 from lightning_dpg.formats.transfer_columns import EdgeValues
 from lightning_dpg.graph.attributes import AttributeTable
-from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.graph import distinct_edges, make_graph
 from lightning_dpg.graph.node_names import (
     GraphFormatError,
     NoEdgesError,
@@ -30,6 +30,7 @@ from lightning_dpg.graph.node_names import (
     name_of,
     natural_order,
 )
+from lightning_dpg.graph.pair_space import apart, joined
 
 _WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
@@ -52,12 +53,15 @@ def _no_attributes() -> AttributeTable | None:
 class GraphReading(NamedTuple):
     """A graph and a summary of its source, all of it private."""
 
-    graph: Data
+    nodes: Data
+    """The graph without its edges."""
+    edges: Tensor
+    """Each edge once, in lexicographic order, shape ``(M, 2)``."""
     node_set: NodeSet
     summary: str
     """Line for the owner: exact counts and two names, which must not be published."""
     links: Tensor
-    """Rows as they were read, in the numbers of the graph's nodes, shape ``(L, 2)``."""
+    """Rows as they were read, in the numbers of the nodes, shape ``(L, 2)``."""
     has_direction: bool = True
     """Whether the two ends of a row have an order, which is a direction or a side."""
     sides: Tensor | None = None
@@ -76,6 +80,11 @@ class GraphReading(NamedTuple):
     """Say where a row of ``links`` is, such as ``, line 3``."""
 
     @property
+    def graph(self) -> Data:
+        """The graph with its edges, built anew at each call."""
+        return joined(self.nodes, self.edges)
+
+    @property
     def origin(self) -> str:
         """Name of the source, for an error."""
         return self.summary.removeprefix("read ").partition(":")[0]
@@ -92,10 +101,10 @@ def holds_attributes(reading: GraphReading) -> bool:
 
 def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) -> GraphReading:
     """Put a graph on a given set of nodes in natural order; others must have no edges."""
-    graph = reading.graph
+    names = reading.nodes.node_names
     number = {name.strip(): i for i, name in enumerate(nodes)}  # tables have no spaces around an id
-    numbers = torch.tensor([number.get(name.strip(), -1) for name in graph.node_names])
-    edges = numbers[undirected_edges(graph)]
+    numbers = torch.tensor([number.get(name.strip(), -1) for name in names])
+    edges = numbers[reading.edges]
     if outside := int((edges < 0).any(dim=1).sum()):
         first = reading.first(int((numbers[reading.links] < 0).any(dim=1).nonzero()[0]))
         raise GraphFormatError(
@@ -104,13 +113,14 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
             "add the id to the list, or leave the row out; the rows of nodes.attributes are the\n"
             "list unless nodes.ids (--nodes FILE) is set, which may hold ids without a row"
         )
-    whole = make_graph(edges, len(nodes), nodes)
+    whole, edges = apart(make_graph(edges, len(nodes), nodes))
     sides = None
     if reading.sides is not None:
-        by_name = dict(zip(graph.node_names, reading.sides.tolist(), strict=True))
+        by_name = dict(zip(names, reading.sides.tolist(), strict=True))
         sides = torch.tensor([by_name.get(name, -1) for name in nodes])
     return reading._replace(
-        graph=whole,
+        nodes=whole,
+        edges=edges,
         node_set=NodeSet.LIST,
         summary=f"{reading.summary}; {len(nodes):,} nodes by list",
         links=numbers[reading.links],
@@ -120,7 +130,7 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
 
 def with_edges(reading: GraphReading) -> GraphReading:
     """Refuse a reading all rows of which link a node to itself: in two columns of unlike nodes none do."""
-    if reading.graph.num_edges == 0:
+    if not len(reading.edges):
         raise _no_edges(reading.origin)
     return reading
 
@@ -184,13 +194,13 @@ def read_pyg(data: Data, *, undirected: bool = False, of_set: bool = False) -> G
     """
     pairs, names, sides = _parts(data)
     reading = checked(pairs, names, "Data", "PyTorch Geometric", both=True, of_set=of_set)
-    _check_mutual(pairs, reading.graph, "Data", undirected)
+    _check_mutual(pairs, reading, "Data", undirected)
     values = sorted({*data.edge_attrs()} - {"edge_index", "adj_t"})
     reading = without_values(reading, values)
     order = torch.tensor(natural_order(names))
     for key in {"x", "y"} & set(data.keys()):
         if isinstance(data[key], Tensor) and data[key].shape[:1] == (len(names),):
-            reading.graph[key] = data[key][order]
+            reading.nodes[key] = data[key][order]
     reading = with_sides(reading, sides, names)
     if data.x is None and data.y is None:
         return reading
@@ -249,7 +259,7 @@ def read_matrix(
     pairs = torch.from_numpy(np.stack(matrix.nonzero(), axis=1).astype(np.int64))
     names = [str(i) for i in range(matrix.shape[0])] if names is None else list(names)
     reading = checked(pairs, names, origin, form, both=True)
-    _check_mutual(pairs, reading.graph, origin, undirected)
+    _check_mutual(pairs, reading, origin, undirected)
     has_values = bool((matrix.data != 1).any())
     return without_values(reading, ["entries other than 1"] if has_values else [])
 
@@ -299,13 +309,14 @@ def checked(
         position = torch.empty(len(names), dtype=pairs.dtype)
         position[torch.tensor(order)] = torch.arange(len(names), dtype=pairs.dtype)
         links, ordered = position[pairs], [names[i] for i in order]
-    graph = make_graph(links, len(names), ordered)
+    nodes = Data(edge_index=pairs.new_empty(2, 0).long(), num_nodes=len(names), node_names=ordered)
+    listed = distinct_edges(links, len(names))
     if of_set:
-        return GraphReading(graph, node_set, "", links)
-    if graph.num_edges == 0 and (node_set is not NodeSet.LINES or not len(pairs)):
+        return GraphReading(nodes, listed, node_set, "", links)
+    edges = len(listed)
+    if not edges and (node_set is not NodeSet.LINES or not len(pairs)):
         raise _no_edges(origin)
     loops = int((pairs[:, 0] == pairs[:, 1]).sum())
-    edges = graph.num_edges // 2
     distinct = _distinct(pairs, len(names), edges)
     mutual = distinct - edges
     dropped = mutual % max(edges, 1)  # all of them twice is one way to write an undirected graph
@@ -319,7 +330,7 @@ def checked(
         f"{len(pairs) - loops - distinct:,} repeated, {loops:,} loops{direction}); "
         f"e.g. {names[int(pairs[0, 0])]}, {names[int(pairs[0, 1])]}, ..."
     )
-    return GraphReading(graph, node_set, summary, links)
+    return GraphReading(nodes, listed, node_set, summary, links)
 
 
 def with_sides(
@@ -335,7 +346,7 @@ def with_sides(
     side_of = dict(zip(names, map(str, sides), strict=True))
     if not {*side_of.values()} <= {"0", "1"}:
         return reading
-    ordered = [int(side_of[name]) for name in reading.graph.node_names]
+    ordered = [int(side_of[name]) for name in reading.nodes.node_names]
     return reading._replace(sides=torch.tensor(ordered))
 
 
@@ -348,15 +359,17 @@ def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
 
-def _check_mutual(pairs: Tensor, graph: Data, origin: str | Path, undirected: bool) -> None:
+def _check_mutual(
+    pairs: Tensor, reading: GraphReading, origin: str | Path, undirected: bool
+) -> None:
     """Refuse links of an object or a matrix that has a direction: some lack the opposite one.
 
     Args:
         pairs: The links as they were read, shape ``(P, 2)``.
-        graph: The undirected graph made of them.
+        reading: The undirected graph made of them.
         origin: Place that the error names.
         undirected: Whether to accept all links.
     """
-    edges = graph.num_edges // 2
-    if not undirected and _distinct(pairs, graph.num_nodes, edges) != 2 * edges:
+    edges = len(reading.edges)
+    if not undirected and _distinct(pairs, int(reading.nodes.num_nodes), edges) != 2 * edges:
         raise directed(origin)

@@ -58,7 +58,7 @@ def read_table(table: Any, columns: Columns = Columns()) -> GraphReading:
     if (
         columns.pair is None
         and are_named
-        and not {*chosen.ends}.isdisjoint(reading.graph.node_names)
+        and not {*chosen.ends}.isdisjoint(reading.nodes.node_names)
     ):
         raise GraphFormatError(
             "table: the name of a column is an id in the table, so the first edge was read as a header\n"

@@ -12,7 +12,7 @@ from lightning_dpg.formats.conversion import GraphReading, NodeSet, with_edges
 from lightning_dpg.formats.edge_columns import bipartite
 from lightning_dpg.formats.node_lists import given_column, given_names
 from lightning_dpg.graph.node_names import GraphFormatError, natural_key
-from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs
+from lightning_dpg.graph.pair_space import BipartitePairs, DirectedPairs, apart
 
 
 class Sides(NamedTuple):
@@ -86,13 +86,13 @@ def _as_directed(reading: GraphReading) -> GraphReading:
             "expected ordered pairs, such as an edge list or a networkx.DiGraph\n"
             "set kind to undirected (--kind undirected)"
         )
-    names = reading.graph.node_names
-    graph = DirectedPairs(len(names)).graph(reading.links, names)
-    return _summarized(reading._replace(graph=graph), "directed", len(graph.edge_index.T))
+    names = reading.nodes.node_names
+    nodes, edges = apart(DirectedPairs(len(names)).graph(reading.links, names))
+    return _summarized(reading._replace(nodes=nodes, edges=edges), "directed")
 
 
 def _as_bipartite(reading: GraphReading, sides: Sides | None) -> GraphReading:
-    names = np.array(reading.graph.node_names, dtype=object)
+    names = np.array(reading.nodes.node_names, dtype=object)
     ends = reading.links.numpy()
     node_set = reading.node_set if sides is None else NodeSet.LIST
     both = sides or _found_sides(reading, names)
@@ -102,11 +102,12 @@ def _as_bipartite(reading: GraphReading, sides: Sides | None) -> GraphReading:
     numbers = _numbered(reading, names, ends, left, right)
     listed = names_of_sides(both)
     space = BipartitePairs(len(listed), len(left))
-    graph = space.graph(torch.from_numpy(numbers), listed)
+    links = torch.from_numpy(numbers)
+    nodes, edges = apart(space.graph(links, listed))
     two_sided = reading._replace(
-        graph=graph, node_set=node_set, sides=graph.sides, links=torch.from_numpy(numbers)
+        nodes=nodes, edges=edges, node_set=node_set, sides=nodes.sides, links=links
     )
-    return _summarized(two_sided, f"{len(left):,} left, {len(right):,} right", graph.num_edges // 2)
+    return _summarized(two_sided, f"{len(left):,} left, {len(right):,} right")
 
 
 def names_of_sides(sides: Sides) -> list[str]:
@@ -169,12 +170,12 @@ def _numbered(
     return rows
 
 
-def _summarized(reading: GraphReading, what: str, edges: int) -> GraphReading:
+def _summarized(reading: GraphReading, what: str) -> GraphReading:
     """Replace the count of undirected edges in the line for the owner (private)."""
     origin = reading.summary.partition(":")[0]
     example = reading.summary.rpartition("; e.g. ")[2]
     left_out = re.search(r"; [\d,]+ rows without an id", reading.summary)
-    nodes = int(reading.graph.num_nodes)
+    nodes, edges = int(reading.nodes.num_nodes), len(reading.edges)
     what += "" if left_out is None else left_out[0]
     line = f"{origin}: {nodes:,} nodes, {edges:,} edges ({what}); e.g. {example}"
     return reading._replace(summary=line)

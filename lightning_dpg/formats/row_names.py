@@ -41,7 +41,7 @@ def refuse_rows(reading: GraphReading) -> None:
     """
     if reading.node_set in (NodeSet.BUILT_IN, NodeSet.LIST):
         return
-    names = reading.graph.node_names
+    names = reading.nodes.node_names
     origin = reading.origin
     if all(map(str.isdigit, names)):
         return

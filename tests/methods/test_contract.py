@@ -19,6 +19,7 @@ from lightning_dpg.callbacks import PrivacyAccountant
 from lightning_dpg.datamodules import EdgeListDataModule, GraphSetDataModule
 from lightning_dpg.errors import Refusal
 from lightning_dpg.graph.graph import make_graph, undirected_edges
+from lightning_dpg.graph.pair_space import apart
 from lightning_dpg.interfaces import GraphSetRecords, PrivateColumns
 from lightning_dpg.methods import (
     GraphFeatureRelease,
@@ -52,8 +53,8 @@ class AnyGraph(EdgeListDataModule):
 
     has_private_columns = False
 
-    def _read_graph(self) -> Data:
-        return make_graph(edges_of(self.source), len(self.source))
+    def _read_graph(self):
+        return apart(make_graph(edges_of(self.source), len(self.source)))
 
     @property
     def records(self):

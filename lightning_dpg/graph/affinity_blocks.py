@@ -1,6 +1,7 @@
 """Blocks of nodes of similar degrees, whose edges make the triangles of BTER graphs."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,15 +61,16 @@ def block_edges(
     inner, factors = shares * others, np.sqrt(shares / (1 - shares))  # right for equal nodes
     for _ in range(_SCALINGS):
         links = np.zeros(len(nodes))
-        for first, second in _pairs(before):
-            expected = _expected(factors, first, second)
-            links += np.bincount(first, expected, len(nodes))
-            links += np.bincount(second, expected, len(nodes))
+        for part, first, second in _pairs(before):
+            expected = _expected(factors[part], first, second)
+            for ends in (first, second):
+                links[part] += np.bincount(ends, expected, part.stop - part.start)
         factors *= np.divide(inner, links, out=np.zeros(len(nodes)), where=links > 0)
     edges = [np.empty((0, 2), dtype=np.int64)]
-    for first, second in _pairs(before):
-        linked = rng.random(len(second)) < _expected(factors, first, second)
-        edges.append(np.sort(np.stack([nodes[first[linked]], nodes[second[linked]]], axis=1)))
+    for part, first, second in _pairs(before):
+        linked = rng.random(len(second)) < _expected(factors[part], first, second)
+        one, other = (nodes[part][ends[linked]] for ends in (first, second))
+        edges.append(np.stack([np.minimum(one, other), np.maximum(one, other)], axis=1))
     return np.concatenate(edges)
 
 
@@ -79,14 +81,18 @@ def _expected(
     return np.asarray(products / (1 + products))
 
 
-def _pairs(before: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield each node with all ``before`` earlier nodes of its block."""
+def _pairs(
+    before: NDArray[np.int64],
+) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield a part of the nodes, and in numbers of that part nodes with all ``before`` earlier ones."""
     ends = np.cumsum(before)
     marks = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS))
-    for second in np.split(np.arange(len(before)), marks):
-        count = before[second]
+    for start, stop in pairwise([0, *marks.tolist(), len(before)]):
+        count = before[start:stop]
+        part = slice(start - int(count[:1].sum()), stop)
+        second = np.arange(start, stop) - part.start
         offsets = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        yield np.repeat(second - count, count) + offsets, np.repeat(second, count)
+        yield part, np.repeat(second - count, count) + offsets, np.repeat(second, count)
 
 
 def within_degrees(

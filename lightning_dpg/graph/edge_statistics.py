@@ -578,7 +578,7 @@ class NumberedEdges:
         """Count the edges of each node: shape ``(N,)``."""
         counts = np.zeros(self._num_nodes, dtype=np.int64)
         for edges in self._blocks():
-            counts += np.bincount(edges.ravel(), minlength=self._num_nodes)
+            np.add.at(counts, edges, 1)
         return counts
 
     def wedges(

@@ -109,7 +109,7 @@ def _linked(
     kind = np.int32 if len(lacking) < 2**31 else np.int64  # memory
     members, sizes = [], np.bincount(classes, minlength=len(links))
     for nodes in np.split(np.argsort(classes, kind="stable").astype(kind), np.cumsum(sizes)[:-1]):
-        members.append(_shuffled(np.repeat(nodes, lacking[nodes]), rng))
+        members.append(shuffled(np.repeat(nodes, lacking[nodes]), rng))
     free = [len(stubs) for stubs in members]
     pairs, place = np.empty((links.sum(), 2), dtype=kind), 0
     for a, b in rng.permutation(np.argwhere(links)).tolist():
@@ -122,7 +122,7 @@ def _linked(
     return pairs[:place], np.bincount(np.concatenate(rest), minlength=len(lacking))
 
 
-def _shuffled(nodes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+def shuffled(nodes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
     """Put nodes into random order: many random numbers are sorted sooner than places exchanged."""
     bits = int(nodes.max(initial=0)).bit_length()
     numbers = rng.integers(1 << 63 - bits, size=len(nodes))

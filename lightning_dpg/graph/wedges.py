@@ -152,10 +152,8 @@ class WedgeHash:
 
     @cached_property
     def order(self) -> NDArray[Any]:
-        """Public random order of the slots, shape ``(S,)``, drawn when it is needed: memory."""
-        num_slots = int(self._slots.sum())
-        kind = np.int32 if num_slots < 2**31 else np.int64
-        return self._rng.permutation(np.arange(num_slots, dtype=kind))
+        """Public random numbers of the slots, shape ``(S,)``, drawn when they are needed: memory."""
+        return self._rng.integers(2**32, size=int(self._slots.sum()), dtype=np.uint32)
 
     def arms(
         self, edges: NDArray[np.int64]
@@ -202,10 +200,10 @@ def count_closed(
     Args:
         slots: Slot of each closed wedge, shape ``(C,)``.
         links: Number of the link that closes it, shape ``(C,)``.
-        order: Public random order of the slots.
+        order: Public random numbers, by which slots are ordered, and equal ones by slot.
         closures_per_edge: Number of wedges for which a link counts.
     """
-    closed = np.lexsort([order[slots], links])
+    closed = np.lexsort([slots, order[slots], links])
     starts = np.flatnonzero(np.diff(links[closed], prepend=-1))
     places = np.arange(len(closed)) - np.repeat(starts, np.diff(starts, append=len(closed)))
     return closed[places < closures_per_edge]

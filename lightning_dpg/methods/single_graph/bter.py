@@ -17,12 +17,13 @@ from lightning_dpg.graph.affinity_blocks import (
 )
 from lightning_dpg.graph.edge_statistics import CountsWedges, GraphStatisticsSource, NumberedEdges
 from lightning_dpg.graph.expected_degrees import sorted_blocks
-from lightning_dpg.graph.pair_numbers import pair_keys, pairs_of_keys
+from lightning_dpg.graph.pair_numbers import near_order, pair_keys, pairs_of_keys
 from lightning_dpg.graph.stubs import (
     count_links,
     draw_links,
     link_numbers,
     pair_stubs,
+    shuffled,
     stub_mixing,
 )
 from lightning_dpg.graph.wedges import wedge_slots
@@ -269,11 +270,12 @@ class BTER(OneShotSynthesizer):
         """Draw the edges within blocks, shape ``(M, 2)``, none beyond the degree of a node."""
         degrees, mixing, densities = self._released()
         classes = degree_classes(degrees)
-        nodes = rng.permutation(np.flatnonzero((degrees > 1) & (densities[classes] > 0)))
+        nodes = shuffled(np.flatnonzero((degrees > 1) & (densities[classes] > 0)), rng)
         slack = 1 - densities[classes[nodes]]
         places = np.log(degrees[nodes])
         places += float(self.spread) * slack * rng.standard_normal(len(nodes))
-        nodes = nodes[np.argsort(places, kind="stable")]
+        places -= places.min(initial=math.inf)
+        nodes = nodes[near_order((places * 2**32).astype(np.int64))]
         density = densities[classes[nodes]]
         # Where links to a share s of a block of w d nodes are the share s w of d links, a share
         # s^3 w^2 of all wedges is closed. It is the cube of the density.

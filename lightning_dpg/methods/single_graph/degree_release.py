@@ -1,6 +1,5 @@
 """Private degrees: the degree sequence, and the degree of each node."""
 
-import math
 
 import numpy as np
 import torch
@@ -201,15 +200,13 @@ def sorting_effect(
     Returns:
         Mean differences and variances by descending rank, each of shape ``(N,)``.
     """
-    descending, rng = -np.sort(-values), np.random.default_rng(_PUBLIC_SEED)
+    ascending, rng = np.sort(values), np.random.default_rng(_PUBLIC_SEED)
     total, squares = np.zeros_like(values), np.zeros_like(values)
-    if not noise_scale:
-        return total, squares
-    success = max(-math.expm1(-1 / noise_scale), 1e-15)
     for _ in range(_SIMULATIONS):
-        noise = rng.geometric(success, len(values)) - rng.geometric(success, len(values))
-        difference = -np.sort(-(descending + noise)) - descending
+        # Exponential numbers rounded down are geometric, and their difference is discrete Laplace.
+        one, other = np.floor(noise_scale * rng.standard_exponential((2, len(values))))
+        difference = np.sort(ascending + (one - other)) - ascending
         total += difference
         squares += difference**2
-    bias = total / _SIMULATIONS
-    return bias, np.maximum(squares / _SIMULATIONS - bias**2, 0)
+    bias = total[::-1] / _SIMULATIONS
+    return bias, np.maximum(squares[::-1] / _SIMULATIONS - bias**2, 0)

@@ -46,21 +46,13 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
         raise ValueError(f"node_names must hold {num_nodes} names, got {len(names)}")
     if node_names is not None and len(set(names)) < num_nodes:
         raise ValueError(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
-    is_link = edges[:, 0] != edges[:, 1]
-    ends = (edges if is_link.all() else edges[is_link]).numpy().T
-    # A pair is one number: sorting and merging need a single array. Sorting and comparing
-    # neighbors is much faster than unique().
+    ends = distinct_edges(edges, num_nodes).numpy().T
     edge_index = np.empty((2, 2 * ends.shape[1]), dtype=np.int64)
     keys = edge_index[1]  # memory: many edges fit once
     orientations = keys.reshape(2, -1)
-    np.multiply(ends, num_nodes, out=orientations, dtype=np.int64)
+    np.multiply(ends, num_nodes, out=orientations)
     orientations += ends[::-1]
     keys.sort()
-    is_repeated = keys[1:] == keys[:-1]
-    if is_repeated.any():
-        keys = keys[~np.concatenate([[False], is_repeated])]
-        del orientations, edge_index  # memory: before there is another one
-        edge_index = np.empty((2, len(keys)), dtype=np.int64)
     np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
     return Data(edge_index=torch.from_numpy(edge_index), num_nodes=num_nodes, node_names=names)
 
@@ -73,8 +65,9 @@ def _first_repeated(names: Sequence[str]) -> str:
 def distinct_edges(pairs: Tensor, num_nodes: int) -> Tensor:
     """Return each undirected edge of pairs ``(P, 2)`` once: rows ``i < j``, ``(M, 2)``, in lexicographic order.
 
-    Loops are left out. The rows are those of :func:`undirected_edges` in less time and memory.
+    Loops are left out.
     """
+    # A pair is one number: sorting and comparing neighbors is much faster than unique().
     keys = np.empty(len(pairs), dtype=np.int64)
     for start in range(0, len(keys), _BLOCK):
         keys[start : start + _BLOCK] = pair_keys(pairs[start : start + _BLOCK].numpy(), num_nodes)

@@ -4,6 +4,8 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lightning_dpg.graph import graph as graph_module
 from lightning_dpg.graph.graph import (
@@ -11,8 +13,10 @@ from lightning_dpg.graph.graph import (
     are_edges,
     component_labels,
     count_common,
+    distinct_edges,
     largest_component,
     make_graph,
+    renumber,
     undirected_edges,
 )
 
@@ -79,6 +83,25 @@ def test_edges_are_found_and_compared_in_blocks(block, monkeypatch):
     nothing = make_graph(torch.empty(0, 2).long(), 20)
     assert count_common(graphs[0], nothing) == count_common(nothing, graphs[0]) == 0
     assert not are_edges(nothing, first, second).any()
+
+
+@pytest.mark.parametrize("block", [3, 2**20])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5))), st.permutations(range(6)))
+def test_edges_are_listed_once_and_renumbered_in_place(block, dtype, pairs, numbers):
+    ordered = {(a, b) for a, b in pairs if a != b}
+    once = {(min(pair), max(pair)) for pair in ordered}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_module, "_BLOCK", block)
+        edges = distinct_edges(torch.tensor(pairs, dtype=dtype).view(-1, 2), 6)
+        assert edges.dtype == torch.int64
+        assert [*map(tuple, edges.tolist())] == sorted(once)
+        directed = torch.tensor(sorted(ordered)).long().view(-1, 2)
+        for is_directed, rows, old in ((False, edges, once), (True, directed, ordered)):
+            renumber(rows, torch.tensor(numbers), is_directed=is_directed)
+            new = [(numbers[a], numbers[b]) for a, b in old]
+            new = new if is_directed else [(min(pair), max(pair)) for pair in new]
+            assert [*map(tuple, rows.tolist())] == sorted(new)
 
 
 def test_components_are_those_of_networkx():

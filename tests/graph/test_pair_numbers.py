@@ -12,6 +12,7 @@ from lightning_dpg.graph import pair_numbers
 from lightning_dpg.graph.pair_numbers import (
     are_among,
     are_first,
+    near_order,
     num_pairs,
     pair_ranks,
     pairs_of_ranks,
@@ -30,6 +31,13 @@ def test_numbers_of_many_nodes_do_not_overflow():
     num_nodes = 2_000_000_000
     last = torch.tensor([[num_nodes - 2, num_nodes - 1]])
     assert int(pair_ranks(last, num_nodes)) == num_pairs(num_nodes) - 1
+
+
+@given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), max_size=40))
+def test_numbers_ascend_by_place_or_but_for_their_lowest_bits(numbers):
+    order = near_order(np.array(numbers, dtype=np.int64)).tolist()
+    lost = max(max(numbers, default=0).bit_length() + len(numbers).bit_length() - 63, 0)
+    assert order == sorted(range(len(numbers)), key=lambda place: numbers[place] >> lost)
 
 
 NUMBERS = st.lists(st.integers(0, 12), max_size=30)

@@ -85,9 +85,12 @@ def test_edges_are_found_and_compared_in_blocks(block, monkeypatch):
     assert not are_edges(nothing, first, second).any()
 
 
-@pytest.mark.parametrize("block", [3, 2**20])
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5))), st.permutations(range(6)))
+@given(
+    st.sampled_from([3, 2**20]),
+    st.sampled_from([torch.int32, torch.int64]),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5))),
+    st.permutations(range(6)),
+)
 def test_edges_are_listed_once_and_renumbered_in_place(block, dtype, pairs, numbers):
     ordered = {(a, b) for a, b in pairs if a != b}
     once = {(min(pair), max(pair)) for pair in ordered}

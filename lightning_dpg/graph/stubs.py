@@ -231,8 +231,15 @@ def link_numbers(
     lacking = pairs_of_keys(numbers[~fits], num_nodes)
     added = _kept(numbers, fits)
     others: list[int] = []
-    # Loops among them do no harm: none is looked up.
-    present = PresentNumbers(ascending)
+    changed: dict[int, bool] = {}  # beside the array, which takes a tenth of a set's memory
+
+    def is_present(number: int) -> bool:
+        if number in changed:
+            return changed[number]
+        # Loops and repeated numbers do no harm: none is looked up.
+        place = int(ascending.searchsorted(number))
+        return place < len(ascending) and int(ascending[place]) == number
+
     # NumPy's generator takes microseconds for a single number.
     draw = random.Random(int(rng.integers(2**62)))
     near = _NEAR_TRIES if classes is not None else 0
@@ -248,10 +255,8 @@ def link_numbers(
             if left >= _TRIES and of_node[c] != of_node[b] and of_node[d] != of_node[a]:
                 continue
             new = [min(p, q) * num_nodes + max(p, q) for p, q in ((a, c), (b, d)) if p != q]
-            if len({*new}) == 2 and not any(number in present for number in new):
-                present.remove(old)
-                for number in new:
-                    present.add(number)
+            if len({*new}) == 2 and not any(map(is_present, new)):
+                changed |= {old: False, **dict.fromkeys(new, True)}
                 if is_first:
                     added[place] = new[0]
                 else:
@@ -261,10 +266,10 @@ def link_numbers(
         else:
             start = draw.randrange(num_nodes)
             free = _pairs_near(a, b, start, num_nodes, num_first)
-            if found := next((number for number in free if number not in present), None):
-                present.add(found)
+            if found := next((number for number in free if not is_present(number)), None):
+                changed[found] = True
                 others.append(found)
-    del present, ascending  # memory
+    ascending = np.empty(0, dtype=np.int64)  # memory
     return np.concatenate([added, np.array(others, dtype=np.int64)])
 
 
@@ -286,38 +291,6 @@ def _kept(numbers: NDArray[np.int64], is_kept: NDArray[np.bool_]) -> NDArray[np.
         numbers[place : place + len(part)] = part
         place += len(part)
     return numbers[:place]
-
-
-class PresentNumbers:
-    """A set of many numbers with few changes: an array takes a tenth of a set's memory.
-
-    Args:
-        ascending: The numbers in ascending order; repeated ones do no harm.
-    """
-
-    def __init__(self, ascending: NDArray[np.int64]) -> None:
-        self._first = ascending
-        self._removed: set[int] = set()
-        self._added: set[int] = set()
-
-    def __contains__(self, number: int) -> bool:
-        """Return whether a number is in the set."""
-        if number in self._added:
-            return True
-        place = int(self._first.searchsorted(number))
-        is_first = place < len(self._first) and int(self._first[place]) == number
-        return is_first and number not in self._removed
-
-    def add(self, number: int) -> None:
-        """Add a number that is not in the set."""
-        self._added.add(number)
-
-    def remove(self, number: int) -> None:
-        """Remove a number of the set."""
-        if number in self._added:
-            self._added.remove(number)
-        else:
-            self._removed.add(number)
 
 
 def untangle(

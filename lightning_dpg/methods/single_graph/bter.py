@@ -310,9 +310,10 @@ class BTER(OneShotSynthesizer):
         if int(self.num_edges) < _LARGE_GRAPH:
             added = pair_keys(draw_links(lacking, levels, rng, no_pairs=edges), num_nodes)
         else:
-            # No name holds the pairs, and so they do not outlive their numbers.
-            numbers = pair_keys(pair_stubs(lacking, levels, rng), num_nodes)
-            added = link_numbers(numbers, fixed, num_nodes, rng)
+            # No name holds the pairs and their numbers, and so they do not outlive their use.
+            added = link_numbers(
+                pair_keys(pair_stubs(lacking, levels, rng), num_nodes), fixed, num_nodes, rng
+            )
         return np.concatenate([fixed, added]) if len(fixed) else added
 
     def score(self, pairs: Tensor) -> Tensor:

@@ -1,6 +1,5 @@
 """Private degrees: the degree sequence, and the degree of each node."""
 
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

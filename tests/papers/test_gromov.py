@@ -74,6 +74,14 @@ def test_fused_discrepancy_is_that_of_pot(n, m, seed, alpha):
     assert found == pytest.approx(pot(first, second, alpha), abs=1e-8)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+def test_large_discrepancy_without_ties_is_that_of_pot(fused):
+    squares = (np.abs(cloud(seed, size, size)) for seed, size in enumerate((68, 54)))
+    first, second = (Space(x + x.T, x[:, :3] if fused else None) for x in squares)
+    assert len(first.distances) * len(second.distances) > gromov._LARGE
+    assert gromov_discrepancy(first, second) == pytest.approx(pot(first, second), abs=1e-8)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
 def test_row_distances(metric):
     rows = cloud(0, 6, 4)
@@ -108,7 +116,9 @@ def spaces():
     return [paths(nx.gnp_random_graph(size, 0.4, seed=size)) for size in (3, 5, 7, 4, 6)]
 
 
-def test_all_pairs_are_each_pair(spaces):
+@pytest.mark.parametrize("block", [2, 200])
+def test_all_pairs_are_each_pair(spaces, monkeypatch, block):
+    monkeypatch.setattr(gromov, "_BLOCK", block)  # parts of the pairs are put together
     matrix = pairwise_discrepancies(spaces)
     assert np.array_equal(matrix, matrix.T)
     assert not matrix.diagonal().any()
@@ -118,15 +128,8 @@ def test_all_pairs_are_each_pair(spaces):
 
 @pytest.mark.slow  # two processes start
 def test_processes_find_what_one_finds(spaces):
-    alone = pairwise_discrepancies(spaces)
     shared = pairwise_discrepancies(spaces, workers=2)
-    np.testing.assert_allclose(shared, alone, rtol=1e-12, atol=1e-14)
-
-
-def test_parts_of_the_pairs_are_put_together(spaces, monkeypatch):
-    expected = pairwise_discrepancies(spaces)
-    monkeypatch.setattr(gromov, "_BLOCK", 2)
-    assert np.array_equal(pairwise_discrepancies(spaces), expected)
+    np.testing.assert_allclose(shared, pairwise_discrepancies(spaces), rtol=1e-12, atol=1e-14)
 
 
 def test_kernels_fall_with_the_discrepancy(spaces):
@@ -134,8 +137,7 @@ def test_kernels_fall_with_the_discrepancy(spaces):
     kernels = discrepancy_kernels(matrix)
     for kernel in kernels:
         assert (kernel.diagonal() == 1).all()
-        order = np.argsort(matrix, axis=None)
-        assert (np.diff(kernel.ravel()[order]) <= 0).all()
+        assert (np.diff(kernel.ravel()[np.argsort(matrix, axis=None)]) <= 0).all()
     # Scales of the distances do not matter.
     np.testing.assert_allclose(discrepancy_kernels(7 * matrix), kernels)
     assert discrepancy_kernels(np.zeros((2, 2)))[0].tolist() == [[1, 1], [1, 1]]
@@ -158,8 +160,7 @@ def test_kmeans_finds_two_kinds_of_graphs():
     assert len({*found.labels[:3]}) == len({*found.labels[3:]}) == 1
     assert found.labels[0] != found.labels[3]
     assert sorted(len(center) for center in found.centers) == [8, 8]
-    alone = gromov_kmeans(graphs, pairwise_discrepancies(graphs), 1)
-    assert found.spread < alone.spread
+    assert found.spread < gromov_kmeans(graphs, pairwise_discrepancies(graphs), 1).spread
     with pytest.raises(ValueError, match="between 1 and 6"):
         gromov_kmeans(graphs, pairwise_discrepancies(graphs), 7)
     same = gromov_kmeans([graphs[0]] * 3, np.zeros((3, 3)), 2)  # none is far from any other

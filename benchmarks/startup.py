@@ -14,7 +14,7 @@ LIBRARIES = "import os, networkx, torch, torch_geometric, pytorch_lightning.cli"
 VARIANTS = {
     "libraries": ["-c", f"{LIBRARIES}; os._exit(0)"],
     "libraries, all objects destroyed at the end": ["-c", LIBRARIES],
-    "fit --config bter": ["-m", "lightning_dpg", "fit", "--config", "bter"],
+    "fit of 77 nodes": ["-m", "lightning_dpg", "fit", "les_miserables", "--config", "bter"],
     "fit, a wrong option": ["-m", "lightning_dpg", "fit", "--config", "bter", "--seeds", "1"],
     "evaluate, a missing file": ["-m", "lightning_dpg", "evaluate", "gone.csv", "karate"],
     "--version": ["-m", "lightning_dpg", "--version"],

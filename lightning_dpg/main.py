@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import gc
 import os
 import sys
 import time
@@ -11,13 +12,7 @@ from itertools import pairwise
 
 from lightning_dpg import __version__
 from lightning_dpg.entry_points import COMMANDS, entry_names, find_entry
-from lightning_dpg.errors import (
-    REPORT,
-    CommandError,
-    explain,
-    is_interrupt,
-    nearest,
-)
+from lightning_dpg.errors import REPORT, CommandError, explain, is_interrupt, nearest
 from lightning_dpg.outcome import FAULT, FINE, INTERRUPTED, REFUSED, Outcome
 from lightning_dpg.run.commands import database
 from lightning_dpg.run.commands.arguments import SWITCHES, call
@@ -164,8 +159,7 @@ def _print(command: str, outcome: Outcome, *, is_json: bool) -> None:
     if is_json and (outcome.values is not None or outcome.problem):
         values = {"command": command} | dict(outcome.values or {})
         if outcome.problem:
-            error = outcome.problem.removeprefix("error: ")
-            values |= {"error": error, "exit_code": outcome.code}
+            values |= {"error": outcome.problem.removeprefix("error: "), "exit_code": outcome.code}
         print(as_json(strict(values)), end="", flush=True)
     if outcome.lines and not is_json:
         print("\n".join(outcome.lines), flush=True)
@@ -187,6 +181,9 @@ def run() -> None:
     codes: list[int] = []
     atexit.register(_end_at_once, codes)  # the first one that is registered is called last
     sys.path.append(os.getcwd())
+    # Start-up time: full searches for garbage among the objects of libraries take a tenth of it.
+    # After it they are as rare anyway, since Python waits for a quarter more of old objects.
+    gc.set_threshold(*gc.get_threshold()[:2], 50)
     plain_warnings()
     try:
         code = main()
@@ -209,9 +206,8 @@ def _end_at_once(codes: list[int]) -> None:
 def _dispatch(command: str, args: list[str], *, is_json: bool) -> Outcome:
     if command in ("--help", "-h", "help"):
         others = [name for name in entry_names(COMMANDS) if f"\n  {name} " not in HELP]
-        return Outcome(
-            [HELP.rstrip(), *(["of other packages: " + ", ".join(others)] * bool(others))]
-        )
+        lines = ["of other packages: " + ", ".join(others)] * bool(others)
+        return Outcome([HELP.rstrip(), *lines])
     if command == "--version":
         return Outcome([f"lightning_dpg {__version__}"], {"version": __version__})
     of_database = _OF_DATABASE.get(command)
@@ -251,9 +247,14 @@ def _run_lightning(command: str, args: list[str], *, is_json: bool) -> Outcome:
         form = long_form(args, command)
         form.check(command)
         args, out = form.words, form.out
+    if is_start := "torch" not in sys.modules:
+        gc.disable()
     # Start-up time: a bad configuration is refused before PyTorch is imported.
     from lightning_dpg.run.lightning_cli import PrivateCLI, run_values
 
+    if is_start:  # no garbage is searched for among the objects of libraries, which stay
+        gc.freeze()
+        gc.enable()
     started = time.perf_counter()
     finished = PrivateCLI([command, *args], out)
     seconds = time.perf_counter() - started

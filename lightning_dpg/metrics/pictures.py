@@ -158,7 +158,8 @@ def graph_pictures(
         return [Chart("Distances", *axes, series_of(curves))]
 
     def adjacency() -> list[Picture]:
-        orders = {id(each): community_order(each, LOUVAIN_SEED) for each in leaders.values()}
+        distinct = {id(each): each for each in leaders.values()}
+        orders = {key: community_order(each, LOUVAIN_SEED) for key, each in distinct.items()}
         return [matrix(name, each, orders[id(leaders[name])]) for name, each in graphs.items()]
 
     found = (adjacency, degree, clustering, distance)

@@ -181,9 +181,6 @@ def run() -> None:
     codes: list[int] = []
     atexit.register(_end_at_once, codes)  # the first one that is registered is called last
     sys.path.append(os.getcwd())
-    # Start-up time: full searches for garbage among the objects of libraries take a tenth of it.
-    # After it they are as rare anyway, since Python waits for a quarter more of old objects.
-    gc.set_threshold(*gc.get_threshold()[:2], 50)
     plain_warnings()
     try:
         code = main()

@@ -84,7 +84,7 @@ def read_parquet(path: Path, columns: Columns = Columns()) -> GraphReading:
         GraphFormatError: If the file is damaged, or if its columns hold no ids.
     """
     try:
-        with parquet.ParquetFile(path) as opened:
+        with parquet.ParquetFile(path, pre_buffer=False) as opened:  # memory: a column at once
             chosen = choose(str(path), opened.schema_arrow.names, columns)
             names = [chosen.names[place] for place in chosen.read]
             cells = list(opened.read(names).select(names).columns)

@@ -161,7 +161,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     def _forget(self) -> None:
         """Leave what was read: the next use reads it again."""
-        self._read = self._whole = None
+        self._read = self._whole = self._rows = self.transfers = None
         vars(self).pop("graph", None)
 
     def identity(self) -> Identity:
@@ -194,8 +194,9 @@ class GraphDataModule(pl.LightningDataModule):
         self._file_order = reading.file_order
         reading = in_kind(reading, self.kind, sides)
         graph, edges, self.summary = reading.nodes, reading.edges, reading.summary
-        self._whole = graph, edges
         self._rows = None if reading.values is None else reading
+        if self.largest_component or self._rows is not None:
+            self._whole = graph, edges
         total = graph.num_nodes
         self._add_transfers(reading)
         if self.largest_component:
@@ -216,8 +217,6 @@ class GraphDataModule(pl.LightningDataModule):
         if self.kind == "bipartite":
             self.assumptions.append(sides_assumption(node_set))
         del reading  # memory: its rows
-        if graph is self._whole[0] and self._rows is None:
-            self._whole = None  # memory: it is held once, unless its rows are in its numbers
         return self._numbered(graph, edges) if are_numbered else (graph, edges)
 
     def _public_nodes(

@@ -285,7 +285,6 @@ class EdgeTableDataModule(EdgeListDataModule):
         found = super().identity()
         if self._is_counted and "edges" not in vars(self):
             self._forget()
-            self._rows = self.transfers = None
         return found
 
     @cached_property

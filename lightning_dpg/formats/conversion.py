@@ -359,17 +359,15 @@ def _distinct(pairs: Tensor, num_nodes: int, num_edges: int) -> int:
     return int((keys[1:] != keys[:-1]).sum()) + int(len(keys) > 0)
 
 
-def _check_mutual(
-    pairs: Tensor, reading: GraphReading, origin: str | Path, undirected: bool
-) -> None:
+def _check_mutual(pairs: Tensor, read: GraphReading, origin: str | Path, undirected: bool) -> None:
     """Refuse links of an object or a matrix that has a direction: some lack the opposite one.
 
     Args:
         pairs: The links as they were read, shape ``(P, 2)``.
-        reading: The undirected graph made of them.
+        read: The undirected graph made of them.
         origin: Place that the error names.
         undirected: Whether to accept all links.
     """
-    edges = len(reading.edges)
-    if not undirected and _distinct(pairs, int(reading.nodes.num_nodes), edges) != 2 * edges:
+    edges = len(read.edges)
+    if not undirected and _distinct(pairs, int(read.nodes.num_nodes), edges) != 2 * edges:
         raise directed(origin)

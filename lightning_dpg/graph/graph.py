@@ -5,8 +5,8 @@ edges, sorted and without self loops, ``num_nodes`` N and ``node_names``, a list
 """
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,8 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     if len(names) != num_nodes:
         raise ValueError(f"node_names must hold {num_nodes} names, got {len(names)}")
     if node_names is not None and len(set(names)) < num_nodes:
-        raise ValueError(f"node_names must differ, but {_first_repeated(names)!r} occurs twice")
+        repeated = Counter(names).most_common(1)[0][0]
+        raise ValueError(f"node_names must differ, but {repeated!r} occurs twice")
     ends = distinct_edges(edges, num_nodes).numpy().T
     edge_index = np.empty((2, 2 * ends.shape[1]), dtype=np.int64)
     keys = edge_index[1]  # memory: many edges fit once
@@ -55,11 +56,6 @@ def make_graph(edges: Tensor, num_nodes: int, node_names: Sequence[str] | None =
     keys.sort()
     np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
     return Data(edge_index=torch.from_numpy(edge_index), num_nodes=num_nodes, node_names=names)
-
-
-def _first_repeated(names: Sequence[str]) -> str:
-    ordered = sorted(names)
-    return next(name for name, other in pairwise(ordered) if name == other)
 
 
 def distinct_edges(pairs: Tensor, num_nodes: int) -> Tensor:

@@ -76,7 +76,9 @@ def wedges_over_blocks(
     closed = np.flatnonzero(are_among(links, np.sort(np.concatenate(closing))))
     is_counted = count_closed(wedge_slots[closed], links[closed], hashing.order, closures_per_edge)
     counted = wedge_slots[closed[is_counted]]
-    return np.stack([_by_class(hashing, chosen, classes) for chosen in (wedge_slots, counted)])
+    class_of, size = np.repeat(classes.astype(np.int32), slots), int(classes.max()) + 1
+    chosen = class_of[wedge_slots], class_of[counted]
+    return np.stack([np.bincount(each, minlength=size) for each in chosen])
 
 
 def count_label_wedges(
@@ -121,18 +123,6 @@ def _chosen(
     return wedge_slots, links
 
 
-def _by_class(
-    hashing: "WedgeHash", wedge_slots: NDArray[np.int64], classes: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Count wedges by the class of their center, shape ``(K,)``."""
-    size = int(classes.max()) + 1
-    counts = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(wedge_slots), _PART):
-        centers = hashing.centers(wedge_slots[start : start + _PART])
-        counts += np.bincount(classes[centers], minlength=size)
-    return counts
-
-
 class WedgeHash:
     """Public hash of the neighbors of each node into the bins of its slots.
 
@@ -143,11 +133,11 @@ class WedgeHash:
 
     def __init__(self, slots: NDArray[np.int64], seed: int) -> None:
         self._rng = np.random.default_rng(seed)
-        self._slots, self._first = slots, 2 * (np.cumsum(slots) - slots)
+        self._slots = slots
         factors, numbers = self._rng.integers(2**64, size=(2, len(slots)), dtype=np.uint64)
         # What is read of a node is in one place of the memory.
-        first_bins = self._first.astype(np.uint64)
         twice = 2 * slots.astype(np.uint64)
+        first_bins = np.cumsum(twice) - twice
         self._of_nodes = np.stack([factors | np.uint64(1), numbers, first_bins, twice], axis=1)
 
     @cached_property
@@ -176,11 +166,6 @@ class WedgeHash:
             codes[twice == 0] = _NONE
             yield bins.view(np.int64), codes
 
-    def centers(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the node of each slot."""
-        # Nodes without slots share the first bin of the next node that has one.
-        return np.searchsorted(self._first, 2 * slots, side="right") - 1
-
     def columns(self) -> dict[str, NDArray[np.int64]]:
         """Return a column per public number of the nodes; halves of 32 bits of the large ones."""
         parts = {
@@ -188,8 +173,8 @@ class WedgeHash:
             for name, values in zip(("factor", "number"), self._of_nodes.T, strict=False)
             for half, shift in (("high", 32), ("low", 0))
         }
-        nodes = np.arange(len(self._slots))
-        return {"node": nodes, "slots": self._slots, "first_bin": self._first, **parts}
+        nodes, first_bins = np.arange(len(self._slots)), self._of_nodes[:, 2].astype(np.int64)
+        return {"node": nodes, "slots": self._slots, "first_bin": first_bins, **parts}
 
 
 def count_closed(

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 from lightning_dpg.errors import CommandError
@@ -40,6 +41,8 @@ def studio(
     if importlib.util.find_spec("fcntl") is None:
         raise CommandError("the studio needs Linux or macOS: its runs hold locks of files")
     os.chdir(folder)
+    # In the background of a script Ctrl-C is ignored; runs inherit that, and could not be stopped.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Start-up time: the address is printed before PyTorch is imported.
     from lightning_dpg.apps.studio.server import opened, serve
 

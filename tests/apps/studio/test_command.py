@@ -1,7 +1,10 @@
 """``studio`` refuses what it cannot serve, and names the way out."""
 
 import importlib.util
+import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +24,25 @@ def test_a_folder_or_a_port_that_is_none(here, refusal):
         taken.listen()
         port = str(taken.getsockname()[1])
         assert f"--port {port}: Address already in use" in refused(refusal, "--port", port)
+
+
+def test_runs_can_be_stopped_where_the_studio_is_started_in_the_background(here, monkeypatch):
+    pytest.importorskip("flask")
+    from lightning_dpg.apps.studio import server
+
+    child = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    told = []
+
+    def serve(*_):
+        told.append(subprocess.check_output([sys.executable, "-c", child], text=True).strip())
+
+    monkeypatch.setattr(server, "serve", serve)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does
+    try:
+        assert main(["studio", "--no-browser"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert told == ["True"]
 
 
 def test_without_the_extra_it_says_how_to_install_it(tmp_path, monkeypatch, refusal):

@@ -24,7 +24,9 @@ REPORTS = partial(RandomizedResponse, denoise="spectral")
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
 # BTER knows of no communities: without noise its blocks have .40 of modularity where the power law has
 # .25, and the less noise they hold, the nearer graphs are to that.
-ALLOWED = {(BTER, "modularity"): 0.05}
+# Means of 36 graphs of PrivGraph vary by .03: four sets of seeds give .68, .68, .69 and .70 at the
+# second budget, and .71, .65, .64 and .70 at the third.
+ALLOWED = {(BTER, "modularity"): 0.05, (PrivGraph, "degrees"): 0.06}
 BUDGETS = (0.5, 2.0, 5.0)
 SEEDS = range(6)
 

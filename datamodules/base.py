@@ -150,7 +150,7 @@ class GraphDataModule(pl.LightningDataModule):
 
     @cached_property
     def graph(self) -> Data:
-        """The whole graph (private) under its own names; its edges alone take a third of the memory."""
+        """The whole graph (private) under its own names; its edges alone take half of the memory."""
         return joined(*self._once())
 
     def _once(self) -> tuple[Data, Tensor]:

@@ -30,7 +30,7 @@ from lightning_dpg.graph.node_names import (
     name_of,
     natural_order,
 )
-from lightning_dpg.graph.pair_space import apart, joined
+from lightning_dpg.graph.pair_space import joined
 
 _WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 
@@ -113,14 +113,13 @@ def on_nodes(reading: GraphReading, nodes: Sequence[str], origin: str | Path) ->
             "add the id to the list, or leave the row out; the rows of nodes.attributes are the\n"
             "list unless nodes.ids (--nodes FILE) is set, which may hold ids without a row"
         )
-    whole, edges = apart(make_graph(edges, len(nodes), nodes))
     sides = None
     if reading.sides is not None:
         by_name = dict(zip(names, reading.sides.tolist(), strict=True))
         sides = torch.tensor([by_name.get(name, -1) for name in nodes])
     return reading._replace(
-        nodes=whole,
-        edges=edges,
+        nodes=make_graph(edges[:0], len(nodes), nodes),
+        edges=distinct_edges(edges, len(nodes)),
         node_set=NodeSet.LIST,
         summary=f"{reading.summary}; {len(nodes):,} nodes by list",
         links=numbers[reading.links],

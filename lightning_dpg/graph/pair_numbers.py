@@ -95,8 +95,8 @@ def _hashes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 def near_order(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return places in which numbers from 0 on ascend, so that searches for them touch near memory.
 
-    NumPy sorts in a seventh of the time of ``argsort``: a number and its place are one here, and numbers
-    that are too large for it ascend but for their lowest bits.
+    A number and its place are one here, since NumPy sorts in a third to an eighth of the time of ``argsort``.
+    Numbers that are too large for it ascend but for their lowest bits.
     """
     bits = len(numbers).bit_length()
     excess = max(int(numbers.max(initial=0)).bit_length() + bits - 63, 0)

@@ -302,7 +302,7 @@ def apart(graph: Data) -> tuple[Data, Tensor]:
 
 
 def joined(nodes: Data, edges: Tensor) -> Data:
-    """Return the graph of nodes and edges, which takes three times the memory of its edges."""
+    """Return the graph of nodes and edges, which takes twice the memory of its edges."""
     graph = copy.copy(nodes)
     graph.edge_index = space_of(nodes).graph(edges, nodes.node_names).edge_index
     return graph

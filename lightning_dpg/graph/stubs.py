@@ -17,7 +17,7 @@ from lightning_dpg.graph.pair_numbers import (
     pairs_of_keys,
 )
 
-_BLOCK = 2**20  # edges that are counted at once
+_BLOCK = 2**20  # edges that are counted at once, and stubs beyond the cache of a processor
 _INDEPENDENT = 1e-3  # enough that no class is cut off, too little to show
 _SCALINGS = 50
 _TRIES, _NEAR_TRIES = 100, 200
@@ -123,7 +123,10 @@ def _linked(
 
 
 def shuffled(nodes: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Put nodes into random order: many random numbers are sorted sooner than places exchanged."""
+    """Put nodes into random order."""
+    if len(nodes) < _BLOCK:
+        return rng.permutation(nodes)
+    # Many random numbers, each with a node in its lowest bits, are sorted sooner than places exchanged.
     bits = int(nodes.max(initial=0)).bit_length()
     numbers = rng.integers(1 << 63 - bits, size=len(nodes))
     numbers <<= bits

@@ -50,8 +50,10 @@ def test_links_that_fit_the_totals_stay():
     assert np.allclose(stub_mixing(links, wanted.sum(axis=1)), wanted, atol=0.5)
 
 
+@pytest.mark.parametrize("block", [0, 2**20])
 @pytest.mark.parametrize("nodes", [[0, 0, 2**30, 7], [0], []])
-def test_each_arrangement_is_as_likely(nodes):
+def test_each_arrangement_is_as_likely(nodes, block, monkeypatch):
+    monkeypatch.setattr(stubs, "_BLOCK", block)
     rng, given_nodes = np.random.default_rng(0), np.array(nodes, dtype=np.int32)
     found = Counter(tuple(shuffled(given_nodes, rng).tolist()) for _ in range(2400))
     assert set(found) == set(itertools.permutations(nodes))

@@ -24,11 +24,10 @@ REPORTS = partial(RandomizedResponse, denoise="spectral")
 BY_ACCIDENT = {PrivGraph: {"triangles", "clustering"}}
 # BTER knows of no communities: without noise its blocks have .40 of modularity where the power law has
 # .25, and the less noise they hold, the nearer graphs are to that.
-# Means of 36 graphs of PrivGraph vary by .03: four sets of seeds give .68, .68, .69 and .70 at the
-# second budget, and .71, .65, .64 and .70 at the third.
-ALLOWED = {(BTER, "modularity"): 0.05, (PrivGraph, "degrees"): 0.06}
+ALLOWED = {(BTER, "modularity"): 0.05}
 BUDGETS = (0.5, 2.0, 5.0)
 SEEDS = range(6)
+MORE_SEEDS = {PrivGraph: range(12)}  # its means of 36 graphs vary by .03
 
 
 def with_hubs(graph, count, degree, seed):
@@ -81,12 +80,15 @@ def errors(real, synthetic):
 
 @pytest.mark.parametrize("kind", [BTER, PrivGraph, ChungLu, REPORTS])
 def test_errors_do_not_rise_with_the_budget(kind):
-    graphs = [from_networkx(make()) for make in FAMILIES.values()]
+    graphs, seeds = (
+        [from_networkx(make()) for make in FAMILIES.values()],
+        MORE_SEEDS.get(kind, SEEDS),
+    )
     real = [facts(graph) for graph in graphs]
     means = []
     for epsilon in BUDGETS:
         found = []
-        for (graph, wanted), seed in itertools.product(zip(graphs, real, strict=True), SEEDS):
+        for (graph, wanted), seed in itertools.product(zip(graphs, real, strict=True), seeds):
             method = kind(graph.num_nodes)
             method.ledger.budget = Budget(epsilon, 0.0)
             method._noise = NoiseSource(unsafe_seed=seed)
